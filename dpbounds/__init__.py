@@ -1,0 +1,10 @@
+"""Theory of differentially private learning: bounds, exact values and privacy accounting.
+
+Pure functions of parameters; no randomness, no files. Rooms: `privacy`, `elliptic` and one per topic
+(`ftrl`). Importing this package loads nothing heavy; each room loads what it needs.
+"""
+
+from dpbounds.errors import AccuracyError, DomainError
+from dpbounds.values import Value
+
+__all__ = ["AccuracyError", "DomainError", "Value"]

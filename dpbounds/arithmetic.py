@@ -1,0 +1,187 @@
+"""One formula, three arithmetics.
+
+A formula is a function of an arithmetic `m` and of numbers, written once:
+
+    def upper(m, a, b):
+        return m.log(8 / a) * m.integral_ratio(a, b)
+
+- `upper(FLOATS, a, b)` runs on float64, vectorised over numpy arrays: for searches and plots;
+- `upper(m, m.number("0.1"), m.number("1e-9"))` inside `with digits(50) as m:` gives 50 digits: for identities;
+- the same inside `with balls(128) as m:` gives an interval that provably holds the value, also for wide balls (the
+  arguments then stand for all numbers of a box): for certified inequalities.
+
+Write constants so that all three keep them: whole numbers and fractions of powers of two as they are (`8`, `0.5`),
+others as `m.number("1/3")` or by dividing an argument, and π as `m.pi`. Outside the domain of an elementary function
+floats give nan with numpy's warning, digits and balls a ball that is not finite.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from numbers import Rational
+from typing import Any
+
+import numpy as np
+
+from dpbounds import elliptic
+from dpbounds.errors import DomainError, count
+
+Unary = Callable[[Any], Any]
+Binary = Callable[[Any, Any], Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arithmetic:
+    """The operations a formula may use beside + − * / ** and comparison, all real.
+
+    `number` takes an int, float, Fraction or string ("0.1", "1/3") to the nearest number (balls: to a ball that holds
+    it) and leaves the arithmetic's own numbers as they are. Elliptic functions take the modulus k; their domains are
+    those of `dpbounds.elliptic`. `integral(f)` = ∫_{−π}^{π} f(sin²(ω/2)) dω is a quadrature, an oracle without
+    elliptic functions: to 1e-13 in floats, to the precision in digits, a `DomainError` for balls.
+    """
+
+    name: str
+    number: Unary
+    pi: Any
+    sqrt: Unary
+    exp: Unary
+    log: Unary
+    log1p: Unary
+    expm1: Unary
+    sin: Unary
+    cos: Unary
+    power: Binary
+    absolute: Unary
+    minimum: Binary
+    maximum: Binary
+    elliptic_k: Unary
+    elliptic_e: Unary
+    elliptic_pi: Binary
+    integral_inverse: Unary
+    integral_ratio: Binary
+    integral: Callable[[Unary], Any]
+
+
+@contextmanager
+def balls(precision: int = 128) -> Iterator[Arithmetic]:
+    """The arithmetic of Arb balls with `precision` bits, set in `flint.ctx` for the `with` block.
+
+    A wide ball is `flint.arb(midpoint, radius)` or `m.number(low).union(m.number(high))`. Comparisons are certain:
+    `x < y` is true only if it holds for all points of both. `sqrt` is of the non-negative part of a ball that reaches
+    below zero. A ball around zero has no `x ** n`: write `m.power(x, n)`, n an int, or a product.
+    Raise `DomainError` for a precision below 2.
+    """
+    import flint
+
+    from dpbounds.elliptic import balls as rigorous
+
+    with flint.ctx.workprec(count("precision", precision, 2)):
+        yield Arithmetic(
+            name=f"balls of {precision} bits",
+            number=_ball,
+            pi=flint.arb.pi(),
+            power=_ball_power,
+            absolute=lambda x: _ball(_ball(x).abs_lower()).union(_ball(x).abs_upper()),
+            minimum=lambda x, y: _ball(x).min(_ball(y)),
+            maximum=lambda x, y: _ball(x).max(_ball(y)),
+            integral=_no_quadrature,
+            **_elementary(lambda name: lambda x: getattr(_ball(x), name)()) | {"sqrt": _ball_sqrt},
+            **_elliptic(rigorous, lambda function: lambda *x: function(*map(_ball, x))),
+        )
+
+
+def _elementary(operation: Callable[[str], Callable]) -> dict[str, Callable]:
+    """The elementary functions, which numpy, mpmath and flint call by the same names."""
+    return {name: operation(name) for name in ("sqrt", "exp", "log", "log1p", "expm1", "sin", "cos")}
+
+
+def _elliptic(module: Any, adapted: Callable[[Callable], Callable]) -> dict[str, Callable]:
+    """The elliptic functions of one module of `dpbounds.elliptic`."""
+    legendre = {"elliptic_k": module.K, "elliptic_e": module.E, "elliptic_pi": module.Pi}
+    own = {"integral_inverse": module.integral_inverse, "integral_ratio": module.integral_ratio}
+    return {name: adapted(function) for name, function in (legendre | own).items()}
+
+
+def _fraction(value: Any) -> Fraction | None:
+    """The exact value of an int, float, Fraction or string; None for numbers of other kinds."""
+    if not isinstance(value, (Rational, float, str)):
+        return None
+    try:
+        fraction = Fraction(value)
+    except (ValueError, OverflowError, ZeroDivisionError):
+        raise DomainError("number", value, 'a finite number, or one in a string: "0.1", "1e-9", "1/3"') from None
+    # numpy's integers would stay in the fraction and overflow.
+    return Fraction(int(fraction.numerator), int(fraction.denominator))
+
+
+def _float(value: Any) -> Any:
+    fraction = _fraction(value)
+    return np.asarray(value, dtype=float) if fraction is None else float(fraction)
+
+
+def _digits_number(context: Any, value: Any) -> Any:
+    fraction = _fraction(value)
+    return context.convert(value) if fraction is None else context.mpf(fraction.numerator) / fraction.denominator
+
+
+def _real(context: Any, function: Callable, *arguments: Any) -> Any:
+    """The function, where mpmath does not leave the real line."""
+    result = function(*(_digits_number(context, x) for x in arguments))
+    if isinstance(result, context.mpc):
+        raise DomainError(f"argument of {function.__name__}", arguments, "where the result is a real number")
+    return result
+
+
+def _ball(value: Any) -> Any:
+    import flint
+
+    fraction = _fraction(value)
+    return flint.arb(value if fraction is None else flint.fmpq(fraction.numerator, fraction.denominator))
+
+
+def _ball_power(base: Any, exponent: Any) -> Any:
+    import flint
+
+    # Real balls around zero have no powers in flint, complex ones have the whole ones.
+    return (flint.acb(_ball(base)) ** exponent).real if isinstance(exponent, int) else _ball(base) ** exponent
+
+
+def _ball_sqrt(value: Any) -> Any:
+    ball = _ball(value)
+    return ball.sqrt() if ball < 0 else ball.lower().max(0).sqrt().union(ball.upper().sqrt())
+
+
+def _no_quadrature(_: Callable) -> Any:
+    raise DomainError("integral", "balls", "FLOATS or digits", "a quadrature is no proof: enclose the closed form")
+
+
+FLOATS = Arithmetic(
+    name="floats",
+    number=_float,
+    pi=np.pi,
+    power=np.power,
+    absolute=np.abs,
+    minimum=np.minimum,
+    maximum=np.maximum,
+    integral=elliptic.integral,
+    **_elementary(lambda name: getattr(np, name)),
+    **_elliptic(elliptic, lambda function: function),
+)
+
+
+@contextmanager
+def digits(precision: int = 50) -> Iterator[Arithmetic]:
+    """Numbers to `precision` decimal digits: balls with 20 bits to spare, whose radius says how many digits are right.
+
+    Unlike `balls` it has `integral`, at the same number of digits: the quadrature's own error is not in the radius.
+    Raise `DomainError` for a precision below 1.
+    """
+    from dpbounds.elliptic.quadrature import integral_of_balls
+
+    count("precision", precision)
+    with balls(math.ceil(precision * math.log2(10)) + 20) as m:
+        yield replace(m, name=f"{precision} digits", integral=lambda f: integral_of_balls(f, precision))

@@ -1,0 +1,62 @@
+"""Noise correlations: which combination of past Gaussian draws is added at each step.
+
+| constructor | weights beta | paper |
+|---|---|---|
+| `independent()` | (1, 0, ...) | DP-SGD |
+| `nu(nu)` | power series of sqrt(1 - (1 - nu) z) | (7), nu-DP-FTRL |
+| `optimal_counting()` | the same at nu = 0 | Optimal CC |
+| `anti_pgd()`, `damped_anti_pgd(nu)` | (1, -1), (1, -(1 - nu)) | Table 2 |
+| `from_coefficients(beta)` | given, finitely many | |
+| `from_power_spectrum(spectrum)` | outer factor of a spectrum | (19), Thm C.18 |
+| `tree_aggregation(T)`, `full_honaker(T)`, `fft_mechanism(T)` | a matrix for T steps | Table 3 |
+| `optimal_prefix_sum(T)`, `banded(T, bands)` | least prefix-sum error | Table 3, ME |
+| `restarted(correlation, T, restarts)` | a fresh start every T / S steps | Table 3, suffix x S |
+"""
+
+from dpbounds.ftrl.correlations.base import Correlation, ToeplitzCorrelation
+from dpbounds.ftrl.correlations.matrices import (
+    MatrixCorrelation,
+    banded,
+    fft_mechanism,
+    from_matrix,
+    full_honaker,
+    optimal_prefix_sum,
+    restarted,
+    tree_aggregation,
+)
+from dpbounds.ftrl.correlations.spectral import PowerSpectrum, from_power_spectrum
+from dpbounds.ftrl.correlations.toeplitz import (
+    DampedAntiPGD,
+    FiniteImpulse,
+    NuCorrelation,
+    anti_pgd,
+    damped_anti_pgd,
+    from_coefficients,
+    independent,
+    nu,
+    optimal_counting,
+)
+
+__all__ = [
+    "Correlation",
+    "DampedAntiPGD",
+    "FiniteImpulse",
+    "MatrixCorrelation",
+    "NuCorrelation",
+    "PowerSpectrum",
+    "ToeplitzCorrelation",
+    "anti_pgd",
+    "banded",
+    "damped_anti_pgd",
+    "fft_mechanism",
+    "from_coefficients",
+    "from_matrix",
+    "from_power_spectrum",
+    "full_honaker",
+    "independent",
+    "nu",
+    "optimal_counting",
+    "optimal_prefix_sum",
+    "restarted",
+    "tree_aggregation",
+]

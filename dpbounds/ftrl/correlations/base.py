@@ -1,0 +1,107 @@
+"""What every noise correlation can say of itself.
+
+The noise added in T steps is B w, w with independent rows of variance noise_multiplier^2 clip_norm^2; privacy is that
+of the Gaussian mechanism C G + w on the gradients G, with B C = I (ftrl eq. (11)).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from jaxtyping import Float
+
+from dpbounds.errors import DomainError, count
+from dpbounds.values import Value
+
+
+class Correlation(ABC):
+    """A decoder B and an encoder C with B C = I, for every horizon T it admits."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What tables and plots call it."""
+
+    @abstractmethod
+    def matrix(self, T: int) -> Float[np.ndarray, "T draws"]:
+        """The decoder B: row t holds the weights of the draws in the noise of step t."""
+
+    @abstractmethod
+    def encoder(self, T: int) -> Float[np.ndarray, "draws T"]:
+        """The encoder C, whose columns are what one gradient adds to the released rows."""
+
+    def sensitivity(self, T: int) -> float:
+        """gamma_T = max_t ||C e_t||_2, in clip norms under zero-out adjacency: ftrl Thm 1.1."""
+        return float(np.linalg.norm(self.encoder(T), axis=0).max())
+
+    def prefix_error(self, T: int) -> float:
+        """phi = ||A B||_F^2, ftrl eq. (3): summed squared error of the T gradient prefix sums, per unit noise variance
+        and dimension.
+        """
+        return float(np.sum(np.cumsum(self.matrix(T), axis=0) ** 2))
+
+
+class ToeplitzCorrelation(Correlation):
+    """A sequence beta: the noise added at step t is sum_k beta_k w_{t-k}.
+
+    B(z) = sum_t beta_t z^t has no zeros inside the unit disc (minimum phase) unless a subclass says otherwise.
+    """
+
+    @abstractmethod
+    def coefficients(self, T: int) -> Float[np.ndarray, " T"]:
+        """beta_0, ..., beta_{T-1}."""
+
+    @abstractmethod
+    def inverse_coefficients(self, T: int) -> Float[np.ndarray, " T"]:
+        """First column of C = B^{-1}: the first T coefficients of 1 / B(z)."""
+
+    @abstractmethod
+    def power_spectrum(self, omega: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
+        """|B(omega)|^2 at frequencies in [-pi, pi]."""
+
+    @abstractmethod
+    def limiting_sensitivity(self) -> Value:
+        """gamma_inf = lim_T gamma_T = ||B^{-1} e_0||_2, ftrl eq. (5), (26): exact, or inf if the sum diverges."""
+
+    @abstractmethod
+    def filtered_power(self, decay: Float[np.ndarray, " d"]) -> Float[np.ndarray, " d"]:
+        """c(x) = sum_{t,s} beta_t beta_s (1 - x)^|t-s| for x = eta lambda_j in (0, 1]: <beta, T_j beta> of ftrl eq.
+        (32).
+
+        x (2 - x) times the stationary second moment of an autoregression with pole 1 - x driven by the correlated
+        noise.
+        """
+
+    def matrix(self, T: int) -> Float[np.ndarray, "T T"]:
+        """The T x T lower-triangular Toeplitz matrix with first column beta."""
+        return _toeplitz(self.coefficients(count("T", T)))
+
+    def encoder(self, T: int) -> Float[np.ndarray, "T T"]:
+        """The T x T lower-triangular Toeplitz matrix with the inverse coefficients as first column."""
+        return _toeplitz(self.inverse_coefficients(count("T", T)))
+
+    def sensitivity(self, T: int) -> float:
+        """gamma_T in O(T): the columns of C are shifts of the first, which therefore has the largest norm."""
+        return float(np.linalg.norm(self.inverse_coefficients(T)))
+
+    def prefix_error(self, T: int) -> float:
+        """phi = ||A B||_F^2 in O(T): the first column of A B is cumsum(beta), its t-th entry stands in T - t
+        columns.
+        """
+        prefix = np.cumsum(self.coefficients(T))
+        return float(np.arange(T, 0, -1) @ prefix**2)
+
+
+def decay_rates(decay: Float[np.ndarray, " d"]) -> Float[np.ndarray, " d"]:
+    """`decay` if all of it lies in (0, 1], else `DomainError`."""
+    x = np.asarray(decay, dtype=float)
+    outside = ~((x > 0) & (x <= 1))
+    if outside.any():
+        raise DomainError("decay", float(x[outside].flat[0]), "the interval (0, 1]", "decay is eta * lambda_j")
+    return x
+
+
+def _toeplitz(column: np.ndarray) -> np.ndarray:
+    lags = np.subtract.outer(np.arange(len(column)), np.arange(len(column)))
+    return np.where(lags >= 0, column[np.abs(lags)], 0.0)

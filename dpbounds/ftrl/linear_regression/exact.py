@@ -1,0 +1,176 @@
+"""Exact stationary and finite-time error of Noisy-FTRL, for inputs x = U Lambda^{1/2} z with i.i.d. symmetric entries
+of z.
+
+The second moments S_t = E theta'_t theta'_t^T (theta' = theta - theta*) obey ftrl eq. (83), S_{t+1} = E[(I - eta x x^T)
+S_t (I - eta x x^T)] + eta^2 sigma_sgd^2 H + eta^2 N sum_{tau,k<=t} beta_tau beta_k (I - eta H)^|tau-k|. In the
+eigenbasis of H the forcing is diagonal and off-diagonal entries never feed the diagonal, so d numbers s_j = E <u_j,
+theta'>^2 carry everything; they are coupled through the single number sum_k lambda_k s_k = 2 (F - F*).
+"""
+
+from __future__ import annotations
+
+from typing import Literal, cast
+
+import numpy as np
+from jaxtyping import Float
+from scipy.optimize import brentq
+
+from dpbounds.errors import DomainError, count, nonnegative, positive, real, vector
+from dpbounds.ftrl.correlations import Correlation, ToeplitzCorrelation
+from dpbounds.values import Value
+
+CONVENTION = "F - F* = 1/2 ||theta - theta*||_H^2"
+GAUSSIAN_KURTOSIS = 3.0
+
+
+def suboptimality(
+    correlation: ToeplitzCorrelation,
+    eigenvalues: Float[np.ndarray, " d"],
+    eta: float,
+    rho: float,
+    *,
+    clip_norm: float = 1.0,
+    sigma_sgd: float = 0.0,
+    kurtosis: float = GAUSSIAN_KURTOSIS,
+) -> Value:
+    """Exact F_inf = lim E F(theta_t) - F*, with the limiting sensitivity; inf if that is.
+
+    With x_j = eta lambda_j, D_j = 2 x_j - (kurtosis - 1) x_j^2 and q_j = eta^2 (sigma_sgd^2 lambda_j + N c(x_j)), the
+    stationary recursion reads D_j s_j = eta^2 lambda_j sum_k lambda_k s_k + q_j, a rank-one system with the solution
+    F_inf = 1/2 sum_j lambda_j q_j / D_j / (1 - sum_j x_j^2 / D_j). `kurtosis` is E z^4 (3 for Gaussian inputs).
+
+    Raises `DomainError` outside stability (`stability_limit`) and for bad arguments.
+    """
+    spectrum, noise, sigma_squared = _arguments(eigenvalues, rho, clip_norm, sigma_sgd)
+    x = positive("eta", eta) * spectrum
+    contraction, feedback = _stable(spectrum, eta, kurtosis)
+    gamma_squared = correlation.limiting_sensitivity() ** 2
+    if np.isinf(gamma_squared):
+        return Value(np.inf, kind="exact", source="ftrl eq. (83)", convention=CONVENTION)
+    forcing = eta**2 * (sigma_squared * spectrum + noise * gamma_squared * correlation.filtered_power(x))
+    value = 0.5 * np.sum(spectrum * forcing / contraction) / (1.0 - feedback)
+    return Value(value, kind="exact", source="ftrl eq. (83)", convention=CONVENTION)
+
+
+def trajectory(
+    correlation: Correlation,
+    eigenvalues: Float[np.ndarray, " d"],
+    eta: float,
+    rho: float,
+    *,
+    steps: int,
+    clip_norm: float = 1.0,
+    sigma_sgd: float = 0.0,
+    initial: Float[np.ndarray, " d"] | None = None,
+    sensitivity: float | Literal["horizon", "limiting"] = "horizon",
+    kurtosis: float = GAUSSIAN_KURTOSIS,
+) -> Float[np.ndarray, " steps_plus_1"]:
+    """Exact E F(theta_t) - F* at t = 0, ..., steps: O(d) per step for a Toeplitz correlation, O(d steps^2) for a
+    matrix.
+
+    `initial` holds the coordinates of theta_0 - theta* in the eigenbasis (default 0). The noise is scaled by gamma_T at
+    T = steps (`horizon`), by gamma_inf (`limiting`) or by a given number. Needs no stability: a diverging run diverges.
+    """
+    spectrum, noise, sigma_squared = _arguments(eigenvalues, rho, clip_norm, sigma_sgd)
+    eta, steps = positive("eta", eta), count("steps", steps)
+    x = eta * spectrum
+    gamma = _sensitivity(correlation, steps, sensitivity)
+    powers = _noise_powers(correlation, x, steps)
+    retained = 1.0 - 2.0 * x + (real("kurtosis", kurtosis) - 1.0) * x**2
+    s = np.zeros(len(x)) if initial is None else _initial(initial, len(x)) ** 2
+    values = np.empty(steps + 1)
+    for t in range(steps + 1):
+        total = spectrum @ s
+        values[t] = 0.5 * total
+        if t < steps:
+            forcing = sigma_squared * spectrum + noise * gamma**2 * next(powers)
+            s = retained * s + eta**2 * (spectrum * total + forcing)
+    return values
+
+
+def stability_limit(eigenvalues: Float[np.ndarray, " d"], *, kurtosis: float = GAUSSIAN_KURTOSIS) -> float:
+    """Largest learning rate below which second moments stay bounded: sum_j x_j^2 / D_j = 1 with all D_j > 0.
+
+    The recursion's matrix is diag(1 - D_j) + eta^2 lambda lambda^T; its spectral radius is below 1 iff D_j > 0 and the
+    sum is below 1 (Gaussian: 1/2 sum_j x_j / (1 - x_j) < 1). Independent of the noise and of its correlation.
+    """
+    spectrum = vector("eigenvalues", eigenvalues, above=0.0)
+    excess = _excess_kurtosis(kurtosis)
+    # The sum is at least eta Tr H / 2, and its last term has a pole at D_1 = 0: the root lies below both ends.
+    ends = [2.0 / spectrum.sum() * (1 + 1e-9)]
+    if excess > 0:
+        ends.append(2.0 / (excess * spectrum.max()) * (1 - 1e-12))
+
+    def margin(eta: float) -> float:
+        return float(np.sum(eta * spectrum / (2.0 - excess * eta * spectrum))) - 1.0
+
+    return cast(float, brentq(margin, 0.0, min(ends), xtol=1e-300))
+
+
+def _arguments(
+    eigenvalues: np.ndarray, rho: float, clip_norm: float, sigma_sgd: float
+) -> tuple[np.ndarray, float, float]:
+    """Eigenvalues, noise variance per squared sensitivity, residual variance."""
+    noise = positive("clip_norm", clip_norm) ** 2 / (2.0 * positive("rho", rho))
+    return vector("eigenvalues", eigenvalues, above=0.0), noise, nonnegative("sigma_sgd", sigma_sgd) ** 2
+
+
+def _stable(spectrum: np.ndarray, eta: float, kurtosis: float) -> tuple[np.ndarray, float]:
+    """D_j and sum_j x_j^2 / D_j, or `DomainError` with the largest stable learning rate."""
+    x = eta * spectrum
+    contraction = 2.0 * x - _excess_kurtosis(kurtosis) * x**2
+    feedback = np.sum(x**2 / contraction) if np.all(contraction > 0) else np.inf
+    if feedback >= 1:
+        limit = stability_limit(spectrum, kurtosis=kurtosis)
+        raise DomainError(
+            "eta", eta, f"below the stability limit {limit:.6g} of these eigenvalues", "take a smaller eta"
+        )
+    return contraction, float(feedback)
+
+
+def _excess_kurtosis(kurtosis: float) -> float:
+    """kurtosis - 1 >= 0: the fourth moment of a unit-variance variable is at least 1."""
+    return nonnegative("kurtosis - 1", real("kurtosis", kurtosis) - 1.0, "E z^4 >= (E z^2)^2 = 1")
+
+
+def _sensitivity(correlation: Correlation, steps: int, choice: float | str) -> float:
+    if choice == "horizon":
+        return correlation.sensitivity(steps)
+    if choice == "limiting":
+        if not isinstance(correlation, ToeplitzCorrelation):
+            raise DomainError("sensitivity", choice, '"horizon" or a number for a matrix with a fixed horizon')
+        return positive("limiting sensitivity", correlation.limiting_sensitivity(), 'use sensitivity="horizon"')
+    return positive("sensitivity", choice)
+
+
+def _initial(initial: np.ndarray, dimension: int) -> np.ndarray:
+    coordinates = vector("initial", initial)
+    if len(coordinates) != dimension:
+        raise DomainError("initial", f"{len(coordinates)} numbers", f"one per eigenvalue, {dimension}")
+    return coordinates
+
+
+def _noise_powers(correlation: Correlation, x: np.ndarray, steps: int):
+    """At step t the array over j of sum_{tau,k<=t} E[w~ terms] (1 - x_j)^|tau-k|, per unit variance of the draws."""
+    if isinstance(correlation, ToeplitzCorrelation):
+        return _toeplitz_powers(correlation.coefficients(steps), x)
+    decoder = correlation.matrix(steps)
+    return _matrix_powers(decoder @ decoder.T, x)
+
+
+def _toeplitz_powers(beta: np.ndarray, x: np.ndarray):
+    """c_t = sum_{tau,k<=t} beta_tau beta_k (1 - x)^|tau-k| through m_t = sum_{k<t} beta_k (1 - x)^{t-k}."""
+    power, memory = np.zeros_like(x), np.zeros_like(x)
+    for weight in beta:
+        power = power + weight * (weight + 2.0 * memory)
+        memory = (1.0 - x) * (memory + weight)
+        yield power
+
+
+def _matrix_powers(covariance: np.ndarray, x: np.ndarray):
+    """(B B^T)_{tt} + 2 sum_{s<t} (B B^T)_{ts} (1 - x)^{t-s}: the noise of step t against what earlier noise left in
+    theta.
+    """
+    for t in range(len(covariance)):
+        lags = t - np.arange(t)
+        yield covariance[t, t] + 2.0 * (1.0 - x)[:, None] ** lags @ covariance[t, :t]

@@ -1,0 +1,93 @@
+"""The correlation that minimises the exact stationary error for a given spectrum, and the best nu beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from scipy.optimize import minimize_scalar
+
+from dpbounds.errors import vector
+from dpbounds.ftrl.correlations import PowerSpectrum, from_power_spectrum, nu
+from dpbounds.ftrl.linear_regression.exact import CONVENTION, GAUSSIAN_KURTOSIS, _arguments, _stable, suboptimality
+from dpbounds.quadrature import even_integral
+from dpbounds.values import Value
+
+
+def optimal_spectrum(
+    eigenvalues: Float[np.ndarray, " d"], eta: float, *, kurtosis: float = GAUSSIAN_KURTOSIS
+) -> Callable[[np.ndarray], np.ndarray]:
+    """|B(omega)|^2 = g^{-1/2} up to a factor, g = sum_j 2 lambda_j x_j (2 - x_j) / (D_j |1 - x_j - e^{i omega}|^2).
+
+    The exact error is a constant times int |B|^{-2} int |B|^2 g: Cauchy-Schwarz as in ftrl eq. (19). With the bound of
+    ftrl Thm C.18 in place of the exact error g would be h of eq. (21).
+    """
+    spectrum = vector("eigenvalues", eigenvalues, above=0.0)
+    x = eta * spectrum
+    contraction, _ = _stable(spectrum, eta, kurtosis)
+    weights = 2.0 * spectrum * x * (2.0 - x) / contraction
+
+    def inverse_root(omega: np.ndarray) -> np.ndarray:
+        sine_squared = np.sin(np.asarray(omega, dtype=float) / 2.0) ** 2
+        gain = np.zeros_like(sine_squared)
+        for weight, rate in zip(weights, x, strict=True):
+            gain += weight / (rate**2 + 4.0 * (1.0 - rate) * sine_squared)
+        return gain**-0.5
+
+    return inverse_root
+
+
+def optimal_suboptimality(
+    eigenvalues: Float[np.ndarray, " d"],
+    eta: float,
+    rho: float,
+    *,
+    clip_norm: float = 1.0,
+    sigma_sgd: float = 0.0,
+    kurtosis: float = GAUSSIAN_KURTOSIS,
+) -> Value:
+    """Infimum of the exact F_inf over all correlations, from the spectrum alone: no factorisation needed.
+
+    The privacy part is (eta^2 G^2 / (8 rho)) (mean over the circle of g^{1/2})^2 / (1 - feedback), g as in
+    `optimal_spectrum`.
+    """
+    spectrum, noise, sigma_squared = _arguments(eigenvalues, rho, clip_norm, sigma_sgd)
+    contraction, feedback = _stable(spectrum, eta, kurtosis)
+    inverse_root = optimal_spectrum(spectrum, eta, kurtosis=kurtosis)
+    mean_root = float(even_integral(lambda omega: 1.0 / inverse_root(omega))) / (2.0 * np.pi)
+    residual = 0.5 * eta**2 * sigma_squared * np.sum(spectrum**2 / contraction)
+    value = (residual + 0.25 * eta**2 * noise * mean_root**2) / (1.0 - feedback)
+    return Value(value, kind="exact", source="dpbounds, Cauchy-Schwarz on ftrl eq. (83)", convention=CONVENTION)
+
+
+def optimal_correlation(
+    eigenvalues: Float[np.ndarray, " d"], eta: float, *, kurtosis: float = GAUSSIAN_KURTOSIS, tolerance: float = 1e-10
+) -> PowerSpectrum:
+    """The causal correlation with `optimal_spectrum`; `AccuracyError` where eta mu is too small to factorise (about
+    1e-6).
+    """
+    spectrum = optimal_spectrum(eigenvalues, eta, kurtosis=kurtosis)
+    return from_power_spectrum(spectrum, name="optimal", tolerance=tolerance)
+
+
+def best_nu(
+    eigenvalues: Float[np.ndarray, " d"], eta: float, *, kurtosis: float = GAUSSIAN_KURTOSIS
+) -> tuple[float, Value]:
+    """The nu in (0, 1] of least exact error, and its ratio to the optimum over all correlations (privacy terms only).
+
+    One-dimensional search in log nu on a grid refined by Brent's method; neither depends on rho or clip_norm.
+    """
+    spectrum = vector("eigenvalues", eigenvalues, above=0.0)
+
+    def error(log_nu: float) -> float:
+        return float(suboptimality(nu(min(float(np.exp(log_nu)), 1.0)), spectrum, eta, 0.5, kurtosis=kurtosis))
+
+    grid = np.linspace(np.log(eta * spectrum.min()) - 3.0, 0.0, 24)
+    best = int(np.argmin([error(point) for point in grid]))
+    low, high = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
+    found: Any = minimize_scalar(error, bounds=(low, high), method="bounded", options={"xatol": 1e-8})
+    ratio = found.fun / optimal_suboptimality(spectrum, eta, 0.5, kurtosis=kurtosis)
+    source = "dpbounds, search over nu"
+    return min(float(np.exp(found.x)), 1.0), Value(ratio, kind="estimate", source=source)

@@ -1,0 +1,60 @@
+"""The paper's rates, constants set to 1: ftrl Theorem 2.2, Tables 1, 2 and 4.
+
+A rate is a claim about shape: compare it with exact values by boundedness of the ratio over a sweep, never by
+difference.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float
+
+from dpbounds.errors import DomainError, count, nonnegative, positive, vector
+from dpbounds.values import Value
+
+Mechanism = Literal["independent", "nu", "lower", "damped anti-PGD"]
+
+
+def effective_dimension(eigenvalues: Float[np.ndarray, " d"]) -> float:
+    """d_eff = Tr(H) / lambda_1, the stable rank of H^{1/2}: ftrl Section C.6; between 1 and d."""
+    spectrum = vector("eigenvalues", eigenvalues, above=0.0)
+    return float(spectrum.sum() / spectrum.max())
+
+
+def power_law(d: int, exponent: float) -> Float[np.ndarray, " d"]:
+    """lambda_k = k^{-exponent}, k = 1, ..., d: the spectra of ftrl Table 4 and Fig. 2."""
+    return np.arange(1, count("d", d) + 1, dtype=float) ** -nonnegative("exponent", exponent)
+
+
+def rate(
+    mechanism: Mechanism,
+    eigenvalues: Float[np.ndarray, " d"],
+    eta: float,
+    rho: float,
+    *,
+    nu: float | None = None,
+    clip_norm: float = 1.0,
+    sigma_sgd: float = 0.0,
+) -> Value:
+    """Right side of ftrl Thm 2.2 (`independent`, `nu`, `lower`) or of Table 2 (`damped anti-PGD`), constants 1.
+
+    With t = Tr H: eta d G^2/rho + eta sigma^2 t | (eta^2 G^2/rho log^2(1/nu) + eta sigma^2) t | (eta^2 G^2/rho + eta
+    sigma^2) t | eta^{3/2} G^2/rho sqrt(d t) + eta sigma^2 t. Default nu: eta mu.
+    """
+    spectrum = vector("eigenvalues", eigenvalues, above=0.0)
+    eta, trace = positive("eta", eta), spectrum.sum()
+    privacy = positive("clip_norm", clip_norm) ** 2 / positive("rho", rho)
+    damping = eta * spectrum.min() if nu is None else positive("nu", nu)
+    per_budget = {
+        "independent": eta * len(spectrum),
+        "nu": eta**2 * trace * np.log(1.0 / damping) ** 2,
+        "lower": eta**2 * trace,
+        "damped anti-PGD": eta**1.5 * np.sqrt(len(spectrum) * trace),
+    }
+    if mechanism not in per_budget:
+        raise DomainError("mechanism", mechanism, f"one of {', '.join(per_budget)}")
+    value = privacy * per_budget[mechanism] + eta * nonnegative("sigma_sgd", sigma_sgd) ** 2 * trace
+    source = "ftrl Table 2" if mechanism == "damped anti-PGD" else "ftrl Thm 2.2"
+    return Value(value, kind="asymptotic", source=source)

@@ -1,0 +1,81 @@
+"""One protocol for every algorithm, and random streams that depend on what is simulated and on nothing else.
+
+An algorithm is a function `run(problem, settings, streams, trials) -> {name: array of shape (trials, ...)}`; problem
+and settings are frozen dataclasses. Trials come in blocks. A block's streams are seeded from the hash of (algorithm,
+problem, settings), the user's seed and the block's number: any worker, order, interruption or later extension gives the
+same numbers.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+Arrays = dict[str, np.ndarray]
+Algorithm = Callable[[Any, Any, "Streams", int], Arrays]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Streams:
+    """Independent generators for the mechanism's noise, the data and the initial draws of one block."""
+
+    noise: np.random.Generator
+    data: np.random.Generator
+    initial: np.random.Generator
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """What is simulated: an algorithm on a problem with settings, in blocks of `block_trials` trials."""
+
+    algorithm: Algorithm
+    problem: Any
+    settings: Any
+    block_trials: int
+
+    def run_block(self, block: int, *, seed: int) -> Arrays:
+        """The arrays of one block; the same for the same content, seed and block number."""
+        return self.algorithm(self.problem, self.settings, self.streams(block, seed=seed), self.block_trials)
+
+    def run(self, blocks: int, *, seed: int) -> Arrays:
+        """The arrays of the first `blocks` blocks, joined along the trial axis."""
+        parts = [self.run_block(block, seed=seed) for block in range(blocks)]
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+    def streams(self, block: int, *, seed: int) -> Streams:
+        """The block's three generators."""
+        name = f"{self.algorithm.__module__}.{self.algorithm.__qualname__}"
+        content = [name, describe(self.problem), describe(self.settings), self.block_trials, block]
+        noise, data, initial = seed_sequence(content, seed=seed).spawn(3)
+        generators = {"noise": noise, "data": data, "initial": initial}
+        return Streams(**{role: np.random.Generator(np.random.SFC64(child)) for role, child in generators.items()})
+
+
+def seed_sequence(content: Any, *, seed: int) -> np.random.SeedSequence:
+    """The seed of whatever `content` (JSON data) describes."""
+    digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).digest()
+    return np.random.SeedSequence([seed, *np.frombuffer(digest, dtype=np.uint32).tolist()])
+
+
+def describe(thing: Any) -> Any:
+    """`thing` as JSON data: dataclasses by class and compared fields, arrays as lists, the rest as it prints."""
+    if dataclasses.is_dataclass(thing) and not isinstance(thing, type):
+        fields = {f.name: describe(getattr(thing, f.name)) for f in dataclasses.fields(thing) if f.repr}
+        return {"class": type(thing).__name__, **fields}
+    if isinstance(thing, np.ndarray):
+        return thing.tolist()
+    if isinstance(thing, Mapping):
+        return {str(key): describe(value) for key, value in thing.items()}
+    if isinstance(thing, (list, tuple)):
+        return [describe(item) for item in thing]
+    if thing is None or isinstance(thing, (bool, int, float, str)):
+        return thing
+    if callable(thing):
+        return f"{thing.__module__}.{thing.__qualname__}"
+    raise TypeError(f"cannot describe a {type(thing).__name__}: use frozen dataclasses, arrays and plain values")

@@ -1,0 +1,89 @@
+"""Linear regression with random inputs: ftrl eq. (8), in the eigenbasis of the input covariance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from dpbounds.errors import DomainError, nonnegative, vector
+from simulators.engine import Arrays, Streams
+from simulators.ftrl.settings import Settings, clip
+
+Inputs = Literal["gaussian", "sign", "skewed"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinearRegression:
+    """y = <theta*, x> + xi with x = Lambda^{1/2} z, z of i.i.d. entries of mean 0 and variance 1, xi ~ N(0,
+    sigma_sgd^2).
+
+    Entries of z: standard normal; +-1 (`sign`); 2 with probability 1/5 and -1/2 otherwise (`skewed`, fourth moment
+    3.25). `initial` holds the coordinates of theta_0 - theta* (default 0). Raises `DomainError` for values outside
+    their ranges.
+    """
+
+    eigenvalues: tuple[float, ...]
+    sigma_sgd: float = 0.0
+    inputs: Inputs = "gaussian"
+    initial: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        vector("eigenvalues", self.eigenvalues, above=0.0)
+        nonnegative("sigma_sgd", self.sigma_sgd)
+        if self.initial is not None and len(vector("initial", self.initial)) != len(self.eigenvalues):
+            raise DomainError("initial", self.initial, f"{len(self.eigenvalues)} numbers, one per eigenvalue")
+        if self.inputs not in ("gaussian", "sign", "skewed"):
+            raise DomainError("inputs", self.inputs, "gaussian, sign or skewed")
+
+    @property
+    def kurtosis(self) -> float:
+        """E z^4 of the entries."""
+        return {"gaussian": 3.0, "sign": 1.0, "skewed": 3.25}[self.inputs]
+
+    def draw(self, generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+        """Inputs x of shape (*shape, d)."""
+        full = (*shape, len(self.eigenvalues))
+        if self.inputs == "gaussian":
+            z = generator.standard_normal(full)
+        elif self.inputs == "sign":
+            z = 2.0 * generator.integers(0, 2, size=full) - 1.0
+        else:
+            z = np.where(generator.random(full) < 0.2, 2.0, -0.5)
+        return z * np.sqrt(self.eigenvalues)
+
+
+def linear_regression(problem: LinearRegression, settings: Settings, streams: Streams, trials: int) -> Arrays:
+    """Runs of Algorithm 1 with one fresh input per step.
+
+    Arrays with leading axis trials: `theta` theta_T - theta*, (trials, d); `loss` F(theta_T) - F* = 1/2 ||theta_T -
+    theta*||_H^2; `mean_loss` the same averaged over the later iterates; `largest_gradient` the largest norm before
+    clipping; `clipped` how many gradients were clipped.
+    """
+    eigenvalues = np.asarray(problem.eigenvalues)
+    theta = np.tile(np.zeros(len(eigenvalues)) if problem.initial is None else problem.initial, (trials, 1))
+    total, largest, clipped = np.zeros(trials), np.zeros(trials), np.zeros(trials, dtype=int)
+    step = 0
+    for noise in settings.noise(theta.shape, streams.noise):
+        inputs = problem.draw(streams.data, noise.shape[:2])
+        residuals = problem.sigma_sgd * streams.data.standard_normal(noise.shape[:2])
+        squared_norms = np.einsum("std,std->st", inputs, inputs)
+        for w, x, xi, squared_norm in zip(noise, inputs, residuals, squared_norms, strict=True):
+            error = np.einsum("td,td->t", x, theta) - xi
+            largest = np.maximum(largest, error**2 * squared_norm)
+            gradient = error[:, None] * x
+            if settings.clipping:
+                gradient, outside = clip(gradient, settings.clip_norm)
+                clipped += outside
+            theta -= settings.eta * (gradient + w)
+            step += 1
+            if step > settings.burn_in:
+                total += theta**2 @ eigenvalues
+    return {
+        "theta": theta,
+        "loss": 0.5 * theta**2 @ eigenvalues,
+        "mean_loss": 0.5 * total / (settings.steps - settings.burn_in),
+        "largest_gradient": np.sqrt(largest),
+        "clipped": clipped,
+    }

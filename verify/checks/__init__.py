@@ -1,0 +1,29 @@
+"""Kinds of checks; each turns a statement, given as a few callables and ranges, into evidence."""
+
+from verify.checks.agreement import Agreement, Fact
+from verify.checks.base import Check, Level, Seed
+from verify.checks.identity import Identity, Symbolic
+from verify.checks.inequality import Inequality
+from verify.checks.montecarlo import Case, MonteCarlo, Slopes
+from verify.checks.privacy import Audit, GaussianPrivacy, Neighbours
+from verify.checks.rate import Rate
+from verify.checks.search import Search
+
+__all__ = [
+    "Agreement",
+    "Audit",
+    "Case",
+    "Check",
+    "Fact",
+    "GaussianPrivacy",
+    "Identity",
+    "Inequality",
+    "Level",
+    "MonteCarlo",
+    "Neighbours",
+    "Rate",
+    "Search",
+    "Seed",
+    "Slopes",
+    "Symbolic",
+]

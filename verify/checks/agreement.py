@@ -1,0 +1,81 @@
+"""Computed facts against predicted ones, one by one: algorithms, matrices, small exact cases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from verify.checks.base import Check, Level, Result, Seed, Task
+from verify.evidence import Evidence
+
+
+@dataclass(frozen=True)
+class Fact:
+    """Something observed, something predicted independently, and the largest difference that counts as equal.
+
+    Arrays are compared entry by entry. `tolerance` is relative to the largest predicted entry (absolute if that is 0);
+    0 means equal bit for bit, or exactly for rationals and symbols.
+    """
+
+    label: str
+    observed: Any
+    predicted: Any
+    tolerance: float = 1e-12
+
+    def difference(self) -> float:
+        """Largest relative difference; inf for different shapes or not-a-number."""
+        if self.tolerance == 0:
+            return 0.0 if np.array_equal(np.asarray(self.observed), np.asarray(self.predicted)) else np.inf
+        observed, predicted = np.asarray(self.observed, dtype=float), np.asarray(self.predicted, dtype=float)
+        if observed.shape != predicted.shape:
+            return np.inf
+        if np.array_equal(observed, predicted):
+            return 0.0
+        scale = np.abs(predicted).max() or 1.0
+        difference = np.abs(observed - predicted).max() / scale
+        return float(difference) if np.isfinite(difference) else np.inf
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agreement(Check):
+    """All facts that `facts(rng)` computes agree."""
+
+    facts: Callable[[np.random.Generator], Iterable[Fact]]
+    picture: Callable[[], dict[str, Any]] | None = None
+
+    def run(self, task: Task, seed: Seed) -> Result:
+        """Every fact with its difference, and the picture's arrays."""
+        rows = []
+        for fact in self.facts(seed.generator()):
+            difference = fact.difference()
+            row = {"fact": fact.label, "difference": difference, "tolerance": fact.tolerance}
+            if difference > fact.tolerance:
+                row.update(observed=_shown(fact.observed), predicted=_shown(fact.predicted))
+            rows.append(row)
+        return {"rows": rows, "picture": self.picture() if self.picture else None}
+
+    def conclude(self, results: Sequence[Result], level: Level) -> Evidence:
+        """Fails at the first fact that does not agree."""
+        (result,) = results
+        rows = result["rows"]
+        common: dict[str, Any] = {"rows": rows, "evaluations": len(rows), "picture": result["picture"]}
+        for row in rows:
+            if row["difference"] > row["tolerance"]:
+                summary = f"{row['fact']}: observed {row['observed']}, stated {row['predicted']}."
+                return Evidence(outcome="fails", how="numeric", summary=summary, counterexample=row, **common)
+        worst = max(row["difference"] for row in rows)
+        coarsest = max(row["tolerance"] for row in rows)
+        summary = f"{len(rows)} facts agree (worst difference {worst:.1e}, allowed up to {coarsest:.1e})."
+        return Evidence(outcome="holds", how="numeric", summary=summary, resolution=coarsest, **common)
+
+
+def _shown(value: Any) -> str:
+    array = np.asarray(value)
+    if array.ndim == 0:
+        scalar = array.item()
+        return f"{scalar:.6g}" if isinstance(scalar, float) else str(scalar)
+    text = np.array2string(array, precision=4, threshold=8, edgeitems=3, separator=", ")
+    return " ".join(text.split())

@@ -1,0 +1,77 @@
+"""The protocol of a check: independent tasks, and a conclusion from their results.
+
+Tasks make long checks resumable and parallel: each is JSON data that fully determines its work together with the seed,
+so its result can be stored under a key and never depends on who computed it or when.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+
+from verify.evidence import Evidence
+
+Level = Literal["quick", "full", "paper"]
+LEVELS: tuple[Level, ...] = ("quick", "full", "paper")
+Task = Mapping[str, Any]
+Result = Mapping[str, Any]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Seed:
+    """The user's seed, for simulations that seed themselves from their content, and one derived from it for this task
+    alone.
+    """
+
+    user: int
+    sequence: np.random.SeedSequence
+
+    def generator(self) -> np.random.Generator:
+        """A generator for this task."""
+        return np.random.default_rng(self.sequence)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check(ABC):
+    """A way to decide a statement.
+
+    `level` is the lowest level at which it runs. `impostors` names deliberately wrong versions of it, each given by the
+    fields that it replaces: the check must fail on every one of them, else it proves nothing.
+    """
+
+    level: Level = "quick"
+    impostors: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def tasks(self, level: Level) -> Sequence[Task]:
+        """The work at a level, as independent pieces of about a second or less; by default one piece."""
+        del level
+        return ({},)
+
+    @abstractmethod
+    def run(self, task: Task, seed: Seed) -> Result:
+        """The result of one task, as JSON data; random numbers come from `seed` alone."""
+
+    @abstractmethod
+    def conclude(self, results: Sequence[Result], level: Level) -> Evidence:
+        """The evidence from the results of all tasks of a level, in their order."""
+
+    def impostor(self, name: str) -> Check:
+        """The wrong version called `name`."""
+        return replace(self, **self.impostors[name], impostors={})
+
+    def runs_at(self, level: Level) -> bool:
+        """Whether the check belongs to `level`."""
+        return LEVELS.index(self.level) <= LEVELS.index(level)
+
+
+def by_level(choice: T | Mapping[Level, T], level: Level) -> T:
+    """A setting that may differ by level: the entry for the highest level named at or below `level`."""
+    if not isinstance(choice, Mapping):
+        return choice
+    named = [choice[name] for name in LEVELS[: LEVELS.index(level) + 1] if name in choice]
+    return named[-1]

@@ -1,0 +1,156 @@
+"""Two expressions that must be equal: 50 digits at random points, or exactly by computer algebra."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpbounds import arithmetic
+from verify.checks.base import Check, Level, Result, Seed, Task
+from verify.domains import Box, corners, points, simple_points
+from verify.evidence import Evidence
+
+Expression = Callable[..., Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Identity(Check):
+    """`left(m, **parameters) == right(m, **parameters)` on a box, m the arithmetic (`dpbounds.arithmetic`).
+
+    Round numbers first (so that a counterexample is readable), then corners, then `random_points` at random. The two
+    sides must not share their computation: `m.integral` is the quadrature oracle. Agreement means `digits` digits, less
+    `lost` for cancellation.
+    """
+
+    left: Expression
+    right: Expression
+    box: Box
+    digits: int = 50
+    lost: int = 5
+    random_points: int = 100
+    where: Callable[..., bool] | None = None
+
+    def run(self, task: Task, seed: Seed) -> Result:
+        """Largest relative difference, up to the first point where it is too large."""
+        worst, first_failure, evaluated = 0.0, None, 0
+        with arithmetic.digits(self.digits + 10) as m:
+            for point in self._points(seed.generator()):
+                arguments = {name: m.number(value) for name, value in point.items()}
+                left, right = self.left(m, **arguments), self.right(m, **arguments)
+                error = _relative_difference(m, left, right)
+                evaluated += 1
+                worst = max(worst, error)
+                if not error <= self.tolerance:
+                    first_failure = {**point, "left": float(left), "right": float(right)}
+                    break
+        return {"worst": worst, "failure": first_failure, "evaluated": evaluated}
+
+    def conclude(self, results: Sequence[Result], level: Level) -> Evidence:
+        """Fails at the first point where the sides differ."""
+        (result,) = results
+        if result["failure"] is not None:
+            return Evidence(
+                outcome="fails",
+                how="numeric",
+                summary=f"The two sides differ at {_named(result['failure'])}.",
+                counterexample=result["failure"],
+                evaluations=result["evaluated"],
+            )
+        return Evidence(
+            outcome="holds",
+            how="numeric",
+            summary=(
+                f"{result['evaluated']} points agree to {self.digits - self.lost} digits (worst {result['worst']:.1e})."
+            ),
+            resolution=self.tolerance,
+            evaluations=result["evaluated"],
+        )
+
+    @property
+    def tolerance(self) -> float:
+        """Largest relative difference counted as equality."""
+        return 10.0 ** -(self.digits - self.lost)
+
+    def _points(self, rng: np.random.Generator) -> Iterable[dict[str, float]]:
+        unit = np.concatenate([corners(self.box), rng.random((self.random_points, len(self.box)))])
+        arrays = points(self.box, unit)
+        spread = [{name: float(values[row]) for name, values in arrays.items()} for row in range(len(unit))]
+        admitted = [*simple_points(self.box, most=20), *spread]
+        return (point for point in admitted if self.where is None or self.where(**point))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Symbolic(Check):
+    """A proof by computer algebra: every residual simplifies to 0, every nonnegative expression is shown to be so.
+
+    `residuals` gives pairs (label, sympy expression). `nonnegative` likewise: an expression in positive symbols is
+    accepted if, over a common denominator, numerator and denominator have only nonnegative coefficients (substitute so
+    that this shows).
+    """
+
+    residuals: Callable[[], Iterable[tuple[str, Any]]] = tuple
+    nonnegative: Callable[[], Iterable[tuple[str, Any]]] = tuple
+
+    def run(self, task: Task, seed: Seed) -> Result:
+        """The labels proved, and what is left of those that are not."""
+        proved, open_cases = [], {}
+        for label, expression in self.residuals():
+            rest = _simplified(expression)
+            proved.append(label) if rest == 0 else open_cases.setdefault(label, f"{rest} != 0")
+        for label, expression in self.nonnegative():
+            reason = _sign_obstacle(expression)
+            proved.append(label) if reason is None else open_cases.setdefault(label, reason)
+        return {"proved": proved, "open": open_cases}
+
+    def conclude(self, results: Sequence[Result], level: Level) -> Evidence:
+        """Holds if everything is proved."""
+        (result,) = results
+        if result["open"]:
+            label, rest = next(iter(result["open"].items()))
+            summary = f"Fails for {label}: {rest}."
+            return Evidence(outcome="fails", how="proved", summary=summary, counterexample=dict(result["open"]))
+        labels = ", ".join(result["proved"])
+        return Evidence(
+            outcome="holds", how="proved", summary=f"Proved symbolically: {labels}.", evaluations=len(result["proved"])
+        )
+
+
+def _relative_difference(m: Any, left: Any, right: Any) -> float:
+    """Largest relative difference that the two balls allow; nan if one of them is not finite."""
+    left, right = m.number(left), m.number(right)
+    if left.is_zero() and right.is_zero():
+        return 0.0
+    scale = m.maximum(m.absolute(left), m.absolute(right)).upper()
+    return float(m.absolute(left - right).upper() / scale)
+
+
+def _simplified(expression: Any) -> Any:
+    import sympy
+
+    if isinstance(expression, sympy.MatrixBase):
+        rest = expression.applyfunc(lambda entry: sympy.simplify(sympy.expand(entry)))
+        return 0 if rest.is_zero_matrix else rest
+    return sympy.simplify(sympy.expand(expression))
+
+
+def _sign_obstacle(expression: Any) -> str | None:
+    """None if the expression is visibly nonnegative for positive symbols, else what stands in the way."""
+    import sympy
+
+    together = sympy.cancel(sympy.together(sympy.sympify(expression)))
+    for part in sympy.fraction(together):
+        polynomial = sympy.Poly(part, *sorted(part.free_symbols, key=str)) if part.free_symbols else None
+        coefficients = polynomial.coeffs() if polynomial is not None else [part]
+        negative = [coefficient for coefficient in coefficients if not coefficient.is_nonnegative]
+        if negative:
+            return f"coefficient {negative[0]} in {sympy.factor(part)}"
+    return None
+
+
+def _named(point: dict[str, Any]) -> str:
+    return ", ".join(
+        f"{name} = {value:.6g}" if isinstance(value, float) else f"{name} = {value}" for name, value in point.items()
+    )

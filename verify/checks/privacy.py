@@ -1,0 +1,115 @@
+"""Privacy claims decided by output laws: exact divergence on explicit neighbours, and a sampled audit beside it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from simulators.engine import Experiment
+from verify.audit import epsilon_lower_bound, gaussian_zcdp
+from verify.checks.base import Check, Level, Result, Seed, Task, by_level
+from verify.evidence import Evidence
+from verify.statistics import ALPHA
+
+# Rounding in the covariance's factorisation.
+ROUNDING = 1e-8
+
+
+@dataclass(frozen=True, kw_only=True)
+class Neighbours:
+    """Two inputs that differ in one unit, as the Gaussian laws of everything released: N(0, covariance) against
+    N(shift, covariance).
+    """
+
+    label: str
+    shift: np.ndarray
+    covariance: np.ndarray
+    claimed_rho: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class GaussianPrivacy(Check):
+    """No pair of neighbours costs more zCDP than claimed; the slack says whether the claim is tight.
+
+    `pairs` must contain the worst pair: a claim that holds with slack 1 is exact.
+    """
+
+    pairs: Callable[[], Iterable[Neighbours]]
+
+    def run(self, task: Task, seed: Seed) -> Result:
+        """The exact cost of every pair."""
+        rows = [
+            {"pair": pair.label, "claimed": pair.claimed_rho, "exact": gaussian_zcdp(pair.shift, pair.covariance)}
+            for pair in self.pairs()
+        ]
+        return {"rows": rows}
+
+    def conclude(self, results: Sequence[Result], level: Level) -> Evidence:
+        """The dearest pair decides."""
+        rows = results[0]["rows"]
+        worst = max(rows, key=lambda row: row["exact"] / row["claimed"])
+        ratio = worst["exact"] / worst["claimed"]
+        text = f"{worst['pair']}: exact zCDP cost {worst['exact']:.6g}, claimed {worst['claimed']:.6g}"
+        common = {"rows": rows, "evaluations": len(rows), "resolution": ROUNDING}
+        if ratio > 1.0 + ROUNDING:
+            return Evidence(outcome="fails", how="numeric", summary=f"{text}.", counterexample=worst, **common)
+        summary = f"Exact output laws of {len(rows)} pairs of neighbours; dearest {text}."
+        return Evidence(outcome="holds", how="numeric", summary=summary, slack=1.0 / ratio, **common)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Audit(Check):
+    """Samples of a mechanism under two neighbouring inputs do not refute the claimed epsilon at delta.
+
+    `experiments` are the runs on the two inputs, `output` a scalar statistic, the event statistic > `threshold`.
+    `sharpness` is the share of the claimed epsilon that the audit must be able to refute: below it the audit has no
+    power and stays unclear.
+    """
+
+    experiments: tuple[Experiment, Experiment]
+    output: str
+    threshold: float
+    claimed_epsilon: float
+    delta: float
+    trials: Mapping[Level, int] = field(default_factory=lambda: {"quick": 20_000, "full": 400_000})
+    sharpness: float = 0.5
+
+    def tasks(self, level: Level) -> Sequence[Task]:
+        """Blocks for both inputs."""
+        needed = by_level(self.trials, level)
+        blocks = (math.ceil(needed / experiment.block_trials) for experiment in self.experiments)
+        return [{"input": side, "block": block} for side, count in enumerate(blocks) for block in range(count)]
+
+    def run(self, task: Task, seed: Seed) -> Result:
+        """How many trials of the block fell into the event."""
+        statistic = self.experiments[task["input"]].run_block(task["block"], seed=seed.user)[self.output]
+        return {"input": task["input"], "hits": int(np.sum(statistic > self.threshold)), "trials": len(statistic)}
+
+    def conclude(self, results: Sequence[Result], level: Level) -> Evidence:
+        """Fails if the lower bound on epsilon exceeds the claim."""
+        hits, trials = (
+            [sum(r[key] for r in results if r["input"] == side) for side in (0, 1)] for key in ("hits", "trials")
+        )
+        bound = epsilon_lower_bound((hits[0], hits[1]), (trials[0], trials[1]), self.delta)
+        claimed = f"claimed {self.claimed_epsilon:.4g} at delta = {self.delta:g}"
+        text = f"Audit over {sum(trials)} runs: epsilon >= {bound:.4g}, {claimed}."
+        row = {"hits": hits, "trials": trials, "threshold": self.threshold, "epsilon_lower_bound": bound}
+        outcome, needed = "holds", ""
+        if bound > self.claimed_epsilon:
+            outcome = "fails"
+        elif bound < self.sharpness * self.claimed_epsilon:
+            outcome, needed = "unclear", "more runs: the audit could not have refuted half the claimed epsilon"
+        return Evidence(
+            outcome=outcome,
+            how="statistical",
+            summary=text,
+            counterexample=row if outcome == "fails" else None,
+            needed=needed,
+            alpha=ALPHA,
+            trials=sum(trials),
+            rows=[row],
+            slack=self.claimed_epsilon / bound if bound > 0 else None,
+        )

@@ -1,0 +1,119 @@
+"""Claims with unknown constants: is value / rate bounded, above, below or both, as every range is extended?
+
+The ratio is followed over growing extents e_1 < e_2 < ..., each twice the one before on a logarithmic scale (decades).
+A bounded ratio's record converges: its increments shrink from extent to extent. A missing power makes them explode, a
+missing logarithm makes them double, a missing log log keeps them constant. The constant is fitted on the first extent
+and held against the last.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from verify.checks.base import Check, Level, Result, Seed, Task
+from verify.evidence import Evidence
+
+Relation = Literal["theta", "upper", "lower"]
+# Increments that shrink below BOUNDED of the one before sum up to a finite limit; at GROWING or above they do not.
+BOUNDED, GROWING = 0.8, 0.95
+# Increments of the logarithm below this are flat.
+FLAT = 1e-6
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rate(Check):
+    """value = O(rate) (`upper`), Omega(rate) (`lower`) or Theta(rate) (`theta`), decided on value / rate.
+
+    `ratios(decades)` gives value / rate at points `decades` away from the centre of the sweep, one for each direction
+    and for each setting of the parameters that are not swept: (label, ratio) pairs. `extents` are the distances of the
+    sweep, each twice the last. Constants are reported, not judged.
+    """
+
+    ratios: Callable[[float], Iterable[tuple[str, float]]]
+    relation: Relation
+    extents: Sequence[float] = (1.0, 2.0, 4.0, 8.0)
+    per_extent: int = 8
+
+    def tasks(self, level: Level) -> Sequence[Task]:
+        """One piece per extent."""
+        return tuple({"from": low, "to": high} for low, high in zip((0.0, *self.extents), self.extents, strict=False))
+
+    def run(self, task: Task, seed: Seed) -> Result:
+        """Smallest and largest ratio on the extent, per label."""
+        distances = np.linspace(task["from"], task["to"], self.per_extent + 1)[0 if task["from"] == 0 else 1 :]
+        ends: dict[str, list[float]] = {}
+        trace: dict[str, list[list[float]]] = {}
+        for distance in distances:
+            for label, ratio in self.ratios(float(distance)):
+                low, high = ends.setdefault(label, [math.inf, -math.inf])
+                ends[label] = [min(low, float(ratio)), max(high, float(ratio))]
+                trace.setdefault(label, []).append([float(distance), float(ratio)])
+        return {"ends": ends, "trace": trace}
+
+    def conclude(self, results: Sequence[Result], level: Level) -> Evidence:
+        """Fails if the record of any label keeps growing, holds if all converge."""
+        labels = list(results[0]["ends"])
+        judged = {label: self._judge([result["ends"][label] for result in results]) for label in labels}
+        rows = [
+            {"setting": label, "smallest": low, "largest": high, "trend": trend}
+            for label, (trend, low, high) in judged.items()
+        ]
+        low, high = min(row["smallest"] for row in rows), max(row["largest"] for row in rows)
+        traces = {label: [point for result in results for point in result["trace"][label]] for label in labels}
+        common: dict[str, Any] = {
+            "rows": rows,
+            "picture": _picture(traces),
+            "evaluations": sum(map(len, traces.values())),
+        }
+        worst = max(judged, key=lambda label: ("bounded", "unclear", "unbounded").index(judged[label][0]))
+        if judged[worst][0] == "unbounded":
+            _, smallest, largest = judged[worst]
+            summary = f"The ratio to the rate is unbounded for {worst}: from {smallest:.3g} to {largest:.3g} and on."
+            counterexample = {"setting": worst, "trace": traces[worst]}
+            return Evidence(outcome="fails", how="numeric", summary=summary, counterexample=counterexample, **common)
+        if judged[worst][0] == "unclear":
+            summary = f"The ratio to the rate has not settled for {worst}."
+            needed = f"extents beyond {self.extents[-1]:g} decades for {worst}"
+            return Evidence(outcome="unclear", how="numeric", summary=summary, needed=needed, **common)
+        shown = {"upper": f"at most {high:.4g}", "lower": f"at least {low:.4g}", "theta": f"in [{low:.4g}, {high:.4g}]"}
+        summary = f"Over {self.extents[-1]:g} decades the ratio to the rate settles, {shown[self.relation]}."
+        return Evidence(outcome="holds", how="numeric", summary=summary, **common)
+
+    def _judge(self, ends: Sequence[Sequence[float]]) -> tuple[str, float, float]:
+        """Trend of the record, and the smallest and largest ratio."""
+        lows = np.minimum.accumulate([low for low, _ in ends])
+        highs = np.maximum.accumulate([high for _, high in ends])
+        trends = []
+        if self.relation in ("theta", "upper"):
+            trends.append(_trend(np.log(highs)))
+        if self.relation in ("theta", "lower"):
+            with np.errstate(divide="ignore"):
+                trends.append(_trend(-np.log(lows)))
+        order = ("bounded", "unclear", "unbounded")
+        return max(trends, key=order.index), float(lows[-1]), float(highs[-1])
+
+
+def _trend(record: np.ndarray) -> str:
+    """Whether a nondecreasing record on doubling extents converges."""
+    if not np.all(np.isfinite(record)):
+        return "unbounded"
+    increments = np.diff(record)
+    if increments[-1] <= FLAT:
+        return "bounded"
+    quotient = increments[-1] / max(increments[-2], FLAT)
+    if quotient <= BOUNDED:
+        return "bounded"
+    return "unbounded" if quotient >= GROWING and increments[-2] > FLAT else "unclear"
+
+
+def _picture(traces: Mapping[str, Sequence[Sequence[float]]]) -> dict[str, Any]:
+    series = [
+        {"label": label, "role": "theory", "x": [point[0] for point in trace], "y": [point[1] for point in trace]}
+        for label, trace in traces.items()
+    ]
+    return {"x": "decades from the centre of the sweep", "y": "value / rate", "log": ["y"], "series": series}

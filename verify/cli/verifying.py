@@ -1,0 +1,123 @@
+"""`dpbounds verify`."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from dpbounds import DomainError
+from verify import results
+from verify.claims import select
+from verify.cli.console import print_json, print_table, progress
+from verify.executor import Dask, Executor, Processes, default_jobs
+from verify.runner import Cell, Decided, Impostor, Run
+from verify.store import Store
+
+
+def run(arguments: Namespace) -> int:
+    """Compute, conclude, print and write the results file; the exit status tells whether a verdict changed."""
+    claims = select(arguments.names)
+    executor = _executor(arguments)
+    _check_data_dir(arguments.data_dir)
+    shard = arguments.shard
+    store = Store(Path(arguments.store), shard=f"-{shard[0]}-of-{shard[1]}" if shard else "")
+    try:
+        session = Run(claims, level=arguments.level, seed=arguments.seed, store=store)
+        cells = session.impostor_cells() if arguments.impostors else session.cells()
+        mine = cells[shard[0] :: shard[1]] if shard else cells
+        with progress("impostors" if arguments.impostors else "verify") as show:
+            session.compute(mine, executor, resume=arguments.resume, progress=show)
+        if shard:
+            return _say_shard(session, mine, shard)
+        return _conclude_impostors(session, arguments) if arguments.impostors else _conclude(session, arguments)
+    finally:
+        store.close()
+
+
+def _executor(arguments: Namespace) -> Executor:
+    if arguments.scheduler and arguments.jobs:
+        raise DomainError("jobs", arguments.jobs, "nothing beside --scheduler", "the scheduler knows its workers")
+    if arguments.scheduler:
+        return Dask(arguments.scheduler)
+    return Processes(default_jobs() if arguments.jobs is None else arguments.jobs)
+
+
+def _check_data_dir(folder: str | None) -> None:
+    if folder is not None and not Path(folder).is_dir():
+        raise DomainError("data_dir", folder, "a folder that exists")
+
+
+def _conclude(session: Run, arguments: Namespace) -> int:
+    decided = session.decide()
+    path = results.write(session.store.folder, decided, level=session.level, seed=session.seed)
+    changed = [item for item in decided if item.changed]
+    failed = [item for item in decided if item.failure]
+    if arguments.json:
+        print_json([_row(item, session.seed) for item in decided])
+    else:
+        print_table([_row(item, session.seed) for item in decided], ["claim", "verdict", "how", "slack", "seconds"])
+        _print_findings(decided)
+        counts = Counter(item.verdict.word for item in decided)
+        print(
+            f"\n{len(decided)} claims: {', '.join(f'{n} {word}' for word, n in counts.most_common())}. Results: {path}"
+        )
+    for item in changed:
+        print(f"dpbounds: {item.claim.id} is {item.verdict.word}, reviewed was {item.claim.reviewed}", file=sys.stderr)
+    for item in failed:
+        print(f"dpbounds: {item.claim.id} failed:\n{item.failure}", file=sys.stderr)
+    return 3 if failed else 1 if changed else 0
+
+
+def _conclude_impostors(session: Run, arguments: Namespace) -> int:
+    judged = session.judge_impostors()
+    rows = [{"claim": item.claim, "impostor": item.name, "kind": item.kind, "caught": item.caught} for item in judged]
+    failed = [item for item in judged if item.failure]
+    escaped = [item for item in judged if not item.caught]
+    if arguments.json:
+        print_json(rows)
+    else:
+        print_table(rows, ["claim", "impostor", "kind", "caught"])
+        _print_detection(judged)
+    for item in failed:
+        print(f"dpbounds: impostor {item.name!r} of {item.claim} failed:\n{item.failure}", file=sys.stderr)
+    return 3 if failed else 1 if escaped else 0
+
+
+def _print_detection(judged: Sequence[Impostor]) -> None:
+    per_kind = Counter(item.kind for item in judged)
+    caught = Counter(item.kind for item in judged if item.caught)
+    kinds = ", ".join(f"{kind} {caught[kind]} of {per_kind[kind]}" for kind in sorted(per_kind))
+    rate = sum(caught.values()) / len(judged) if judged else 1.0
+    print(f"\nDetection rate {rate:.1%}: {sum(caught.values())} of {len(judged)} impostors caught ({kinds}).")
+
+
+def _print_findings(decided: Sequence[Decided]) -> None:
+    for item in decided:
+        if item.verdict.finding and item.verdict.word != "not run":
+            print(f"\n{item.claim.id} ({item.claim.where}) {item.verdict.word}: {item.verdict.finding}")
+
+
+def _row(item: Decided, seed: int) -> dict:
+    verdict = item.verdict
+    return {
+        "claim": item.claim.id,
+        "topic": item.claim.topic,
+        "verdict": verdict.word,
+        "how": verdict.how,
+        "slack": verdict.slack,
+        "seconds": round(item.seconds, 3),
+        "seed": seed,
+        "finding": verdict.finding,
+    }
+
+
+def _say_shard(session: Run, cells: Sequence[Cell], shard: tuple[int, int]) -> int:
+    for cell, error in session.failures.items():
+        print(f"dpbounds: a task of {cell.claim} failed:\n{error}", file=sys.stderr)
+    print(
+        f"Shard {shard[0]} of {shard[1]}: {len(cells)} tasks stored in {session.store.folder}; join all with --resume."
+    )
+    return 3 if session.failures else 0

@@ -1,0 +1,163 @@
+"""Task results on disk: append-only, keyed by content, safe against a kill at any moment.
+
+A store is a folder. Each run appends JSON lines to a journal of its own shard, so that runs of different shards never
+touch the same file; reading joins all journals. The last line of a journal may be cut off by a kill: it is dropped and
+computed again. A broken line anywhere else is damage, and an error.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import json
+import math
+import os
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, TextIO
+
+from dpbounds import DomainError
+
+PACKAGES = ("dpbounds", "simulators", "verify")
+# Where numbers come from besides our own code.
+LIBRARIES = ("numpy", "scipy", "mpmath", "sympy", "python-flint")
+REMEDY = "move the damaged file away, or choose another folder with --store"
+
+
+def key_of(content: Any) -> str:
+    """The key of a task: a hash of what determines its result, including the code that computes it."""
+    return _digest(json.dumps([content, code_version()], sort_keys=True))
+
+
+@cache
+def code_version() -> str:
+    """A hash of the sources of theory, algorithms and judgement (command line excluded) and of the numerical libraries'
+    versions.
+    """
+    root = Path(__file__).resolve().parent.parent
+    sources = sorted(path for package in PACKAGES for path in (root / package).rglob("*.py") if "cli" not in path.parts)
+    content = [(path.relative_to(root).as_posix(), _digest(path.read_text(encoding="utf-8"))) for path in sources]
+    return _digest(json.dumps([content, library_versions()]))
+
+
+def library_versions() -> dict[str, str]:
+    """The versions of the numerical libraries."""
+    return {name: importlib.metadata.version(name) for name in LIBRARIES}
+
+
+class Store:
+    """A folder of journals, opened for one run (or one shard of it)."""
+
+    def __init__(self, folder: Path, shard: str = "") -> None:
+        """Raise `DomainError` if the folder cannot be written, is damaged, or another run is writing the same
+        journal.
+        """
+        self.folder = folder
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self.records = self._read()
+            self._journal = self._open(folder / f"tasks{shard}.jsonl")
+        except OSError as error:
+            raise DomainError("store", str(folder), "a folder that can be read and written", str(error)) from None
+
+    def append(self, key: str, result: Mapping[str, Any], seconds: float) -> None:
+        """Add one result; on disk when this returns (a crash of the machine may lose the last second)."""
+        body = json.dumps(result, sort_keys=True)
+        line = json.dumps(
+            {"key": key, "seconds": round(seconds, 4), "check": _digest(body), "result": result}, sort_keys=True
+        )
+        try:
+            self._journal.write(line + "\n")
+            self._journal.flush()
+        except OSError as error:
+            raise DomainError("store", str(self.folder), "a folder with room for the results", str(error)) from None
+        self.records[key] = {"result": json.loads(body), "seconds": round(seconds, 4)}
+
+    def close(self) -> None:
+        """Flush to the device and release the journal."""
+        self._journal.flush()
+        os.fsync(self._journal.fileno())
+        self._journal.close()
+
+    def _read(self) -> dict[str, dict[str, Any]]:
+        records: dict[str, dict[str, Any]] = {}
+        for path in sorted(self.folder.glob("tasks*.jsonl")):
+            lines = path.read_bytes().split(b"\n")
+            for number, line in enumerate(lines[:-1], start=1):  # what follows the last newline is cut off or empty
+                record = _parsed(line)
+                if record is None:
+                    raise DomainError("store", f"{path}, line {number}", "a journal of dpbounds", REMEDY)
+                records[record["key"]] = {"result": record["result"], "seconds": record["seconds"]}
+        return records
+
+    def _open(self, path: Path) -> TextIO:
+        journal = path.open("a+b")
+        _lock(journal, path)
+        journal.seek(0)
+        content = journal.read()
+        journal.truncate(content.rfind(b"\n") + 1)
+        journal.close()
+        reopened = path.open("a", encoding="utf-8")
+        _lock(reopened, path)
+        return reopened
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write a whole file or leave the old one as it was."""
+    partial = path.with_suffix(".partial")
+    try:
+        partial.write_text(
+            json.dumps(strict(content), indent=1, sort_keys=True, allow_nan=False) + "\n", encoding="utf-8"
+        )
+        partial.replace(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise DomainError("store", str(path), "a file that can be written", str(error)) from None
+
+
+def read_json(path: Path) -> Any:
+    """The content of a file, or None if there is no such file; `DomainError` if it is not JSON."""
+    if not path.exists():
+        return None
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DomainError("store", str(path), "a JSON file that dpbounds wrote", f"{REMEDY} ({error})") from None
+
+
+def strict(content: Any) -> Any:
+    """JSON without the three numbers JSON lacks: they become "inf", "-inf", "nan"."""
+    if isinstance(content, float) and not math.isfinite(content):
+        return str(content)
+    if isinstance(content, Mapping):
+        return {str(key): strict(value) for key, value in content.items()}
+    if isinstance(content, (list, tuple)):
+        return [strict(value) for value in content]
+    return content
+
+
+def _parsed(line: bytes) -> dict[str, Any] | None:
+    try:
+        record = json.loads(line)
+        intact = record["check"] == _digest(json.dumps(record["result"], sort_keys=True))
+    except (ValueError, KeyError, TypeError):
+        return None
+    return record if intact else None
+
+
+def _lock(file: Any, path: Path) -> None:
+    """One writer per journal; the system releases the lock when the process ends, however it ends."""
+    try:
+        import fcntl
+    except ImportError:  # no such locks on this system: the user must not start two runs on one store
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        remedy = "wait for it to end, choose another folder with --store, or split the work with --shard"
+        raise DomainError("store", str(path), "a journal that no other run is writing", remedy) from None
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
