@@ -2,6 +2,7 @@
 
 from verify.checks.agreement import Agreement, Fact
 from verify.checks.base import Check, Level, Seed
+from verify.checks.frequency import Event, Frequency
 from verify.checks.identity import Identity, Symbolic
 from verify.checks.inequality import Inequality
 from verify.checks.montecarlo import Case, MonteCarlo, Slopes
@@ -14,7 +15,9 @@ __all__ = [
     "Audit",
     "Case",
     "Check",
+    "Event",
     "Fact",
+    "Frequency",
     "GaussianPrivacy",
     "Identity",
     "Inequality",

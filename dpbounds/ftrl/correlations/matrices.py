@@ -124,7 +124,7 @@ def optimal_prefix_sum(T: int, *, tolerance: float = 1e-9, iterations: int = 10_
     raise AccuracyError(f"optimal prefix-sum matrix: relative duality gap {gap:.1e} after {iterations} iterations")
 
 
-def banded(T: int, bands: int, *, tolerance: float = 1e-6) -> MatrixCorrelation:
+def banded(T: int, bands: int, *, tolerance: float = 1e-5) -> MatrixCorrelation:
     """Least prefix-sum error among lower-triangular encoders with `bands` diagonals and unit column norms.
 
     Quasi-Newton on the band entries from the truncated square root of A; an estimate of the optimum (no dual bound).
@@ -146,7 +146,7 @@ def banded(T: int, bands: int, *, tolerance: float = 1e-6) -> MatrixCorrelation:
     def objective(entries: np.ndarray) -> tuple[float, np.ndarray]:
         encoding, norms = encoder_of(entries)
         product = np.linalg.solve(encoding.T, ones.T).T
-        gradient = -2.0 * np.linalg.solve(encoding.T, product.T @ product)
+        gradient = -2.0 * np.linalg.solve(encoding, product.T @ product).T
         gradient = (gradient - encoding * np.sum(encoding * gradient, axis=0)) / norms
         value = float(np.sum(product**2))
         return value, gradient[rows, columns]
