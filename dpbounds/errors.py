@@ -16,7 +16,7 @@ class DomainError(ValueError):
 
     def __init__(self, parameter: str, value: Any, allowed: str, remedy: str = "") -> None:
         self.parameter, self.value, self.allowed, self.remedy = parameter, value, allowed, remedy
-        message = f"{parameter} = {_brief(value)} is outside its range: allowed is {allowed}"
+        message = f"{parameter} = {_brief(value)} is not allowed: it must be {allowed}"
         super().__init__(f"{message}; {remedy}" if remedy else message)
 
     def __reduce__(self) -> tuple:

@@ -65,7 +65,8 @@ class Frequency(Check):
         open_ = [row for row in rows if row["low"] < row["claimed"] <= row["high"]]
         if below:
             row = min(below, key=lambda row: row["frequency"])
-            summary = f"{row['event']}: seen in {row['hits']} of {row['trials']} runs, claimed probability {row['claimed']:.6g}."
+            seen = f"seen in {row['hits']} of {row['trials']} runs"
+            summary = f"{row['event']}: {seen}, claimed probability {row['claimed']:.6g}."
             return Evidence(outcome="fails", summary=summary, counterexample=row, **common)
         if open_:
             row = min(open_, key=lambda row: row["low"] - row["claimed"])
@@ -73,7 +74,8 @@ class Frequency(Check):
             needed = f"more than {row['trials']} trials of {row['event']}"
             return Evidence(outcome="unclear", summary=summary, needed=needed, **common)
         row = min(rows, key=lambda row: (1 - row["claimed"]) / max(1 - row["low"], 1e-300))
-        summary = f"{len(rows)} events in {total} runs; nearest {row['event']}: at least {row['low']:.6g}, claimed {row['claimed']:.6g}."
+        nearest = f"{row['event']}: at least {row['low']:.6g}, claimed {row['claimed']:.6g}"
+        summary = f"{len(rows)} events in {total} runs; nearest {nearest}."
         return Evidence(outcome="holds", summary=summary, **common)
 
     def _row(self, event: Event, results: Sequence[Result]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from verify.ftrl import (
     appendix_f,
     background,
+    figure_1,
     figure_2,
     finite_time,
     finite_time_expected,
@@ -19,6 +20,7 @@ CLAIMS = (
     *background.CLAIMS,
     *mechanisms.CLAIMS,
     *mean_estimation.CLAIMS,
+    *figure_1.CLAIMS,
     *regression_rates.CLAIMS,
     *figure_2.CLAIMS,
     *regression_setup.CLAIMS,

@@ -1,0 +1,104 @@
+"""The recursions behind the streams: how many states, and how near the weights they come."""
+
+from __future__ import annotations
+
+import mpmath
+import numpy as np
+import pytest
+
+from dpbounds import AccuracyError, DomainError
+from dpbounds.ftrl.correlations import NuCorrelation, from_power_spectrum, nu, optimal_counting
+from dpbounds.ftrl.linear_regression import optimal_correlation
+from simulators.noise import exponentials, recursions, reduced
+
+
+@pytest.mark.parametrize(
+    ("nu_", "steps", "most"),
+    [
+        (0.0, 129, 16),
+        (0.0, 1000, 22),
+        (0.0, 1_000_000, 38),
+        (1e-8, 1_000_000, 38),
+        (1e-4, 1_000_000, 30),
+        (0.1, 100_000, 11),
+        (1.0, 1000, 0),
+    ],
+)
+def test_the_stated_error_is_the_error_at_all_lags(nu_: float, steps: int, most: int) -> None:
+    recursion = exponentials(nu_, steps)
+    error = np.abs(recursion.weights(steps - 1) - NuCorrelation(nu_).coefficients(steps)[1:])
+    assert len(recursion.inlet) <= most
+    assert error.max() <= 1e-11
+    assert error.sum() <= 1e-10
+    assert error.sum() <= 1.1 * recursion.error + 1e-13
+
+
+@pytest.mark.parametrize("nu_", [0.0, 1e-8, 1e-4])
+def test_exponentials_against_fifty_digits(nu_: float) -> None:
+    weights = exponentials(nu_, 1_000_000).weights(999_999)
+    with mpmath.workdps(50):
+        for lag in (1, 2, 10, 1000, 54_321, 999_999):
+            exact = (-1) ** lag * mpmath.binomial(mpmath.mpf(1) / 2, lag) * (1 - mpmath.mpf(nu_)) ** lag
+            assert abs(weights[lag - 1] - exact) < 1e-12
+
+
+def test_exponentials_hold_for_ten_million_steps() -> None:
+    recursion = exponentials(0.0, 10_000_000)
+    assert len(recursion.inlet) <= 43
+    assert recursion.error <= 5e-11
+    assert np.diag(recursion.transition).max() < 1.0
+    assert np.diag(recursion.transition).min() > 0.0
+
+
+def test_an_accuracy_that_is_not_reached_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recursions, "CUTS", (1e-4,))
+    with pytest.raises(AccuracyError, match=r"exponentials for nu=0\.0123, steps=777: summed error"):
+        exponentials(0.0123, 777)
+
+
+@pytest.mark.parametrize(("nu_", "steps", "name"), [(-0.1, 10, "nu"), (1.5, 10, "nu"), (0.1, 0, "steps")])
+def test_bad_arguments(nu_: float, steps: int, name: str) -> None:
+    with pytest.raises(DomainError, match=f"{name} = "):
+        exponentials(nu_, steps)
+
+
+def weights_of(correlation) -> np.ndarray:
+    beta = correlation.beta
+    return beta[: np.count_nonzero(np.cumsum(np.abs(beta[::-1]))[::-1] > 1e-12)]
+
+
+def resonance(omega: np.ndarray) -> np.ndarray:
+    return 1.0 / ((1.001 - np.cos(omega - 1.0)) * (1.001 - np.cos(omega + 1.0)))
+
+
+@pytest.mark.parametrize(
+    ("beta", "states"),
+    [
+        (weights_of(from_power_spectrum(lambda omega: np.hypot(1e-2, 2.0 * np.sin(omega / 2.0)))), 30),
+        (weights_of(from_power_spectrum(resonance)), 2),
+        (weights_of(optimal_correlation(np.array([1.0, 0.1, 0.01]), 0.05)), 48),
+        (1e-8 * np.concatenate([[5.0], 0.8 ** np.arange(200)]), 1),
+    ],
+    ids=["nu-like", "resonance", "optimal", "geometric"],
+)
+def test_given_weights_are_reduced_where_that_is_short(beta: np.ndarray, states: int) -> None:
+    recursion = reduced(beta)
+    assert recursion is not None
+    error = np.abs(recursion.weights(len(beta) - 1) - beta[1:]).sum() / np.linalg.norm(beta)
+    assert error <= 1e-10
+    assert error == pytest.approx(recursion.error, rel=1e-3, abs=1e-14)
+    assert len(recursion.inlet) <= states
+    assert np.linalg.norm(recursion.transition, 2) <= 1.0 + 1e-12
+
+
+@pytest.mark.parametrize(
+    "beta",
+    [
+        np.random.default_rng(0).standard_normal(500),
+        optimal_counting().coefficients(2000),
+        nu(0.5).coefficients(recursions.MOST_STATES),
+    ],
+    ids=["rough", "cut short", "few"],
+)
+def test_no_recursion_is_better_than_an_inaccurate_one(beta: np.ndarray) -> None:
+    assert reduced(beta) is None
