@@ -31,9 +31,9 @@ class Inequality(Check):
     First a search in double precision (vectorised: the sides take arrays) at round numbers, corners and random points,
     then by local refinement of the nearest misses; a violation is confirmed by balls of 60 digits. If none is found and
     `certify` is set, ball arithmetic proves larger - smaller > 0 on boxes that cover the whole box. `certificate(m,
-    **parameters)` replaces the difference where that has a better conditioned form with the same sign (divide out a
-    factor that vanishes at an end); its docstring or name must say why the sign is the same. `where` restricts the
-    search, not the certificate.
+    **parameters)` replaces the difference by something better conditioned that is positive only where the difference is
+    (divide out a factor that vanishes at an end); its docstring must say why. `where` restricts the search, not the
+    certificate.
     """
 
     smaller: Expression

@@ -28,6 +28,13 @@ def _ratio(m, k):
     return (1 - k) * (1 + k) * (2 * m.elliptic_k(k) / m.pi) ** 2
 
 
+def _room_below_one(m, k):
+    """1 - sqrt(1 - k^2) without cancellation. The ratio is (k' / agm(1, k'))^2 with k' = sqrt(1 - k^2), and agm(1,
+    k')^2 >= k'.
+    """
+    return k**2 / (1 + m.sqrt((1 - k) * (1 + k)))
+
+
 def _ratio_cases() -> list[Case]:
     """Simulated DP-FTRL variance at sigma_sgd = 0, in units of DP-SGD's exact variance."""
     cases = []
@@ -162,6 +169,7 @@ CLAIMS = (
                 smaller=_ratio,
                 larger=lambda m, k: m.number(1),
                 box={"k": Real(1e-9, 1 - 1e-12, "logit")},
+                certificate=_room_below_one,
                 impostors={"never above 0.99": {"larger": lambda m, k: m.number("0.99")}},
             ),
             Agreement(facts=lambda rng: _shares(rng, both_ends=True), picture=_ratio_picture),
