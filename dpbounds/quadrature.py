@@ -8,6 +8,7 @@ Im y = +-pi/2 whatever a is: the trapezoid rule in y converges geometrically at 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +22,7 @@ HALVINGS = 8
 REACH = 69.0
 
 
-def even_integral(integrand: Callable[[np.ndarray], np.ndarray], *, relative_tolerance: float = 1e-12) -> np.ndarray:
+def even_integral(integrand: Callable[[np.ndarray], np.ndarray], *, relative_tolerance: float = 1e-12) -> Any:
     """Integral over [-pi, pi] of an even function of the frequency.
 
     `integrand` maps frequencies of shape (n,) in (0, pi) to values of shape (..., n); the result has shape (...).
@@ -47,7 +48,7 @@ def circle_nodes(step: float = FIRST_STEP) -> tuple[np.ndarray, np.ndarray]:
     return 2.0 * np.arctan(np.exp(y)), 2.0 * step / np.cosh(y)
 
 
-def _trapezoid(integrand: Callable[[np.ndarray], np.ndarray], step: float) -> np.ndarray:
+def _trapezoid(integrand: Callable[[np.ndarray], np.ndarray], step: float) -> Any:
     omega, weights = circle_nodes(step)
     values = np.asarray(integrand(omega), dtype=float)
     if not np.all(np.isfinite(values)):

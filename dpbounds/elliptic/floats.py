@@ -93,7 +93,7 @@ def _complete(y: Any, r: Any, A: Any, B: Any, factor: Any = 1.0) -> Any:
     return result if np.ndim(result) else float(result)
 
 
-def _require(parameter: str, values: np.ndarray, inside: np.ndarray, allowed: str, remedy: str = "") -> None:
+def _require(parameter: str, values: np.ndarray, inside: Any, allowed: str, remedy: str = "") -> None:
     """Raise `DomainError` naming the first entry that is not inside."""
     if not np.all(inside):
         raise DomainError(parameter, float(np.atleast_1d(values)[~np.atleast_1d(inside)][0]), allowed, remedy)

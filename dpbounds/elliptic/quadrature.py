@@ -21,7 +21,7 @@ def integral_over_circle(
     step: Any,
     left: int,
     right: int,
-    tolerance: float,
+    tolerance: Any,
 ) -> Any:
     """∫_{−π}^{π} f(sin²(ω/2)) dω by tan(ω/2) = e^y, dω = dy / cosh y, and the trapezoid rule on −left ≤ y ≤ right.
 

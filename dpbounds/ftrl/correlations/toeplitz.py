@@ -20,6 +20,8 @@ from dpbounds.values import Value
 
 # Reflection coefficients this close to 1 mean a zero on the unit circle: double rounding cannot tell.
 ON_THE_CIRCLE = 1e-12
+# Computed zeros this far inside the circle are inside: a double zero on it is computed to 1e-8.
+INSIDE = 1e-5
 
 
 @dataclass(frozen=True)
@@ -108,8 +110,7 @@ class FiniteImpulse(ToeplitzCorrelation):
         vector("beta", self.beta)
         if self.beta[0] == 0:
             raise DomainError("beta[0]", 0.0, "a nonzero number", "the first weight multiplies the newest draw")
-        reflection = self.reflection_coefficients()
-        if not self.allow_unstable_inverse and np.any(np.abs(reflection) > 1 + ON_THE_CIRCLE):
+        if not self.allow_unstable_inverse and self._zero_inside():
             raise DomainError(
                 "beta",
                 list(self.beta),
@@ -159,6 +160,14 @@ class FiniteImpulse(ToeplitzCorrelation):
         autocorrelation = np.correlate(self.beta, self.beta, mode="full")[len(self.beta) - 1 :]
         autocorrelation[1:] *= 2.0
         return np.polynomial.polynomial.polyval(1.0 - x, autocorrelation)
+
+    def _zero_inside(self) -> bool:
+        """Whether some zero lies inside the open unit disc."""
+        largest = np.abs(self.reflection_coefficients()).max(initial=0.0)
+        if abs(largest - 1.0) > ON_THE_CIRCLE:
+            return bool(largest > 1.0)
+        # The product of some zeros has modulus 1: all on the circle, or one inside for one outside.
+        return bool(np.abs(np.roots(self.beta[::-1])).min() < 1.0 - INSIDE)
 
     def reflection_coefficients(self) -> np.ndarray:
         """Schur-Cohn step-down of beta; all below 1 in modulus iff no zero lies in the closed unit disc.
