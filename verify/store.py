@@ -63,18 +63,19 @@ class Store:
 
     def append(self, key: str, result: Mapping[str, Any], seconds: float) -> None:
         """Add one result; on disk when this returns (a crash of the machine may lose the last second)."""
-        body = json.dumps(result, sort_keys=True)
-        line = json.dumps(
-            {"key": key, "seconds": round(seconds, 4), "check": _digest(body), "result": result}, sort_keys=True
-        )
+        record = {"key": key, "seconds": round(seconds, 4), "result": result}
+        line = json.dumps({**record, "check": _checksum(record)}, sort_keys=True)
         try:
             self._journal.write(line + "\n")
             self._journal.flush()
         except OSError as error:
             raise DomainError("store", str(self.folder), "a folder with room for the results", str(error)) from None
-        self.records[key] = {"result": json.loads(body), "seconds": round(seconds, 4)}
+        self.records[key] = json.loads(line)
 
-    def close(self) -> None:
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         """Flush to the device and release the journal."""
         self._journal.flush()
         os.fsync(self._journal.fileno())
@@ -88,19 +89,19 @@ class Store:
                 record = _parsed(line)
                 if record is None:
                     raise DomainError("store", f"{path}, line {number}", "a journal of dpbounds", REMEDY)
-                records[record["key"]] = {"result": record["result"], "seconds": record["seconds"]}
+                records[record["key"]] = record
         return records
 
     def _open(self, path: Path) -> TextIO:
-        journal = path.open("a+b")
-        _lock(journal, path)
-        journal.seek(0)
-        content = journal.read()
-        journal.truncate(content.rfind(b"\n") + 1)
-        journal.close()
-        reopened = path.open("a", encoding="utf-8")
-        _lock(reopened, path)
-        return reopened
+        """Cut off what a kill left of the last line, then append."""
+        journal = path.open("a+", encoding="utf-8", newline="\n")
+        try:
+            _lock(journal, path)
+            journal.truncate(path.read_bytes().rfind(b"\n") + 1)
+        except BaseException:
+            journal.close()
+            raise
+        return journal
 
 
 def write_json(path: Path, content: Any) -> None:
@@ -138,12 +139,17 @@ def strict(content: Any) -> Any:
 
 
 def _parsed(line: bytes) -> dict[str, Any] | None:
+    """The record of a line, or None if it is not what `append` wrote."""
     try:
         record = json.loads(line)
-        intact = record["check"] == _digest(json.dumps(record["result"], sort_keys=True))
-    except (ValueError, KeyError, TypeError):
+        check = record.pop("check")
+    except (ValueError, KeyError, AttributeError):
         return None
-    return record if intact else None
+    return record if check == _checksum(record) and {"key", "result", "seconds"} <= set(record) else None
+
+
+def _checksum(record: Mapping[str, Any]) -> str:
+    return _digest(json.dumps(record, sort_keys=True))
 
 
 def _lock(file: Any, path: Path) -> None:

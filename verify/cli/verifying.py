@@ -23,8 +23,7 @@ def run(arguments: Namespace) -> int:
     executor = _executor(arguments)
     _check_data_dir(arguments.data_dir)
     shard = arguments.shard
-    store = Store(Path(arguments.store), shard=f"-{shard[0]}-of-{shard[1]}" if shard else "")
-    try:
+    with Store(Path(arguments.store), shard=f"-{shard[0]}-of-{shard[1]}" if shard else "") as store:
         session = Run(claims, level=arguments.level, seed=arguments.seed, store=store)
         cells = session.impostor_cells() if arguments.impostors else session.cells()
         mine = cells[shard[0] :: shard[1]] if shard else cells
@@ -33,8 +32,6 @@ def run(arguments: Namespace) -> int:
         if shard:
             return _say_shard(session, mine, shard)
         return _conclude_impostors(session, arguments) if arguments.impostors else _conclude(session, arguments)
-    finally:
-        store.close()
 
 
 def _executor(arguments: Namespace) -> Executor:
