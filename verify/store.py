@@ -14,8 +14,9 @@ import math
 import os
 from collections.abc import Mapping
 from functools import cache
+from io import RawIOBase
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from dpbounds import DomainError
 
@@ -64,10 +65,11 @@ class Store:
     def append(self, key: str, result: Mapping[str, Any], seconds: float) -> None:
         """Add one result; on disk when this returns (a crash of the machine may lose the last second)."""
         record = {"key": key, "seconds": round(seconds, 4), "result": result}
-        line = json.dumps({**record, "check": _checksum(record)}, sort_keys=True)
+        line = json.dumps({**record, "check": _checksum(record)}, sort_keys=True).encode() + b"\n"
         try:
-            self._journal.write(line + "\n")
-            self._journal.flush()
+            written = self._journal.write(line)
+            if written != len(line):
+                raise OSError("no space left")
         except OSError as error:
             raise DomainError("store", str(self.folder), "a folder with room for the results", str(error)) from None
         self.records[key] = json.loads(line)
@@ -76,8 +78,7 @@ class Store:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Flush to the device and release the journal."""
-        self._journal.flush()
+        """Push the journal to the device and release it."""
         os.fsync(self._journal.fileno())
         self._journal.close()
 
@@ -92,9 +93,9 @@ class Store:
                 records[record["key"]] = record
         return records
 
-    def _open(self, path: Path) -> TextIO:
-        """Cut off what a kill left of the last line, then append."""
-        journal = path.open("a+", encoding="utf-8", newline="\n")
+    def _open(self, path: Path) -> RawIOBase:
+        """Cut off what a kill left of the last line, then append without a buffer: a line is written whole or not."""
+        journal = path.open("ab", buffering=0)
         try:
             _lock(journal, path)
             journal.truncate(path.read_bytes().rfind(b"\n") + 1)

@@ -155,3 +155,22 @@ def test_a_damaged_store_is_named_and_kept(tmp_path):
     shown = dpbounds("verify", "ftrl/thm-2.1-dpsgd", "--resume", cwd=tmp_path)
     assert shown.returncode == 2 and "tasks.jsonl, line 1" in shown.stderr
     assert (folder / "tasks.jsonl").read_text() == "garbage\nmore\n"
+
+
+def test_a_full_disk_is_reported_and_leaves_a_store_to_resume(tmp_path):
+    """The system refuses to let files grow beyond 600 bytes: the first results fit, the next do not."""
+    limit = (
+        "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (600, 600)); "
+    )
+    command = [sys.executable, "-c", limit + SCRIPT, "verify", "ftrl/fig-1-mid", "--jobs", "1"]
+    shown = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert shown.returncode == 2 and "store = dpbounds-results" in shown.stderr and "Traceback" not in shown.stderr
+    assert [file.name for file in (tmp_path / "dpbounds-results").iterdir()] == ["tasks.jsonl"]
+    again = dpbounds("verify", "ftrl/fig-1-mid", "--resume", cwd=tmp_path)
+    assert again.returncode == 0 and "1 confirmed" in again.stdout
+
+
+def test_a_folder_where_nothing_can_be_written_is_reported(tmp_path):
+    shown = dpbounds("verify", "ftrl/thm-2.1-dpsgd", "--store", "/proc/dpbounds", cwd=tmp_path)
+    assert shown.returncode == 2 and "store = /proc/dpbounds" in shown.stderr

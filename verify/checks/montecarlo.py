@@ -41,7 +41,8 @@ class MonteCarlo(Check):
     """Every case's simulated mean agrees with its exact value to `resolution`.
 
     `law` says how: `mean` by Student's interval on independent replicates; `variance` exactly, the output being centred
-    Gaussian and the prediction its variance. `scale` multiplies the predictions: impostors set it.
+    Gaussian and the prediction its variance. `scale` multiplies the predictions: impostors set it. `lines` gives
+    further series of the picture, such as bounds.
     """
 
     cases: Callable[[], Sequence[Case]]
@@ -50,6 +51,7 @@ class MonteCarlo(Check):
     scale: float = 1.0
     axes: tuple[str, str] = ("", "")
     log_axes: tuple[str, ...] = ("x", "y")
+    lines: Callable[[], Sequence[Mapping[str, Any]]] = tuple
 
     def tasks(self, level: Level) -> Sequence[Task]:
         """One prediction and the needed number of blocks for every case."""
@@ -123,7 +125,7 @@ class MonteCarlo(Check):
         plotted = [row for row in rows if math.isfinite(row["x"])]
         if not plotted:
             return None
-        series = []
+        series: list[Mapping[str, Any]] = [*self.lines()]
         for group in dict.fromkeys(row["group"] for row in plotted):
             own = sorted((row for row in plotted if row["group"] == group), key=lambda row: row["x"])
             x = [row["x"] for row in own]

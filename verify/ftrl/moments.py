@@ -141,6 +141,32 @@ def stationary(
     return np.linalg.solve(np.eye(d * d) - second, right.reshape(-1)).reshape(d, d)
 
 
+def decomposition(
+    law: InputLaw, eta: float, beta: Sequence[float], noise_variance: float, residual_variance: float, levels: int
+) -> np.ndarray:
+    """Stationary second moments of (theta^(0), ..., theta^(levels), delta^(levels)) of ftrl eq. (36), all jointly with
+    the last draws: entry [r, s] is the d x d block of numbers r and s, shape (levels + 2, levels + 2, d, d).
+    """
+    H, d, n = law.covariance, len(law.covariance), levels + 2
+    if np.abs(np.linalg.eigvals(law.after_step(eta))).max() >= 1:
+        raise ArithmeticError(f"unstable: {law.name}, eta = {eta}")
+    # The step is I + on_mean x H + on_input x (x x^T), Kronecker products.
+    shift, last = np.eye(n, k=-1), np.diag(np.arange(n) == n - 1).astype(float)
+    on_mean, on_input = eta * (shift - np.eye(n) + last), -eta * (shift + last)
+    mean = np.eye(n * d) + np.kron(on_mean + on_input, H)
+    spread = law.fourth - np.einsum("ij,kl->ijkl", H, H)
+    fluctuation = np.einsum("ab,ce,ijkl->aickbjel", on_input, on_input, spread).reshape((n * d) ** 2, (n * d) ** 2)
+    entry, cross, R = np.eye(n * d, d), np.zeros((n * d, d)), np.zeros((n * d, d))
+    for k in range(1, len(beta)):
+        R = mean @ R - eta * beta[k - 1] * noise_variance * entry
+        cross = cross + beta[k] * R
+    mixed = mean @ cross @ entry.T
+    fresh = residual_variance * H + noise_variance * np.sum(np.square(beta)) * np.eye(d)
+    right = eta**2 * entry @ fresh @ entry.T - eta * (mixed + mixed.T)
+    joint = np.linalg.solve(np.eye((n * d) ** 2) - np.kron(mean, mean) - fluctuation, right.reshape(-1))
+    return joint.reshape(n, d, n, d).transpose(0, 2, 1, 3)
+
+
 def suboptimality(law: InputLaw, second_moment: np.ndarray) -> float:
     """F - F* = 1/2 Tr[H S], with the 1/2 of ftrl eq. (8); twice that is eq. (22)."""
     return 0.5 * float(np.trace(law.covariance @ second_moment))
