@@ -232,7 +232,7 @@ def test_tree_sensitivity_counts_the_nodes_over_a_leaf():
 @pytest.mark.parametrize("bad", [0.0, -0.1, 1.0001, np.nan, np.inf])
 def test_nu_outside_its_range(bad):
     for make in (c.nu, c.damped_anti_pgd):
-        with pytest.raises(DomainError, match="^nu = "):
+        with pytest.raises(DomainError, match=r"^nu = "):
             make(bad)
 
 
