@@ -1,4 +1,4 @@
-"""Many input laws and weights at once, for searches that try to break the bounds of Appendix C.2.
+"""Many input laws and weights at once, and searches over them that try to break the bounds of Appendix C.2.
 
 Second and fourth moments of a law are all that matters, and everything turns with the eigenbasis of H, so H is diagonal
 here: x = H^{1/2} z with E z z^T = I. Arrays have a leading axis n, one entry per law; d is any dimension.
@@ -6,13 +6,19 @@ here: x = H^{1/2} z with E z z^T = I. Arrays have a leading axis n, one entry pe
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
+from verify.checks import Search
+from verify.domains import Real, Whole
 from verify.ftrl.moments import InputLaw
+
+Sides = tuple[np.ndarray, np.ndarray]
+Statement = Callable[..., Sides]
 
 PLANAR_ATOMS = 5
 
@@ -127,3 +133,91 @@ def largest_eigenvalue(matrices: np.ndarray) -> np.ndarray:
 
 def _diagonal(entries: np.ndarray) -> np.ndarray:
     return entries[..., None] * np.eye(entries.shape[-1])
+
+
+# --- searches ---
+
+SETTING = {
+    "fraction": Real(1e-4, 1 - 1e-6, "logit"),
+    "share": Real(0.0, 1.0),
+    "later": (Real(-2.0, 2.0), 3),
+}
+PLANAR = {**SETTING, "second": Real(1e-2, 1.0, "log"), "weights": (Real(1e-4, 1.0, "log"), 5)}
+PLANAR_BOX = {**PLANAR, "atoms": (Real(-1.0, 1.0), 6)}
+PRODUCT_BOX = {**SETTING, "kurtosis": Real(1.0, 1000.0, "log"), "smaller": (Real(1e-2, 1.0, "log"), 2)}
+
+
+def _planar_systems(fraction, share, later, second, weights, atoms) -> Systems:
+    """Discrete laws in the plane, eta = fraction / R^2."""
+    return _systems(planar(second, atoms, weights), fraction, share, later)
+
+
+def _product_systems(fraction, share, later, kurtosis, smaller) -> Systems:
+    """x = H^{1/2} z in three dimensions, independent symmetric entries of z with E z^4 = kurtosis (3: Gaussian)."""
+    n, unit = len(fraction), np.eye(3)
+    product = np.multiply.outer(unit, unit)
+    pairs = product + product.transpose(0, 2, 1, 3) + product.transpose(0, 2, 3, 1)
+    all_equal = np.einsum("ij,jk,kl->ijkl", unit, unit, unit)
+    fourth = pairs + (kurtosis - 3.0)[:, None, None, None, None] * all_equal
+    return _systems(Laws(np.concatenate([np.ones((n, 1)), smaller], axis=1), fourth), fraction, share, later)
+
+
+def _systems(laws: Laws, fraction: np.ndarray, share: np.ndarray, later: np.ndarray) -> Systems:
+    """Both sides of every bound are linear in the two variances, so they are share and 1 - share; beta_0 = 1."""
+    beta = np.concatenate([np.ones((len(fraction), 1)), later], axis=1)
+    return Systems(laws, fraction / laws.r_squared(), beta, share, 1.0 - share)
+
+
+def attacks(statement: Statement, wrong: float, *, levels: Whole | None = None) -> tuple[Search, ...]:
+    """The statement on planar discrete laws and on product laws; the impostor divides its right side by `wrong`."""
+    level = {} if levels is None else {"level": levels}
+    return tuple(
+        Search(
+            sides=_sides(statement, build, 1.0),
+            box={**box, **level},
+            extremal=_extremal(points, levels),
+            vectorised=True,
+            evaluations={"quick": 10_000, "full": 60_000},
+            impostors={f"constant 1/{wrong:g}": {"sides": _sides(statement, build, wrong)}},
+        )
+        for build, box, points in (
+            (_planar_systems, PLANAR_BOX, _planar_points),
+            (_product_systems, PRODUCT_BOX, _product_points),
+        )
+    )
+
+
+def _sides(statement: Statement, build: Callable[..., Systems], divisor: float) -> Callable[..., Sides]:
+    def sides(**parameters: np.ndarray) -> Sides:
+        level = {name: parameters.pop(name).astype(int) for name in ("level",) if name in parameters}
+        smaller, larger = statement(build(**parameters), **level)
+        return smaller, larger / divisor
+
+    return sides
+
+
+def _extremal(points: Callable[[], Iterator[Mapping[str, Any]]], levels: Whole | None) -> Callable[[], Iterator]:
+    level = {} if levels is None else {"level": levels.low}
+    return lambda: ({**point, **level} for point in points())
+
+
+def _settings() -> Iterator[dict[str, Any]]:
+    """Both ends of the step size, residual or noise alone, white, strongly anti-correlated or correlated noise."""
+    for fraction in (1e-4, 0.5, 1 - 1e-6):
+        for share, later in ((0.0, [0.0] * 3), (1.0, [0.0] * 3), (1.0, [-0.999, 0.0, 0.0]), (1.0, [1.0] * 3)):
+            yield {"fraction": fraction, "share": share, "later": later}
+
+
+def _planar_points() -> Iterator[dict[str, Any]]:
+    """Signs, the moments of a Gaussian (entries 0 and +-sqrt 3, scaled), and inputs along the axes."""
+    square = [1.0, 1.0, 1.0, -1.0, 0.0, 0.0]
+    for setting in _settings():
+        for second in (1.0, 0.01):
+            for weights in ([0, 0, 1, 1, 0], [4, 4, 1, 1, 8], [1, second, 0, 0, 0]):
+                yield {**setting, "second": second, "weights": np.array(weights, dtype=float), "atoms": square}
+
+
+def _product_points() -> Iterator[dict[str, Any]]:
+    for setting in _settings():
+        for kurtosis in (1.0, 3.0, 1000.0):
+            yield {**setting, "kurtosis": kurtosis, "smaller": [0.01, 0.01]}

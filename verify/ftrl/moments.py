@@ -7,7 +7,7 @@ the inputs given by its exact fourth moments. Meant for d <= 3 and finitely many
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,7 +51,7 @@ def gaussian(covariance: np.ndarray | Sequence[float]) -> InputLaw:
     """x ~ N(0, H): Wick's formula. A list is a diagonal."""
     H = _matrix(covariance)
     pairs = (np.einsum(f"{p},{q}->ijkl", H, H) for p, q in (("ij", "kl"), ("ik", "jl"), ("il", "jk")))
-    return InputLaw("Gaussian", H, sum(pairs))
+    return InputLaw("Gaussian", H, np.sum(list(pairs), axis=0))
 
 
 def discrete(name: str, points: np.ndarray, probabilities: Sequence[float]) -> InputLaw:
@@ -88,7 +88,12 @@ def along_axes(eigenvalues: Sequence[float]) -> InputLaw:
     """x = +-sqrt(Tr H) e_j with probability lambda_j / Tr H: commuting inputs, the heaviest fourth moments."""
     trace, d = float(np.sum(eigenvalues)), len(eigenvalues)
     points = np.sqrt(trace) * np.concatenate([np.eye(d), -np.eye(d)])
-    return discrete("along the axes", points, np.tile(np.asarray(eigenvalues) / (2 * trace), 2))
+    return discrete("along the axes", points, [value / (2 * trace) for value in eigenvalues] * 2)
+
+
+def examples(eigenvalues: Sequence[float]) -> Iterator[InputLaw]:
+    """A law of every kind with these eigenvalues."""
+    yield from (build(eigenvalues) for build in (gaussian, signs, skewed, along_axes))
 
 
 def trajectory(

@@ -94,7 +94,7 @@ def _two_sided() -> Iterator[tuple[str, sympy.Expr]]:
 
 def _gain(x: np.ndarray, beta: np.ndarray) -> Sides:
     """(x / 2 pi) int |B|^2 / E_x^2 by quadrature, and <beta, T_j beta> by the double sum."""
-    omega, weights = circle_nodes()
+    omega, weights = circle_nodes(1.0 / beta.shape[1])
     s = np.sin(omega / 2) ** 2
     lags = np.arange(beta.shape[1])
     correlation = np.stack([np.sum(beta[:, k:] * beta[:, : len(lags) - k], axis=1) for k in lags], axis=1)
@@ -115,7 +115,7 @@ def _upper_gain(x: np.ndarray, beta: np.ndarray, constant: float = 1.0) -> Sides
 
 
 def _long_weights() -> list[np.ndarray]:
-    return [correlations.nu(0.05).coefficients(300), correlations.damped_anti_pgd(0.1).coefficients(2), np.ones(100)]
+    return [correlations.nu(0.2).coefficients(80), correlations.damped_anti_pgd(0.1).coefficients(2), np.ones(12)]
 
 
 def _spectrum(omega: np.ndarray, beta: np.ndarray) -> np.ndarray:
