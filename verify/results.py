@@ -9,6 +9,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Sequence
 from dataclasses import asdict
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ def write(folder: Path, decided: Sequence[Decided], *, level: Level, seed: int) 
     timings = read_json(folder / TIMINGS) or {}
     timings.update({item.claim.id: round(item.seconds, 3) for item in decided})
     write_json(folder / TIMINGS, timings)
-    versions = {"python": platform.python_version(), **library_versions()}
+    versions = {"dpbounds": version("dpbounds"), "python": platform.python_version(), **library_versions()}
     write_json(folder / RESULTS, {"format": FORMAT, "versions": versions, "claims": known})
     return folder / RESULTS
 

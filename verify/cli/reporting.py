@@ -17,5 +17,5 @@ def run(arguments: Namespace) -> int:
     except ReportError as error:
         print(f"dpbounds: {error}", file=sys.stderr)
         return 2
-    print(f"{len(shown.entries)} claims. Report: {arguments.out}")
+    print(f"Report: {arguments.out} (claims: {len(shown.entries)})")
     return 0

@@ -1,0 +1,101 @@
+"""Plain text and numbers for print."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reports.text import facts, fixed, number, plain, power_of_ten, printable, typographic
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("at eta = 0.5", "at η = 0.5"),
+        ("nu-DP-FTRL (nu=0.3)", "ν-DP-FTRL (ν=0.3)"),
+        ("sigma_sgd, beta*_0 and gamma_10^2", "σ_sgd, β*₀ and γ₁₀²"),
+        ("x_1, name_1, x_1.5, x_1a", "x₁, name_1, x_1.5, x_1a"),
+        ("the theta of thetas, best_nu, meta, Eta", "the θ of thetas, best_nu, meta, Eta"),
+        ("worst 2.3e-16, allowed 1e-09", "worst 2.3\u202f×\u202f10⁻¹⁶, allowed 10⁻⁹"),
+        ("1.99e+08 or 0.0e+00", "1.99\u202f×\u202f10⁸ or 0"),
+        ("1f040055e12ab and 0x1e5", "1f040055e12ab and 0x1e5"),
+        ("|B|^2, k^-3, x^2.5, e^x", "|B|², k⁻³, x^2.5, e^x"),
+        ("-0.5 in [-1, 2], (1 - x) and x-1", "−0.5 in [−1, 2], (1 − x) and x-1"),
+        ("a <= b >= c != d -> 0", "a ≤ b ≥ c ≠ d → 0"),
+        ("a\n  b\tc ", "a b c"),
+        ("$x$ #y <z> @w \\ *v*", "$x$ #y <z> @w \\ *v*"),
+    ],
+)
+def test_text_is_set_as_in_print(text: str, shown: str) -> None:
+    assert typographic(text) == shown
+
+
+@given(st.text())
+@settings(derandomize=True, deadline=None)
+def test_any_text_can_be_set(text: str) -> None:
+    for shown in (typographic(text), plain(text), printable(text)):
+        assert "\0" not in shown
+        shown.encode("utf-8")
+    assert "\n" not in plain(text)
+
+
+def test_what_no_font_shows_is_replaced() -> None:
+    assert plain("a\0b\ud800c\x0bd\ufffee") == "a\ufffdb\ufffdc\ufffdd\ufffde"
+    assert printable("$a$\n// remark\n$b$") == "$a$\n// remark\n$b$"
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (None, "–"),
+        (0, "0"),
+        (-0.0, "0"),
+        (1.0, "1"),
+        (435000, "435\u202f000"),
+        (-12345.0, "−12\u202f345"),
+        (1.018934, "1.019"),
+        (2.5e-16, "2.5\u202f×\u202f10⁻¹⁶"),
+        (-1e-9, "−10⁻⁹"),
+        (3e12, "3\u202f×\u202f10¹²"),
+        (math.inf, "∞"),
+        (-math.inf, "−∞"),
+        (math.nan, "nan"),
+    ],
+)
+def test_numbers(value: float | None, shown: str) -> None:
+    assert number(value) == shown
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+@settings(derandomize=True, deadline=None)
+def test_a_number_can_be_read_back(value: float) -> None:
+    powers = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
+    text = number(value, 17).replace("−", "-").replace("\u202f", "").replace("×10", "e")
+    text = text.replace("10", "1e", 1) if text.lstrip("-").startswith("10") and text[-1] in "⁰¹²³⁴⁵⁶⁷⁸⁹" else text
+    assert float(text.translate(powers)) == value
+
+
+def test_columns_and_ticks() -> None:
+    assert [fixed(value) for value in (1.0, -0.18, math.inf)] == ["1.000", "−0.180", "∞"]
+    assert [power_of_ten(value) for value in (1.0, 1e-3, 1e12)] == ["10⁰", "10⁻³", "10¹²"]
+
+
+def test_a_counterexample_puts_parameters_first() -> None:
+    shown = facts({"smaller": 4, "larger": 3.5, "outcome": "fails", "group": "", "x": "nan", "eta": 0.1, "vec": [1, 2]})
+    assert shown == [("η", "0.1"), ("vec", "(1, 2)"), ("smaller", "4"), ("larger", "3.5")]
+
+
+def test_a_counterexample_keeps_the_digits_that_tell_numbers_apart() -> None:
+    assert dict(facts({"left": 0.123456789, "right": 0.123456788}))["left"] == "0.123456789"
+    assert dict(facts({"left": 1 / 3, "right": 2 / 3}))["left"] == "0.333333"
+
+
+def test_long_and_nested_counterexamples_are_shortened() -> None:
+    trace = [[float(k), 10.0**k] for k in range(30)]
+    assert dict(facts({"trace": trace}))["trace"].endswith("), 30 entries")
+    assert "(0, 1), (1, 10), …" in dict(facts({"trace": trace}))["trace"]
+    assert dict(facts({"slopes": [{"group": "SGD", "exact": 1.5}]}))["slopes"] == "group = SGD, exact = 1.5"
+    assert dict(facts({"holds": False, "sides": {"nu": 2}})) == {"holds": "no", "sides": "ν = 2"}
