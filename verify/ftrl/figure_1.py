@@ -4,7 +4,7 @@ frequency.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -21,6 +21,7 @@ ETA = 0.05
 LAGS = (0, 1, 2)
 FREQUENCIES = (0.02, 0.1, 0.4, 1.0, 2.0, 3.0)
 PROBE_STEPS = 512
+TIME_AXES, FREQUENCY_AXES = ("lag", "weight"), ("frequency", "power")
 
 
 def _ratio(m, k):
@@ -144,6 +145,20 @@ def _weights(rng: np.random.Generator, nu: float = ETA) -> Iterator[Fact]:
     yield Fact("sum of all weights, sqrt(eta)", correlations.nu(nu).coefficients(5000).sum(), np.sqrt(ETA), 1e-9)
 
 
+def _weights_picture() -> dict:
+    return _curve(TIME_AXES, range(31), theory.optimal_correlation(ETA).coefficients(31), [])
+
+
+def _spectrum_picture() -> dict:
+    omega = np.geomspace(0.01, np.pi, 100)
+    return _curve(FREQUENCY_AXES, omega, theory.optimal_correlation(ETA).power_spectrum(omega), ["x", "y"])
+
+
+def _curve(axes: tuple[str, str], x: Iterable[float], y: np.ndarray, log: list[str]) -> dict:
+    series = [{"label": "exact", "role": "theory", "x": [float(value) for value in x], "y": y.tolist()}]
+    return {"x": axes[0], "y": axes[1], "log": log, "series": series}
+
+
 def _spectrum_facts(rng: np.random.Generator, nu: float = ETA) -> Iterator[Fact]:
     """From the weights themselves: |sum_t beta_t e^{i omega t}|^2."""
     beta = correlations.nu(nu).coefficients(4000)
@@ -206,11 +221,15 @@ CLAIMS = (
         statement="The optimal noise in time: $beta^star_0 = 1$, all later weights negative.",
         hypotheses="$eta = 0.05$ (the paper gives none).",
         checks=(
-            Agreement(facts=_weights, impostors={"nu = 5.25 %": {"facts": lambda rng: _weights(rng, 0.0525)}}),
+            Agreement(
+                facts=_weights,
+                picture=_weights_picture,
+                impostors={"nu = 5.25 %": {"facts": lambda rng: _weights(rng, 0.0525)}},
+            ),
             MonteCarlo(
                 cases=_weight_cases,
                 resolution={"quick": 0.1, "full": 0.04, "paper": 0.02},
-                axes=("lag", "weight"),
+                axes=TIME_AXES,
                 log_axes=(),
                 impostors={"20 % too large": {"scale": 1.2}},
             ),
@@ -227,12 +246,14 @@ CLAIMS = (
         hypotheses="$eta = 0.05$ (the paper gives none).",
         checks=(
             Agreement(
-                facts=_spectrum_facts, impostors={"nu = 5.25 %": {"facts": lambda rng: _spectrum_facts(rng, 0.0525)}}
+                facts=_spectrum_facts,
+                picture=_spectrum_picture,
+                impostors={"nu = 5.25 %": {"facts": lambda rng: _spectrum_facts(rng, 0.0525)}},
             ),
             MonteCarlo(
                 cases=_spectrum_cases,
                 resolution={"quick": 0.1, "full": 0.04, "paper": 0.02},
-                axes=("frequency", "power"),
+                axes=FREQUENCY_AXES,
                 impostors={"20 % too large": {"scale": 1.2}},
             ),
         ),
