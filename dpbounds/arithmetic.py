@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from numbers import Rational
 from typing import Any
@@ -32,6 +32,8 @@ from dpbounds.errors import DomainError, count
 
 Unary = Callable[[Any], Any]
 Binary = Callable[[Any, Any], Any]
+# Functions with a branch cut.
+CUT = ("sqrt", "log")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,8 +96,43 @@ def balls(precision: int = 128) -> Iterator[Arithmetic]:
         )
 
 
+@contextmanager
+def digits(precision: int = 50) -> Iterator[Arithmetic]:
+    """Numbers to `precision` decimal digits: balls with 20 bits to spare, whose radius says how many digits are right.
+
+    Unlike `balls` it has `integral`, at the same number of digits: the quadrature's own error is not in the radius.
+    Raise `DomainError` for a precision below 1.
+    """
+    from dpbounds.elliptic.quadrature import integral_of_balls
+
+    count("precision", precision)
+    with balls(math.ceil(precision * math.log2(10)) + 20) as m:
+        yield replace(m, name=f"{precision} digits", integral=lambda f: integral_of_balls(f, precision))
+
+
+@contextmanager
+def complex_balls(precision: int = 128) -> Iterator[Arithmetic]:
+    """Complex balls with `precision` bits, for analytic functions on discs: elementary operations only.
+
+    `sqrt` and `log` of a ball that meets their cut (-inf, 0] are not finite: the function is then not analytic on it.
+    Raise `DomainError` for a precision below 2, and for operations that are not analytic or not offered.
+    """
+    import flint
+
+    def analytic(name: str) -> Callable:
+        return lambda x: getattr(flint.acb(_complex_ball(x)), name)(**({"analytic": True} if name in CUT else {}))
+
+    def refused(*_: Any) -> Any:
+        raise DomainError("operation", "one that is not elementary", "an elementary function on complex balls")
+
+    with flint.ctx.workprec(count("precision", precision, 2)):
+        offered = {"name": f"complex balls of {precision} bits", "number": _complex_ball, "pi": flint.arb.pi()}
+        offered |= {"power": lambda x, y: _complex_ball(x) ** y, **_elementary(analytic)}
+        yield Arithmetic(**{field.name: offered.get(field.name, refused) for field in fields(Arithmetic)})
+
+
 def _elementary(operation: Callable[[str], Callable]) -> dict[str, Callable]:
-    """The elementary functions, which numpy, mpmath and flint call by the same names."""
+    """The elementary functions, which numpy and flint call by the same names."""
     return {name: operation(name) for name in ("sqrt", "exp", "log", "log1p", "expm1", "sin", "cos")}
 
 
@@ -123,24 +160,17 @@ def _float(value: Any) -> Any:
     return np.asarray(value, dtype=float) if fraction is None else float(fraction)
 
 
-def _digits_number(context: Any, value: Any) -> Any:
-    fraction = _fraction(value)
-    return context.convert(value) if fraction is None else context.mpf(fraction.numerator) / fraction.denominator
-
-
-def _real(context: Any, function: Callable, *arguments: Any) -> Any:
-    """The function, where mpmath does not leave the real line."""
-    result = function(*(_digits_number(context, x) for x in arguments))
-    if isinstance(result, context.mpc):
-        raise DomainError(f"argument of {function.__name__}", arguments, "where the result is a real number")
-    return result
-
-
 def _ball(value: Any) -> Any:
     import flint
 
     fraction = _fraction(value)
     return flint.arb(value if fraction is None else flint.fmpq(fraction.numerator, fraction.denominator))
+
+
+def _complex_ball(value: Any) -> Any:
+    import flint
+
+    return flint.acb(value if _fraction(value) is None else _ball(value))
 
 
 def _ball_power(base: Any, exponent: Any) -> Any:
@@ -171,17 +201,3 @@ FLOATS = Arithmetic(
     **_elementary(lambda name: getattr(np, name)),
     **_elliptic(elliptic, lambda function: function),
 )
-
-
-@contextmanager
-def digits(precision: int = 50) -> Iterator[Arithmetic]:
-    """Numbers to `precision` decimal digits: balls with 20 bits to spare, whose radius says how many digits are right.
-
-    Unlike `balls` it has `integral`, at the same number of digits: the quadrature's own error is not in the radius.
-    Raise `DomainError` for a precision below 1.
-    """
-    from dpbounds.elliptic.quadrature import integral_of_balls
-
-    count("precision", precision)
-    with balls(math.ceil(precision * math.log2(10)) + 20) as m:
-        yield replace(m, name=f"{precision} digits", integral=lambda f: integral_of_balls(f, precision))

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpbounds import AccuracyError, DomainError
+from dpbounds.arithmetic import FLOATS, balls, complex_balls
 from dpbounds.ftrl import correlations as c
 
 TOEPLITZ = [
@@ -67,6 +68,24 @@ def test_spectrum_is_that_of_the_weights(correlation):
     transform = np.exp(1j * np.outer(omega, np.arange(terms))) @ correlation.coefficients(terms)
     assert correlation.power_spectrum(omega) == pytest.approx(np.abs(transform) ** 2, abs=2e-5, rel=1e-3)
     assert correlation.power_spectrum(-omega) == pytest.approx(correlation.power_spectrum(omega))
+
+
+@pytest.mark.parametrize("correlation", TOEPLITZ[:7], ids=named)
+def test_density_and_sensitivity_in_every_arithmetic(correlation):
+    omega = np.array([1e-6, 0.3, 2.0])
+    with balls(200) as m:
+        values = [correlation.spectral_density(m, m.number(float(s))) for s in np.sin(omega / 2) ** 2]
+        assert [float(value) for value in values] == pytest.approx(
+            correlation.power_spectrum(omega), rel=1e-9, abs=1e-15
+        )
+        if correlation.limiting_sensitivity() < np.inf:
+            assert float(correlation.squared_sensitivity(m)) == pytest.approx(correlation.limiting_sensitivity() ** 2)
+            assert correlation.squared_sensitivity(FLOATS) == pytest.approx(correlation.limiting_sensitivity() ** 2)
+        else:
+            with pytest.raises(DomainError):
+                correlation.squared_sensitivity(m)
+    with complex_balls(100) as m:
+        assert correlation.spectral_density(m, m.number(0.25)).real.overlaps(correlation.spectral_density(m, 0.25).real)
 
 
 @pytest.mark.parametrize("correlation", TOEPLITZ, ids=named)

@@ -7,10 +7,12 @@ of the Gaussian mechanism C G + w on the gradients G, with B C = I (ftrl eq. (11
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
+from dpbounds.arithmetic import FLOATS, Arithmetic
 from dpbounds.errors import DomainError, count
 from dpbounds.values import Value
 
@@ -57,8 +59,12 @@ class ToeplitzCorrelation(Correlation):
         """First column of C = B^{-1}: the first T coefficients of 1 / B(z)."""
 
     @abstractmethod
-    def power_spectrum(self, omega: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
-        """|B(omega)|^2 at frequencies in [-pi, pi]."""
+    def spectral_density(self, m: Arithmetic, s: Any) -> Any:
+        """|B(omega)|^2 as a function of s = sin^2(omega / 2), in any arithmetic: floats, balls, complex balls."""
+
+    @abstractmethod
+    def squared_sensitivity(self, m: Arithmetic) -> Any:
+        """gamma_inf^2 in any arithmetic; where it is infinite, `DomainError`."""
 
     @abstractmethod
     def limiting_sensitivity(self) -> Value:
@@ -72,6 +78,10 @@ class ToeplitzCorrelation(Correlation):
         x (2 - x) times the stationary second moment of an autoregression with pole 1 - x driven by the correlated
         noise.
         """
+
+    def power_spectrum(self, omega: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
+        """|B(omega)|^2 at frequencies in [-pi, pi]."""
+        return np.asarray(self.spectral_density(FLOATS, np.sin(np.asarray(omega, dtype=float) / 2.0) ** 2))
 
     def matrix(self, T: int) -> Float[np.ndarray, "T T"]:
         """The T x T lower-triangular Toeplitz matrix with first column beta."""

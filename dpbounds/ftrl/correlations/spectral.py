@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
+from dpbounds.arithmetic import FLOATS, Arithmetic
 from dpbounds.errors import AccuracyError, DomainError, count, positive
 from dpbounds.ftrl.correlations.base import ToeplitzCorrelation, decay_rates
 from dpbounds.quadrature import circle_nodes, even_integral
@@ -44,6 +46,18 @@ class PowerSpectrum(ToeplitzCorrelation):
     def power_spectrum(self, omega: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
         """The spectrum as given."""
         return np.asarray(self.spectrum(np.abs(np.asarray(omega, dtype=float))), dtype=float)
+
+    def spectral_density(self, m: Arithmetic, s: Any) -> Any:
+        """The spectrum as given, in floats only; `DomainError` for balls, which know nothing of a user's function."""
+        if m is not FLOATS:
+            raise DomainError("arithmetic", m.name, "floats", "a spectrum given as a function has no enclosure")
+        return self.power_spectrum(2.0 * np.arcsin(np.sqrt(s)))
+
+    def squared_sensitivity(self, m: Arithmetic) -> Any:
+        """In floats only, like `spectral_density`."""
+        if m is not FLOATS:
+            raise DomainError("arithmetic", m.name, "floats", "a spectrum given as a function has no enclosure")
+        return float(self.limiting_sensitivity()) ** 2
 
     def limiting_sensitivity(self) -> Value:
         """gamma_inf^2 = (1 / 2 pi) int |B|^{-2}, ftrl eq. (5): holds because the factor is outer."""
