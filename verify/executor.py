@@ -18,6 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from dpbounds import DomainError
 from dpbounds.errors import count
+from verify.claims import registry
 
 Work = Callable[[Any], Any]
 
@@ -101,9 +102,13 @@ def _on_one_thread(work: Work, item: Any) -> Any:
 
 
 def _start_worker() -> None:
-    """One thread for linear algebra; the parent handles Ctrl-C; no worker outlives a killed parent."""
+    """One thread for linear algebra; the parent handles Ctrl-C; no worker outlives a killed parent.
+
+    The claims are loaded here, so that no task's time contains it.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threadpool_limits(1)
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=lambda: (parent.join(), os._exit(1)), daemon=True).start()
+    registry()

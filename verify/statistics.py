@@ -177,15 +177,25 @@ class Slope:
 
 
 def fit_slope(
-    x: Sequence[float], y: Sequence[float], relative_errors: Sequence[float], *, alpha: float = ALPHA
+    x: Sequence[float],
+    y: Sequence[float],
+    relative_errors: Sequence[float],
+    *,
+    alpha: float = ALPHA,
+    weighted: bool = True,
 ) -> Slope:
-    """Weighted least squares of log y on log x with known relative standard errors of y (delta method)."""
+    """Least squares of log y on log x with known relative standard errors of y (delta method).
+
+    Weighted by precision, the best for a power law; `weighted=False` counts all points alike: the slope of a curve over
+    a range then does not depend on where the simulation happens to be precise.
+    """
     log_x, log_y = np.log(np.asarray(x, dtype=float)), np.log(np.asarray(y, dtype=float))
-    weights = 1.0 / np.maximum(np.asarray(relative_errors, dtype=float), 1e-15) ** 2
+    errors = np.maximum(np.asarray(relative_errors, dtype=float), 1e-15)
+    weights = errors**-2 if weighted else np.ones_like(errors)
     centred = log_x - np.average(log_x, weights=weights)
-    spread = float(weights @ centred**2)
-    slope = float(weights @ (centred * log_y)) / spread
-    arm = normal_quantile(alpha) / math.sqrt(spread)
+    shares = weights * centred / float(weights @ centred**2)
+    slope = float(shares @ log_y)
+    arm = normal_quantile(alpha) * math.sqrt(float(shares**2 @ errors**2))
     return Slope(slope, slope - arm, slope + arm)
 
 

@@ -133,6 +133,14 @@ def test_slope_weights_the_precise_points():
     assert statistics.fit_slope([1, 10, 100], [1, 10, 500], [1e-3, 1e-3, 10.0]).slope == pytest.approx(1.0, abs=1e-3)
 
 
+def test_slope_over_a_range_counts_all_points_alike():
+    x, y, errors = np.array([1.0, 10.0, 100.0]), np.array([1.0, 10.0, 1000.0]), np.array([1e-3, 1e-3, 0.1])
+    slope = statistics.fit_slope(x, y, errors, weighted=False)
+    assert slope.slope == pytest.approx(np.polyfit(np.log(x), np.log(y), 1)[0])
+    arm = statistics.normal_quantile(statistics.ALPHA) * np.hypot(errors[0], errors[2]) / (2 * np.log(10))
+    assert slope.high - slope.slope == pytest.approx(arm)
+
+
 @pytest.mark.parametrize("predicted", [math.nan, math.inf])
 def test_predictions_that_are_not_numbers_fail(predicted):
     assert statistics.three_way(0.0, 1.0, predicted, 1.0) == "fails"

@@ -140,7 +140,7 @@ class MonteCarlo(Check):
 
 @dataclass(frozen=True, kw_only=True)
 class Slopes(MonteCarlo):
-    """Log-log slopes along each group of cases: simulated, exact on the same grid, and as printed in the paper.
+    """Log-log slopes along each group of cases, all points alike: simulated, exact on the same grid, and as printed.
 
     `printed[group]` is held against the slope of the exact values on the grid (numeric) and against the simulated one
     (equivalence within `tolerance`, statistical). The simulated means themselves need not reach a resolution: `trials`
@@ -163,8 +163,8 @@ class Slopes(MonteCarlo):
                 (row["high"] - row["low"]) / 2.0 / statistics.normal_quantile(statistics.ALPHA) / row["observed"]
                 for row in own
             ]
-            fitted = statistics.fit_slope(x, observed, errors)
-            exact = statistics.fit_slope(x, predicted, errors).slope
+            fitted = statistics.fit_slope(x, observed, errors, weighted=False)
+            exact = statistics.fit_slope(x, predicted, errors, weighted=False).slope
             outcomes.append(statistics.slope_outcome(fitted, self.scale * printed, tolerance=self.tolerance))
             if abs(exact - self.scale * printed) > self.tolerance:
                 outcomes.append("fails")

@@ -21,8 +21,8 @@ from verify.evidence import Evidence
 Relation = Literal["theta", "upper", "lower"]
 # Increments that shrink below BOUNDED of the one before sum up to a finite limit; at GROWING or above they do not.
 BOUNDED, GROWING = 0.8, 0.95
-# Increments of the logarithm below this are flat.
-FLAT = 1e-6
+# Increments of the logarithm below this are flat: less than half a per cent while the range doubles.
+FLAT = 5e-3
 
 
 @dataclass(frozen=True, kw_only=True)
