@@ -163,6 +163,8 @@ def _float(value: Any) -> Any:
 def _ball(value: Any) -> Any:
     import flint
 
+    if type(value) is flint.arb:
+        return value
     fraction = _fraction(value)
     return flint.arb(value if fraction is None else flint.fmpq(fraction.numerator, fraction.denominator))
 

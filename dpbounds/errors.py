@@ -6,6 +6,7 @@ Every message names the parameter, its value, what is allowed and what to do abo
 from __future__ import annotations
 
 import math
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -96,5 +97,7 @@ def vector(parameter: str, values: Any, *, above: float | None = None) -> np.nda
 
 
 def _brief(value: Any) -> str:
+    if isinstance(value, PurePath):
+        return str(value)
     text = value if isinstance(value, str) else repr(value)
     return text if len(text) <= 80 else text[:77] + "..."

@@ -60,7 +60,7 @@ class Store:
             self.records = self._read()
             self._journal = self._open(folder / f"tasks{shard}.jsonl")
         except OSError as error:
-            raise DomainError("store", str(folder), "a folder that can be read and written", str(error)) from None
+            raise DomainError("store", folder, "a folder that can be read and written", str(error)) from None
 
     def append(self, key: str, result: Mapping[str, Any], seconds: float) -> None:
         """Add one result; on disk when this returns (a crash of the machine may lose the last second)."""
@@ -71,7 +71,7 @@ class Store:
             if written != len(line):
                 raise OSError("no space left")
         except OSError as error:
-            raise DomainError("store", str(self.folder), "a folder with room for the results", str(error)) from None
+            raise DomainError("store", self.folder, "a folder with room for the results", str(error)) from None
         self.records[key] = json.loads(line)
 
     def __enter__(self) -> Store:
@@ -89,7 +89,7 @@ class Store:
             for number, line in enumerate(lines[:-1], start=1):  # what follows the last newline is cut off or empty
                 record = _parsed(line)
                 if record is None:
-                    raise DomainError("store", f"{path}, line {number}", "a journal of dpbounds", REMEDY)
+                    raise DomainError(f"line {number} of the store", path, "a record that dpbounds wrote", REMEDY)
                 records[record["key"]] = record
         return records
 
@@ -115,7 +115,7 @@ def write_json(path: Path, content: Any) -> None:
         partial.replace(path)
     except OSError as error:
         partial.unlink(missing_ok=True)
-        raise DomainError("store", str(path), "a file that can be written", str(error)) from None
+        raise DomainError("store", path, "a file that can be written", str(error)) from None
 
 
 def read_json(path: Path) -> Any:
@@ -125,7 +125,7 @@ def read_json(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise DomainError("store", str(path), "a JSON file that dpbounds wrote", f"{REMEDY} ({error})") from None
+        raise DomainError("store", path, "a JSON file that dpbounds wrote", f"{REMEDY} ({error})") from None
 
 
 def strict(content: Any) -> Any:
@@ -163,7 +163,7 @@ def _lock(file: Any, path: Path) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         remedy = "wait for it to end, choose another folder with --store, or split the work with --shard"
-        raise DomainError("store", str(path), "a journal that no other run is writing", remedy) from None
+        raise DomainError("store", path, "a journal that no other run is writing", remedy) from None
 
 
 def _digest(text: str) -> str:

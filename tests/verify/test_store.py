@@ -50,7 +50,7 @@ def test_damage_is_an_error_that_names_the_line(tmp_path, damage):
     path = filled(tmp_path)
     before = damage(path.read_text())
     path.write_text(before)
-    with pytest.raises(DomainError, match=r"store = .*tasks.jsonl, line \d.*--store"):
+    with pytest.raises(DomainError, match=r"line \d of the store = .*tasks.jsonl .*--store"):
         Store(tmp_path)
     assert path.read_text() == before
 

@@ -140,7 +140,7 @@ def _tuned(rng: np.random.Generator, *, with_sensitivity: bool = True) -> Iterat
             error = np.arange(T, 0, -1) @ np.cumsum(beta) ** 2
             return float(error * (np.sum(inverse**2) if with_sensitivity else 1.0))
 
-        best = minimize_scalar(objective, bounds=(np.log(1e-9), 0.0), method="bounded")
+        best: Any = minimize_scalar(objective, bounds=(np.log(1e-9), 0.0), method="bounded")
         inside = best.fun < (1 - 1e-6) * min(objective(np.log(1e-12)), objective(-1e-12))
         yield Fact(f"least error inside (0, 1), T = {T}", bool(inside), True, 0)
 

@@ -127,7 +127,7 @@ def _error_at(weights: np.ndarray, eigenvalues: np.ndarray, eta: float) -> float
 
     factor = correlations.from_power_spectrum(spectrum, name="test", tolerance=1e-10)
     gamma_squared = float(np.sum(factor.inverse_coefficients(20_000) ** 2))
-    S = moments.stationary(moments.gaussian(eigenvalues), eta, factor.coefficients(1_500), gamma_squared, 0.0)
+    S = moments.stationary(moments.gaussian(eigenvalues), eta, list(factor.coefficients(1_500)), gamma_squared, 0.0)
     return float(eigenvalues @ np.diag(S))
 
 

@@ -1,5 +1,5 @@
-"""Exact stationary and finite-time error of Noisy-FTRL, for inputs x = U Lambda^{1/2} z with i.i.d. symmetric entries
-of z.
+"""Exact stationary and finite-time error of Noisy-FTRL, for inputs x = U Lambda^{1/2} z, the entries of z independent
+with E z = 0, E z^2 = 1 and one fourth moment.
 
 The second moments S_t = E theta'_t theta'_t^T (theta' = theta - theta*) obey ftrl eq. (83), S_{t+1} = E[(I - eta x x^T)
 S_t (I - eta x x^T)] + eta^2 sigma_sgd^2 H + eta^2 N sum_{tau,k<=t} beta_tau beta_k (I - eta H)^|tau-k|. In the
@@ -39,7 +39,8 @@ def suboptimality(
     stationary recursion reads D_j s_j = eta^2 lambda_j sum_k lambda_k s_k + q_j, a rank-one system with the solution
     F_inf = 1/2 sum_j lambda_j q_j / D_j / (1 - sum_j x_j^2 / D_j). `kurtosis` is E z^4 (3 for Gaussian inputs).
 
-    Raises `DomainError` outside stability (`stability_limit`) and for bad arguments.
+    Raises `DomainError` outside stability (`stability_limit`), for eta lambda_1 > 1, which below that limit needs a
+    kurtosis below 2, and for bad arguments.
     """
     spectrum, noise, sigma_squared = _arguments(eigenvalues, rho, clip_norm, sigma_sgd)
     x = positive("eta", eta) * spectrum
@@ -139,7 +140,12 @@ def _sensitivity(correlation: Correlation, steps: int, choice: float | str) -> f
     if choice == "limiting":
         if not isinstance(correlation, ToeplitzCorrelation):
             raise DomainError("sensitivity", choice, '"horizon" or a number for a matrix with a fixed horizon')
-        return positive("limiting sensitivity", correlation.limiting_sensitivity(), 'use sensitivity="horizon"')
+        limit = float(correlation.limiting_sensitivity())
+        if np.isinf(limit):
+            raise DomainError(
+                "sensitivity", choice, '"horizon" or a number', f"its limit is infinite for {correlation.name}"
+            )
+        return limit
     return positive("sensitivity", choice)
 
 

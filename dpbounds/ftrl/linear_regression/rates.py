@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 
-from dpbounds.errors import DomainError, count, nonnegative, positive, vector
+from dpbounds.errors import DomainError, count, nonnegative, positive, vector, within
 from dpbounds.values import Value
 
 Mechanism = Literal["independent", "nu", "lower", "damped anti-PGD"]
@@ -46,7 +46,7 @@ def rate(
     spectrum = vector("eigenvalues", eigenvalues, above=0.0)
     eta, trace = positive("eta", eta), spectrum.sum()
     privacy = positive("clip_norm", clip_norm) ** 2 / positive("rho", rho)
-    damping = eta * spectrum.min() if nu is None else positive("nu", nu)
+    damping = within("nu", eta * spectrum.min() if nu is None else nu, "(0, 1]") if mechanism == "nu" else 1.0
     per_budget = {
         "independent": eta * len(spectrum),
         "nu": eta**2 * trace * np.log(1.0 / damping) ** 2,
