@@ -169,7 +169,7 @@ CLAIMS = (
             Identity(
                 left=_variance_integral,
                 right=_variance_closed,
-                box={"eta": Real(1e-6, 1.0, "log"), "nu": Real(1e-6, 1.0, "log")},
+                box={"eta": Real(1e-4, 1.0, "log"), "nu": Real(1e-4, 1.0, "log")},
                 impostors={"5 %": {"right": lambda m, eta, nu: m.number("1.05") * _variance_closed(m, eta, nu)}},
             ),
             MonteCarlo(

@@ -1,0 +1,22 @@
+"""DP-FTRL on mu-strongly convex, L-smooth losses: certified bounds on F_inf = lim E F(theta_t) - F*, ftrl Section 3 and
+App. E.
+"""
+
+from dpbounds.ftrl.strongly_convex.bounds import ConvexBound, bound, bound_density, recertify
+from dpbounds.ftrl.strongly_convex.multipliers import MultiplierCorrelation
+from dpbounds.ftrl.strongly_convex.noise import Noise
+from dpbounds.ftrl.strongly_convex.optimise import Optimised, best_nu, optimize_correlation
+from dpbounds.ftrl.strongly_convex.programs import Program
+
+__all__ = [
+    "ConvexBound",
+    "MultiplierCorrelation",
+    "Noise",
+    "Optimised",
+    "Program",
+    "best_nu",
+    "bound",
+    "bound_density",
+    "optimize_correlation",
+    "recertify",
+]

@@ -1,0 +1,169 @@
+"""The three frequency-domain programs that bound the stationary error for strongly convex losses.
+
+F is mu-strongly convex and L-smooth, theta_{t+1} = theta_t - eta (grad F(theta_t) + noise), S the noise's spectrum per
+direction summed over directions. With w = e^{i omega}, z = 1 - w, u = z - eta mu, v = z - eta L, every program bounds
+F_inf = lim E F(theta_t) - F* by
+
+    (1 / 2 pi) int S psi,   psi = eta^2 (|c|^2 - a b) / D,   D = 2 Re[c conj(u) v] - a |u|^2 - b |v|^2,
+
+minimised over multipliers with D > 0 on the whole circle; c = Lambda + a. `f` (a = L/2, b = mu/2) comes from F - F* <=
+a |p|^2 + 2 a <p, q> + b |q|^2 over (L - mu)^2 for p = grad F - mu theta, q = L theta - grad F; `theta` (a = b = L/2)
+bounds (L/2) E |theta|^2; both add the integral quadratic constraint int 2 Re[Lambda conj(P) Q] >= 0 for Lambda =
+lambda_0 - sum_{t != 0} lambda_t w^t, lambda_t >= 0, sum_{t != 0} lambda_t <= lambda_0 (Zames and Falb; multipliers here
+are those of the paper times (L - mu)^2, and for `theta` times L / 2 besides). `paper` is ftrl eq. (10) with (90) as
+printed: plus signs in Lambda, and the printed prefactor; it is not a bound.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from jaxtyping import Float
+from numpy.polynomial.legendre import leggauss
+
+from dpbounds.errors import DomainError, positive
+
+ProgramName = Literal["f", "theta", "paper"]
+
+# Nodes in a panel, growth of the panels towards higher frequencies, and the frequency up to which they grow.
+PANEL, GROWTH, FINE = 16, 3.0, 0.15
+
+
+@dataclass(frozen=True, kw_only=True)
+class Program:
+    """A program for given constants; raises `DomainError` unless 0 < mu <= L and 0 < eta < 2 / L."""
+
+    name: ProgramName
+    mu: float
+    L: float
+    eta: float
+
+    def __post_init__(self) -> None:
+        if self.name not in get_args(ProgramName):
+            raise DomainError("program", self.name, f"one of {', '.join(get_args(ProgramName))}")
+        positive("mu", self.mu)
+        if positive("L", self.L) < self.mu:
+            raise DomainError("mu", self.mu, f"at most L = {self.L:g}")
+        if not positive("eta", self.eta) * self.L < 2:
+            raise DomainError("eta", self.eta, f"below 2 / L = {2 / self.L:g}", "gradient descent diverges above")
+
+    @property
+    def a(self) -> float:
+        """Weight of |u|^2."""
+        return self.L / 2.0
+
+    @property
+    def b(self) -> float:
+        """Weight of |v|^2."""
+        return self.mu / 2.0 if self.name == "f" else self.L / 2.0
+
+    @property
+    def slope(self) -> float:
+        """Coefficient of |z|^2 in 2 a Re[conj(u) v] - a |u|^2 - b |v|^2, by |z - x|^2 = |z|^2 (1 - x) + x^2."""
+        return (self.a - self.b) * (1.0 - self.eta * self.L)
+
+    @property
+    def level(self) -> float:
+        """The rest of it, eta^2 ((a - b) L^2 - a (L - mu)^2) without cancellation."""
+        gap = self.L - self.mu
+        return self.eta**2 * self.L * gap * (self.mu if self.name == "f" else -gap) / 2.0
+
+    @property
+    def sign(self) -> int:
+        """Sign of the multipliers at nonzero lags in Lambda."""
+        return 1 if self.name == "paper" else -1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grid:
+    """Frequencies in (0, pi) with weights that count both halves of the circle, graded towards 0."""
+
+    omega: Float[np.ndarray, " nodes"]
+    weights: Float[np.ndarray, " nodes"]
+
+    @classmethod
+    def graded(cls, program: Program, max_lag: int, least: int = 0) -> Grid:
+        """Gauss-Legendre panels: geometric from far below eta mu, then uniform and fine enough for `max_lag`.
+
+        At least `least` nodes. The integrands change at eta mu and, through the multipliers, over 1 / max_lag.
+        """
+        edges = [0.0]
+        edge = min(1e-2 * program.eta * program.mu, 1e-3)
+        while edge < FINE:
+            edges.append(edge)
+            edge *= GROWTH
+        panels = int(np.ceil((np.pi - edges[-1]) / min(0.3, 20.0 / (2 * max_lag + 8))))
+        panels = max(panels, int(np.ceil(least / PANEL)) - len(edges) + 1)
+        edges += list(np.linspace(edges[-1], np.pi, panels + 1)[1:])
+        points, weights = leggauss(PANEL)
+        low, high = np.array(edges[:-1])[:, None], np.array(edges[1:])[:, None]
+        half = (high - low) / 2.0
+        return cls(omega=((low + high) / 2.0 + half * points).ravel(), weights=(2.0 * half * weights).ravel())
+
+    @classmethod
+    def uniform(cls, nodes: int) -> Grid:
+        """The paper's: `nodes` equal steps of the circle from 0 on, folded to [0, pi]."""
+        omega = np.arange(nodes // 2 + 1) * (2.0 * np.pi / nodes)
+        weights = np.full(len(omega), 4.0 * np.pi / nodes)
+        weights[0] /= 2.0
+        if nodes % 2 == 0:
+            weights[-1] /= 2.0
+        return cls(omega=omega, weights=weights)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quadratics:
+    """A program's D, |c|^2 - a b and psi on given frequencies, as functions of the multipliers.
+
+    Multipliers are nonnegative numbers (margin, lambda_1, ..., lambda_T, lambda_{-1}, ..., lambda_{-T}) with margin =
+    lambda_0 - sum_{t != 0} lambda_t. Re Lambda = margin + sum_t (lambda_t + lambda_{-t}) (1 -+ cos(t omega)) then adds
+    up positive terms: at small eta mu the optimum has Re Lambda(0) far below lambda_0.
+    """
+
+    program: Program
+    omega: np.ndarray
+    cosines: np.ndarray
+    sines: np.ndarray
+    product_real: np.ndarray
+    product_imag: np.ndarray
+    constant: np.ndarray
+
+    @classmethod
+    def on(cls, program: Program, omega: np.ndarray, max_lag: int) -> Quadratics:
+        """The design: conj(u) v in real and imaginary part, and what of D does not depend on the multipliers."""
+        mu, L, eta = program.mu, program.L, program.eta
+        angles = np.outer(omega, np.arange(1, max_lag + 1))
+        versines = 2.0 * (np.sin(angles / 2.0) if program.sign < 0 else np.cos(angles / 2.0)) ** 2
+        square = 4.0 * np.sin(omega / 2.0) ** 2  # |z|^2 = 2 Re z
+        return cls(
+            program=program,
+            omega=omega,
+            cosines=np.column_stack([np.ones_like(omega), versines]),
+            sines=program.sign * np.sin(angles),
+            product_real=square * (1.0 - eta * (L + mu) / 2.0) + eta**2 * mu * L,
+            product_imag=-eta * (L - mu) * np.sin(omega),
+            constant=square * program.slope + program.level,
+        )
+
+    @property
+    def max_lag(self) -> int:
+        """T."""
+        return self.sines.shape[1]
+
+    def parts(self, multipliers: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Re Lambda, Im Lambda, |c|^2 - a b and D."""
+        forward, backward = multipliers[1 : self.max_lag + 1], multipliers[self.max_lag + 1 :]
+        real = self.cosines @ np.concatenate([multipliers[:1], forward + backward])
+        imaginary = self.sines @ (forward - backward)
+        a, b = self.program.a, self.program.b
+        numerator = real * (real + 2.0 * a) + a * (a - b) + imaginary**2
+        denominator = 2.0 * (self.product_real * real - self.product_imag * imaginary) + self.constant
+        return real, imaginary, numerator, denominator
+
+    def psi(self, multipliers: np.ndarray) -> np.ndarray:
+        """psi, inf where D is not positive."""
+        _, _, numerator, denominator = self.parts(multipliers)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(denominator > 0, self.program.eta**2 * numerator / denominator, np.inf)
