@@ -114,7 +114,7 @@ def digits(precision: int = 50) -> Iterator[Arithmetic]:
 def complex_balls(precision: int = 128) -> Iterator[Arithmetic]:
     """Complex balls with `precision` bits, for analytic functions on discs: elementary operations only.
 
-    `sqrt` and `log` of a ball that meets their cut (-inf, 0] are not finite: the function is then not analytic on it.
+    `sqrt`, `log` and broken powers of a ball that meets their cut (-inf, 0] are not finite: the function is then not analytic on it.
     Raise `DomainError` for a precision below 2, and for operations that are not analytic or not offered.
     """
     import flint
@@ -127,7 +127,7 @@ def complex_balls(precision: int = 128) -> Iterator[Arithmetic]:
 
     with flint.ctx.workprec(count("precision", precision, 2)):
         offered = {"name": f"complex balls of {precision} bits", "number": _complex_ball, "pi": flint.arb.pi()}
-        offered |= {"power": lambda x, y: _complex_ball(x) ** y, **_elementary(analytic)}
+        offered |= {"power": _analytic_power, **_elementary(analytic)}
         yield Arithmetic(**{field.name: offered.get(field.name, refused) for field in fields(Arithmetic)})
 
 
@@ -165,6 +165,8 @@ def _ball(value: Any) -> Any:
 
     if type(value) is flint.arb:
         return value
+    if type(value) is int or (type(value) is float and math.isfinite(value)):
+        return flint.arb(value)
     fraction = _fraction(value)
     return flint.arb(value if fraction is None else flint.fmpq(fraction.numerator, fraction.denominator))
 
@@ -180,6 +182,12 @@ def _ball_power(base: Any, exponent: Any) -> Any:
 
     # Real balls around zero have no powers in flint, complex ones have the whole ones.
     return (flint.acb(_ball(base)) ** exponent).real if isinstance(exponent, int) else _ball(base) ** exponent
+
+
+def _analytic_power(base: Any, exponent: Any) -> Any:
+    if isinstance(exponent, int):
+        return _complex_ball(base) ** exponent
+    return (_complex_ball(base).log(analytic=True) * _complex_ball(exponent)).exp()
 
 
 def _ball_sqrt(value: Any) -> Any:

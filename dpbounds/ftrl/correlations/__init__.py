@@ -7,6 +7,7 @@
 | `optimal_counting()` | the same at nu = 0 | Optimal CC |
 | `anti_pgd()`, `damped_anti_pgd(nu)` | (1, -1), (1, -(1 - nu)) | Table 2 |
 | `from_coefficients(beta)` | given, finitely many | |
+| `HalfPowers(zeros, poles)` | power series of (P(z) / Q(z))^{1/2}, P and Q given by their zeros | |
 | `from_power_spectrum(spectrum)` | outer factor of a spectrum | (19), Thm C.18 |
 | `tree_aggregation(T)`, `full_honaker(T)`, `fft_mechanism(T)` | a matrix for T steps | Table 3 |
 | `optimal_prefix_sum(T)`, `banded(T, bands)` | least prefix-sum error | Table 3, ME |
@@ -14,6 +15,7 @@
 """
 
 from dpbounds.ftrl.correlations.base import Correlation, ToeplitzCorrelation
+from dpbounds.ftrl.correlations.half_powers import HalfPowers, half_powers_from_roots
 from dpbounds.ftrl.correlations.matrices import (
     MatrixCorrelation,
     banded,
@@ -41,6 +43,7 @@ __all__ = [
     "Correlation",
     "DampedAntiPGD",
     "FiniteImpulse",
+    "HalfPowers",
     "MatrixCorrelation",
     "NuCorrelation",
     "PowerSpectrum",
@@ -53,6 +56,7 @@ __all__ = [
     "from_matrix",
     "from_power_spectrum",
     "full_honaker",
+    "half_powers_from_roots",
     "independent",
     "nu",
     "optimal_counting",

@@ -63,10 +63,6 @@ class ToeplitzCorrelation(Correlation):
         """|B(omega)|^2 as a function of s = sin^2(omega / 2), in any arithmetic: floats, balls, complex balls."""
 
     @abstractmethod
-    def squared_sensitivity(self, m: Arithmetic) -> Any:
-        """gamma_inf^2 in any arithmetic; where it is infinite, `DomainError`."""
-
-    @abstractmethod
     def limiting_sensitivity(self) -> Value:
         """gamma_inf = lim_T gamma_T = ||B^{-1} e_0||_2, ftrl eq. (5), (26): exact, or inf if the sum diverges."""
 
@@ -78,6 +74,11 @@ class ToeplitzCorrelation(Correlation):
         x (2 - x) times the stationary second moment of an autoregression with pole 1 - x driven by the correlated
         noise.
         """
+
+    @property
+    def degree(self) -> int:
+        """Largest degree of the polynomials in s inside `spectral_density`: balls need 3 bits more for each."""
+        return 1
 
     def power_spectrum(self, omega: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
         """|B(omega)|^2 at frequencies in [-pi, pi]."""

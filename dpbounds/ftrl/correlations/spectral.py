@@ -53,12 +53,6 @@ class PowerSpectrum(ToeplitzCorrelation):
             raise DomainError("arithmetic", m.name, "floats", "a spectrum given as a function has no enclosure")
         return self.power_spectrum(2.0 * np.arcsin(np.sqrt(s)))
 
-    def squared_sensitivity(self, m: Arithmetic) -> Any:
-        """In floats only, like `spectral_density`."""
-        if m is not FLOATS:
-            raise DomainError("arithmetic", m.name, "floats", "a spectrum given as a function has no enclosure")
-        return float(self.limiting_sensitivity()) ** 2
-
     def limiting_sensitivity(self) -> Value:
         """gamma_inf^2 = (1 / 2 pi) int |B|^{-2}, ftrl eq. (5): holds because the factor is outer."""
         total = even_integral(lambda omega: 1.0 / self.power_spectrum(omega))

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from dpbounds import elliptic
-from dpbounds.arithmetic import Arithmetic
-from dpbounds.errors import DomainError, count, positive, vector, within
+from dpbounds.arithmetic import FLOATS, Arithmetic
+from dpbounds.errors import DomainError, count, vector, within
 from dpbounds.ftrl.correlations.base import ToeplitzCorrelation, decay_rates
+from dpbounds.polynomials import Fraction, exact, in_sine
 from dpbounds.values import Value
 
 # Reflection coefficients this close to 1 mean a zero on the unit circle: double rounding cannot tell.
@@ -52,10 +53,6 @@ class NuCorrelation(ToeplitzCorrelation):
         """|1 - (1 - nu) e^{i omega}| = sqrt(nu^2 + 4 (1 - nu) s), without cancellation."""
         damping = m.number(self.nu)
         return m.sqrt(damping**2 + 4 * (1 - damping) * s)
-
-    def squared_sensitivity(self, m: Arithmetic) -> Any:
-        """(1 / 2 pi) int |1 - nu - e^{i omega}|^{-1}."""
-        return m.integral_inverse(m.number(_damped(self.nu))) / (2 * m.pi)
 
     def limiting_sensitivity(self) -> Value:
         """gamma_inf^2 = (2 / pi) K(1 - nu) (modulus): the generating function of squared central binomials."""
@@ -96,11 +93,6 @@ class DampedAntiPGD(ToeplitzCorrelation):
         """|1 - nu - e^{i omega}|^2 = nu^2 + 4 (1 - nu) s."""
         damping = m.number(self.nu)
         return damping**2 + 4 * (1 - damping) * s
-
-    def squared_sensitivity(self, m: Arithmetic) -> Any:
-        """1 / (nu (2 - nu))."""
-        damping = m.number(_damped(self.nu))
-        return 1 / (damping * (2 - damping))
 
     def limiting_sensitivity(self) -> Value:
         """gamma_inf^2 = 1 / (nu (2 - nu)), the geometric series."""
@@ -157,26 +149,26 @@ class FiniteImpulse(ToeplitzCorrelation):
         return np.abs(np.polynomial.polynomial.polyval(np.exp(1j * np.asarray(omega)), self.beta)) ** 2
 
     def spectral_density(self, m: Arithmetic, s: Any) -> Any:
-        """r_0 + 2 sum_k r_k cos(k omega), r the autocorrelation of beta, by Clenshaw's recurrence."""
-        beta = [m.number(weight) for weight in self.beta]
-        r = [sum((x * y for x, y in zip(beta[lag:], beta, strict=False)), m.number(0)) for lag in range(len(beta))]
-        cosine, ahead, beyond = 1 - 2 * s, 0 * s, 0 * s
-        for coefficient in reversed(r[1:]):
-            ahead, beyond = 2 * coefficient + 2 * cosine * ahead - beyond, ahead
-        return r[0] + cosine * ahead - beyond
+        """A polynomial in s of degree len(beta) - 1, exact in balls."""
+        if m is FLOATS:
+            return self.power_spectrum(2.0 * np.arcsin(np.sqrt(s)))
+        return self._polynomial.at(m.number(s))
 
-    def squared_sensitivity(self, m: Arithmetic) -> Any:
-        """1 / (beta_0^2 prod_i (1 - k_i^2)), as in `limiting_sensitivity`."""
-        row = [m.number(weight) / m.number(self.beta[0]) for weight in self.beta]
-        product = m.number(self.beta[0]) ** 2
-        while len(row) > 1:
-            last = row[-1]
-            if not last * last < 1:
-                raise DomainError("beta", list(self.beta), "a sequence with no zero in the closed unit disc")
-            rest = 1 - last * last
-            product *= rest
-            row = [(x - last * y) / rest for x, y in zip(row[:-1], reversed(row[1:]), strict=True)]
-        return 1 / product
+    @property
+    def degree(self) -> int:
+        """len(beta) - 1."""
+        return len(self.beta) - 1
+
+    @cached_property
+    def _polynomial(self) -> Fraction:
+        from flint import fmpq, fmpq_poly
+
+        beta = [exact(weight) for weight in self.beta]
+        lags = {
+            lag: sum((x * y for x, y in zip(beta[lag:], beta, strict=False)), fmpq(0)) * (2 if lag else 1)
+            for lag in range(len(beta))
+        }
+        return Fraction(numerator=in_sine(lags), denominator=fmpq_poly([1]))
 
     def limiting_sensitivity(self) -> Value:
         """gamma_inf^2 = 1 / (beta_0^2 prod_i (1 - k_i^2)), k_i the reflection coefficients (Levinson-Durbin); else
@@ -252,10 +244,6 @@ def from_coefficients(beta: Sequence[float] | np.ndarray, *, allow_unstable_inve
     and the limiting sensitivity is inf.
     """
     return FiniteImpulse(tuple(vector("beta", beta).tolist()), allow_unstable_inverse)
-
-
-def _damped(nu: float) -> float:
-    return positive("nu", nu, "the sensitivity has no limit at nu = 0")
 
 
 def _powers(nu: float, T: int) -> np.ndarray:

@@ -3,17 +3,16 @@ App. E.
 """
 
 from dpbounds.ftrl.strongly_convex.bounds import ConvexBound, bound, bound_density, recertify
-from dpbounds.ftrl.strongly_convex.multipliers import MultiplierCorrelation
 from dpbounds.ftrl.strongly_convex.noise import Noise
 from dpbounds.ftrl.strongly_convex.optimise import Optimised, best_nu, optimize_correlation
-from dpbounds.ftrl.strongly_convex.programs import Program
+from dpbounds.ftrl.strongly_convex.programs import Program, ProgramName
 
 __all__ = [
     "ConvexBound",
-    "MultiplierCorrelation",
     "Noise",
     "Optimised",
     "Program",
+    "ProgramName",
     "best_nu",
     "bound",
     "bound_density",

@@ -3,38 +3,36 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float
 
-from dpbounds.arithmetic import FLOATS
-from dpbounds.errors import DomainError, count
+from dpbounds import arithmetic
+from dpbounds.arithmetic import FLOATS, Arithmetic
+from dpbounds.errors import AccuracyError, DomainError, count
 from dpbounds.ftrl.correlations import ToeplitzCorrelation
 from dpbounds.ftrl.strongly_convex import cone, newton
-from dpbounds.ftrl.strongly_convex.certificate import integrate, one, program_fraction, quadratic_fraction
+from dpbounds.ftrl.strongly_convex.certificate import integrate, program_fraction, quadratic_fraction
 from dpbounds.ftrl.strongly_convex.newton import Candidate
-from dpbounds.ftrl.strongly_convex.noise import Density, Noise
+from dpbounds.ftrl.strongly_convex.noise import Density, GivenSpectrum, Noise, NoiseSpectrum
 from dpbounds.ftrl.strongly_convex.programs import Grid, Program, ProgramName, Quadratics
 from dpbounds.ftrl.strongly_convex.quadratic import (
-    CONVENTION,
-    above,
-    below,
+    quadratic_gain,
     simple_bounds,
+    value_of,
     worst_curvature,
     worst_quadratic,
 )
+from dpbounds.polynomials import Fraction
 from dpbounds.values import Value
 
 Method = Literal["newton", "cone"]
 
 MAX_LAG, NODES = 20, 400
 FORMAT = "dpbounds-bound/1"
-# Multipliers below this share of the largest are dropped before the certificate if that costs less than DROPPED of the
-# value.
-NEGLIGIBLE, DROPPED = 1e-6, 1e-9
 # A stored value may differ by this much from the one recomputed on another machine.
 REPRODUCED = 1e-7
 
@@ -50,7 +48,7 @@ class ConvexBound:
     """
 
     program: Program
-    noise: Noise | None
+    noise: NoiseSpectrum
     multipliers: tuple[float, ...]
     value: Value
     lower: Value
@@ -83,7 +81,7 @@ class ConvexBound:
 
     def data(self) -> dict[str, Any]:
         """What `recertify` needs, as JSON data; `DomainError` for a noise that was given by a function."""
-        if self.noise is None:
+        if not isinstance(self.noise, Noise):
             raise DomainError("noise", "a function", "a correlation", "a bound on a given density cannot be stored")
         program = self.program
         return {
@@ -124,9 +122,7 @@ def bound(
     reason).
     """
     noise = Noise(correlation=correlation, rho=rho, d=d, clip_norm=clip_norm, sigma_sgd=sigma_sgd)
-    constants = Program(name=program, mu=mu, L=L, eta=eta)
-    density = noise.as_printed if program == "paper" else noise.density
-    return _bound(constants, density, noise, noise.density, max_lag, certify, method, nodes)
+    return _bound(Program(name=program, mu=mu, L=L, eta=eta), noise, max_lag, certify, method, nodes)
 
 
 def bound_density(
@@ -147,7 +143,8 @@ def bound_density(
     m.sqrt, m.number, ...). Raises `DomainError` for a density that is negative, not finite or not integrable on the
     nodes.
     """
-    return _bound(Program(name=program, mu=mu, L=L, eta=eta), density, None, density, max_lag, certify, method, nodes)
+    constants = Program(name=program, mu=mu, L=L, eta=eta)
+    return _bound(constants, GivenSpectrum(density), max_lag, certify, method, nodes)
 
 
 def recertify(data: Mapping[str, Any]) -> ConvexBound:
@@ -168,9 +165,8 @@ def recertify(data: Mapping[str, Any]) -> ConvexBound:
         raise DomainError("multipliers", data["multipliers"], "an odd number of nonnegative numbers")
     if not program.mu <= stored["curvature"] <= program.L:
         raise DomainError("curvature", stored["curvature"], f"between mu = {program.mu:g} and L = {program.L:g}")
-    density = noise.as_printed if program.name == "paper" else noise.density
     candidate = Candidate(multipliers=multipliers, value=np.nan, gap=np.nan, steps=0)
-    proved = _assemble(program, density, noise, noise.density, candidate, stored["curvature"], True, 0, 0.0)
+    proved = _proved(program, noise, candidate, stored["curvature"], 0, 0.0)
     for name, again in (("value", proved.value), ("lower", proved.lower)):
         if not abs(stored[name] / float(again) - 1.0) <= REPRODUCED:
             raise DomainError(
@@ -180,91 +176,113 @@ def recertify(data: Mapping[str, Any]) -> ConvexBound:
 
 
 def _bound(
-    program: Program,
-    density: Density,
-    noise: Noise | None,
-    actual: Density,
-    max_lag: int,
-    certify: bool,
-    method: Method,
-    nodes: int,
+    program: Program, noise: NoiseSpectrum, max_lag: int, certify: bool, method: Method, nodes: int
 ) -> ConvexBound:
     if method not in ("newton", "cone"):
         raise DomainError("method", method, "newton or cone")
     count("max_lag", max_lag, least=0)
     grid = Grid.graded(program, max_lag, count("nodes", nodes, least=16))
     started = time.perf_counter()
-    spectrum = _spectrum(density, grid)
+    spectrum = _spectrum(noise, grid, as_printed=program.name == "paper")
     candidate = (newton if method == "newton" else cone).solve(program, grid, spectrum, max_lag)
-    pruned = _pruned(program, grid, spectrum, candidate)
+    pruned = newton.pruned(program, grid, spectrum, candidate)
     seconds = time.perf_counter() - started
-    curvature = worst_curvature(program, actual)
-    return _assemble(program, density, noise, actual, pruned, curvature, certify, len(grid.omega), seconds)
+    curvature = worst_curvature(program, noise, grid)
+    if certify:
+        return _proved(program, noise, pruned, curvature, len(grid.omega), seconds)
+    density = noise.density(np.sin(grid.omega / 2.0) ** 2)
+    quadratic = float(grid.mean(density / quadratic_gain(program, curvature, grid)))
+    frame = _frame(FLOATS, program, noise, curvature, float(grid.mean(density)), quadratic)
+    value = value_of(_prefactor(FLOATS, program) * pruned.value, "upper", _source(program))
+    return _bound_of(program, noise, pruned, curvature, len(grid.omega), seconds, value=value, **frame)
 
 
-def _assemble(
+def _proved(
+    program: Program, noise: NoiseSpectrum, candidate: Candidate, curvature: float, nodes: int, seconds: float
+) -> ConvexBound:
+    """What the multipliers and the curvature of a candidate prove, by one pass over the circle."""
+    started = time.perf_counter()
+    fractions = [quadratic_fraction(program.eta, curvature), program_fraction(program, candidate.multipliers.tolist())]
+    parts, squared_sensitivity = _integrals(noise, fractions)
+    with arithmetic.balls() as m:
+        total, quadratic = (_dot(noise.weights(squared_sensitivity), part) for part in parts[:2])
+        weights = noise.weights(squared_sensitivity, as_printed=program.name == "paper")
+        integral = _dot(weights, parts[2])
+        if not integral > 0:  # psi has one sign where D has no zero, and it must be D's
+            raise AccuracyError(f"certificate: the denominator of program {program.name} is negative")
+        number = integral * m.number(program.eta) ** 2 * _prefactor(m, program)
+        value = value_of(number, "estimate" if program.name == "paper" else "upper", _source(program))
+        frame = _frame(m, program, noise, curvature, total, quadratic)
+    proof = time.perf_counter() - started
+    return _bound_of(program, noise, candidate, curvature, nodes, seconds, proof, value=value, **frame)
+
+
+def _integrals(noise: NoiseSpectrum, fractions: Sequence[Fraction]) -> tuple[list[list[Any]], Any]:
+    """Enclosures of the means over the circle of S_k f for the spectra S_k of the noise, f = 1 and then each fraction;
+    and of gamma_inf^2, if the noise asks for it.
+    """
+
+    def values(m: Arithmetic, s: Any) -> list[Any]:
+        factors = [1, *(fraction.at(s) for fraction in fractions)]
+        spectra = noise.spectra(m, s)
+        return [*(spectrum * factor for factor in factors for spectrum in spectra), *noise.inverse(spectra)]
+
+    means = integrate(values, max(noise.degree, *(fraction.degree for fraction in fractions)))
+    terms = len(means) // (len(fractions) + 1)
+    return [means[k * terms : (k + 1) * terms] for k in range(len(fractions) + 1)], means[-1]
+
+
+def _dot(weights: Sequence[Any], terms: Sequence[Any]) -> Any:
+    return sum(weight * term for weight, term in zip(weights, terms, strict=True))
+
+
+def _frame(
+    m: Arithmetic, program: Program, noise: NoiseSpectrum, curvature: float, total: Any, quadratic: Any
+) -> dict[str, Any]:
+    """The lower end and the bounds that need no program."""
+    return {
+        "lower": worst_quadratic(m, program, curvature, quadratic),
+        "simple": simple_bounds(m, program, total, white=noise.white),
+    }
+
+
+def _bound_of(
     program: Program,
-    density: Density,
-    noise: Noise | None,
-    actual: Density,
+    noise: NoiseSpectrum,
     candidate: Candidate,
     curvature: float,
-    certify: bool,
     nodes: int,
-    seconds: float,
+    solve_seconds: float,
+    certify_seconds: float = 0.0,
+    **values: Any,
 ) -> ConvexBound:
-    """Prove what can be proved about a candidate and put it together."""
-    started = time.perf_counter()
-    fraction, white = program_fraction(program, candidate.multipliers.tolist()), noise is not None and noise.white
-    framing = [quadratic_fraction(program.eta, curvature), one()]
-    smallest = program.eta * program.mu
-    if certify and density is actual:
-        integral, quadratic, total = integrate([fraction, *framing], density, smallest)
-    else:  # the printed program has a noise of its own, the frame keeps the true one
-        quadratic, total = integrate(framing, actual, smallest)
-        integral = integrate([fraction], density, smallest)[0] if certify else None
     return ConvexBound(
         program=program,
         noise=noise,
         multipliers=tuple(candidate.multipliers.tolist()),
-        value=_estimated(program, candidate) if integral is None else _certified(program, integral),
-        lower=worst_quadratic(program, curvature, quadratic),
         curvature=curvature,
-        simple=simple_bounds(program, total, white=white),
-        grid_value=candidate.value * _prefactor(program),
+        grid_value=candidate.value * _prefactor(FLOATS, program),
         duality_gap=candidate.gap,
         steps=candidate.steps,
         nodes=nodes,
-        solve_seconds=seconds,
-        certify_seconds=time.perf_counter() - started,
+        solve_seconds=solve_seconds,
+        certify_seconds=certify_seconds,
+        **values,
     )
 
 
-def _certified(program: Program, integral: Any) -> Value:
-    ball = integral * program.eta**2 * _prefactor(program)
-    enclosure = (below(ball), above(ball))
-    kind = "estimate" if program.name == "paper" else "upper"
-    return Value(enclosure[1], kind=kind, source=_source(program), convention=CONVENTION, enclosure=enclosure)
-
-
-def _estimated(program: Program, candidate: Candidate) -> Value:
-    number = candidate.value * _prefactor(program)
-    return Value(number, kind="estimate", source=_source(program), convention=CONVENTION)
-
-
-def _prefactor(program: Program) -> float:
+def _prefactor(m: Arithmetic, program: Program) -> Any:
     """ftrl eq. (10) as printed is 2 eta^2 times the program `theta` with its signs changed."""
-    return 2.0 * program.eta**2 if program.name == "paper" else 1.0
+    return 2 * m.number(program.eta) ** 2 if program.name == "paper" else m.number(1)
 
 
 def _source(program: Program) -> str:
     return "ftrl eq. (10) as printed" if program.name == "paper" else f"dpbounds, program {program.name}"
 
 
-def _spectrum(density: Density, grid: Grid) -> np.ndarray:
+def _spectrum(noise: NoiseSpectrum, grid: Grid, *, as_printed: bool) -> np.ndarray:
     """The density on the nodes, if it is one."""
-    s = np.sin(grid.omega / 2.0) ** 2
-    values = np.asarray(density(FLOATS, s), dtype=float) * np.ones_like(s)
+    values = noise.density(np.sin(grid.omega / 2.0) ** 2, as_printed=as_printed)
     bad = ~(np.isfinite(values) & (values >= 0))
     if bad.any():
         at = float(grid.omega[bad][0])
@@ -275,18 +293,3 @@ def _spectrum(density: Density, grid: Grid) -> np.ndarray:
             "spectrum", float(values[0]), "positive and integrable", "it diverges at frequency 0 or is zero"
         )
     return values
-
-
-def _pruned(program: Program, grid: Grid, spectrum: np.ndarray, candidate: Candidate) -> Candidate:
-    """Without the multipliers and lags that do not matter: the certificate's work grows with the largest lag."""
-    max_lag = (len(candidate.multipliers) - 1) // 2
-    lagged = candidate.multipliers[1:].reshape(2, max_lag)
-    kept = np.where(lagged > NEGLIGIBLE * lagged.max(initial=0.0), lagged, 0.0)
-    used = np.flatnonzero(kept.any(axis=0))
-    shorter = int(used[-1]) + 1 if len(used) else 0
-    multipliers = np.concatenate([candidate.multipliers[:1], kept[0, :shorter], kept[1, :shorter]])
-    psi = Quadratics.on(program, grid.omega, shorter).psi(multipliers)
-    value = float(grid.weights @ (spectrum * psi)) / (2.0 * np.pi)
-    if not value <= candidate.value * (1.0 + DROPPED):
-        return candidate
-    return Candidate(multipliers=multipliers, value=value, gap=candidate.gap, steps=candidate.steps)

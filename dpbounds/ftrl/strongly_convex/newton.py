@@ -8,7 +8,7 @@ their own. What is returned is a candidate: `certificate` turns it into a bound.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,8 @@ STEPS = 100
 TOLERANCE = 1e-9
 # For (L - mu) / L below this F is a quadratic for all purposes, and other lags have nothing to add.
 QUADRATIC = 1e-6
+# Multipliers below this share of the largest are dropped if that costs less than DROPPED of the value.
+NEGLIGIBLE, DROPPED = 1e-6, 1e-9
 # Bounds of the share of the gap that a step aims at, and how far it goes towards the boundary.
 LEAST_CENTRING, CENTRING, TO_THE_BOUNDARY = 5e-2, 0.3, 0.99
 
@@ -50,6 +52,21 @@ def solve(program: Program, grid: Grid, spectrum: Float[np.ndarray, " nodes"], m
     if max_lag == 0 or program.L - program.mu <= QUADRATIC * program.L:
         return Candidate(multipliers=start, value=objective.value(start), gap=0.0, steps=0)
     return _interior_point(objective, _inside(objective, start))
+
+
+def pruned(program: Program, grid: Grid, spectrum: Float[np.ndarray, " nodes"], candidate: Candidate) -> Candidate:
+    """Without the multipliers and lags that do not matter: the work of what follows grows with the largest lag."""
+    max_lag = (len(candidate.multipliers) - 1) // 2
+    lagged = candidate.multipliers[1:].reshape(2, max_lag)
+    kept = np.where(lagged > NEGLIGIBLE * lagged.max(initial=0.0), lagged, 0.0)
+    used = np.flatnonzero(kept.any(axis=0))
+    shorter = int(used[-1]) + 1 if len(used) else 0
+    multipliers = np.concatenate([candidate.multipliers[:1], kept[0, :shorter], kept[1, :shorter]])
+    psi = Quadratics.on(program, grid.omega, shorter).psi(multipliers)
+    value = float(grid.weights @ (spectrum * psi)) / (2.0 * np.pi)
+    if not value <= candidate.value * (1.0 + DROPPED):
+        return candidate
+    return replace(candidate, multipliers=multipliers, value=value)
 
 
 def _scalar(objective: _Objective) -> np.ndarray:

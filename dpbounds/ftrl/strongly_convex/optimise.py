@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+from jaxtyping import Float
 from scipy.optimize import minimize_scalar
 
-from dpbounds.errors import count, nonnegative, positive
-from dpbounds.ftrl.correlations import nu
+from dpbounds.errors import AccuracyError, count, nonnegative, positive
+from dpbounds.ftrl.correlations import HalfPowers, half_powers_from_roots, nu
 from dpbounds.ftrl.strongly_convex import newton
 from dpbounds.ftrl.strongly_convex.bounds import MAX_LAG, NODES, ConvexBound, bound
-from dpbounds.ftrl.strongly_convex.multipliers import MultiplierCorrelation
+from dpbounds.ftrl.strongly_convex.certificate import program_fraction
 from dpbounds.ftrl.strongly_convex.programs import Grid, Program, Quadratics
 
 # Relative improvement of a round below which the alternation stops, and the most rounds.
@@ -25,7 +26,7 @@ class Optimised:
     rises.
     """
 
-    correlation: MultiplierCorrelation
+    correlation: HalfPowers
     bound: ConvexBound
     history: tuple[float, ...]
 
@@ -57,19 +58,34 @@ def optimize_correlation(
     shape, history = np.ones_like(grid.omega), []
     multipliers = np.zeros(2 * max_lag + 1)
     for _ in range(ROUNDS):
-        scale = power * _mean(grid, 1.0 / shape)
+        scale = power * grid.mean(1.0 / shape)
         candidate = newton.solve(constants, grid, scale * shape + floor, max_lag)
         history.append(candidate.value)
         multipliers = np.concatenate([candidate.multipliers, np.zeros(len(multipliers) - len(candidate.multipliers))])
         psi = quadratics.psi(multipliers)
         shape = psi**-0.5
-        history.append(power * _mean(grid, np.sqrt(psi)) ** 2 + floor * _mean(grid, psi))
+        history.append(power * grid.mean(np.sqrt(psi)) ** 2 + floor * grid.mean(psi))
         if history[-2] - history[-1] <= CONVERGED * history[-1]:
             break
-    correlation = MultiplierCorrelation(constants, tuple(multipliers.tolist()))
+    else:
+        raise AccuracyError(f"alternation: still gains more than {CONVERGED:.0e} of the value after {ROUNDS} rounds")
+    correlation = spectral_root(constants, multipliers)
     options: dict[str, Any] = {"d": d, "clip_norm": clip_norm, "sigma_sgd": sigma_sgd, "program": program}
     certified = bound(correlation, mu, L, eta, rho, **options, max_lag=max_lag, nodes=nodes)
     return Optimised(correlation=correlation, bound=certified, history=tuple(history))
+
+
+def spectral_root(program: Program, multipliers: Float[np.ndarray, " n"]) -> HalfPowers:
+    """The causal B with |B|^2 proportional to psi^{-1/2} at these multipliers: psi is a ratio of polynomials in
+    sin^2(omega / 2), so B is a product of half powers.
+    """
+    fraction = program_fraction(program, np.asarray(multipliers).tolist())
+    numerator, denominator = (_roots(polynomial) for polynomial in (fraction.numerator, fraction.denominator))
+    return half_powers_from_roots(denominator, numerator, name="optimized")
+
+
+def _roots(polynomial: Any) -> np.ndarray:
+    return np.array([complex(root) for root, order in polynomial.complex_roots() for _ in range(order)], dtype=complex)
 
 
 def best_nu(
@@ -97,7 +113,3 @@ def best_nu(
     found: Any = minimize_scalar(lambda x: value(x, max_lag), bounds=ends, method="bounded", options={"xatol": 1e-4})
     damping = min(float(np.exp(found.x)), 1.0)
     return damping, bound(nu(damping), mu, L, eta, rho, **options, max_lag=max_lag)
-
-
-def _mean(grid: Grid, values: np.ndarray) -> float:
-    return float(grid.weights @ values) / (2.0 * np.pi)

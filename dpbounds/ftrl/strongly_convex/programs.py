@@ -102,6 +102,10 @@ class Grid:
         half = (high - low) / 2.0
         return cls(omega=((low + high) / 2.0 + half * points).ravel(), weights=(2.0 * half * weights).ravel())
 
+    def mean(self, values: Float[np.ndarray, " nodes"]) -> float:
+        """(1 / 2 pi) int over the circle."""
+        return float(self.weights @ values) / (2.0 * np.pi)
+
     @classmethod
     def uniform(cls, nodes: int) -> Grid:
         """The paper's: `nodes` equal steps of the circle from 0 on, folded to [0, pi]."""

@@ -6,79 +6,71 @@ import math
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
-from dpbounds.arithmetic import FLOATS
-from dpbounds.ftrl.strongly_convex.noise import Density
+from dpbounds.arithmetic import Arithmetic
+from dpbounds.ftrl.strongly_convex.noise import NoiseSpectrum
 from dpbounds.ftrl.strongly_convex.programs import Grid, Program
-from dpbounds.values import Value
+from dpbounds.values import Kind, Value
 
 CONVENTION = "F - F*"
 CURVATURES = 65
 
 
-def worst_curvature(program: Program, density: Density) -> float:
+def worst_curvature(program: Program, noise: NoiseSpectrum, grid: Grid) -> float:
     """The h in [mu, L] of largest stationary error for F = h |theta|^2 / 2: a search, whatever it finds is a lower
     bound.
     """
-    grid = Grid.graded(program, 0)
-    spectrum = density(FLOATS, np.sin(grid.omega / 2.0) ** 2)
+    density = noise.density(np.sin(grid.omega / 2.0) ** 2)
 
-    def error(log_h: np.ndarray) -> np.ndarray:
-        x = program.eta * np.exp(log_h)[:, None]
-        gain = x**2 + 4.0 * (1.0 - x) * np.sin(grid.omega / 2.0) ** 2
-        return x[:, 0] * ((spectrum / gain) @ grid.weights)
+    def error(log_h: float) -> float:
+        h = math.exp(log_h)
+        return h * grid.mean(density / quadratic_gain(program, h, grid))
 
     low, high = math.log(program.mu), math.log(program.L)
     for _ in range(3):
         points = np.linspace(low, high, CURVATURES)
-        best = int(np.argmax(error(points)))
+        best = int(np.argmax([error(point) for point in points]))
         low, high = points[max(best - 1, 0)], points[min(best + 1, CURVATURES - 1)]
     return min(max(math.exp(points[best]), program.mu), program.L)
 
 
-def worst_quadratic(program: Program, curvature: float, integral: Any) -> Value:
-    """Certified (h / 2) (eta^2 / 2 pi) int S / |1 - eta h - e^{i omega}|^2: the error of one member of the class, kind
-    `lower`.
+def quadratic_gain(program: Program, curvature: float, grid: Grid) -> Float[np.ndarray, " nodes"]:
+    """|1 - eta h - e^{i omega}|^2."""
+    x = program.eta * curvature
+    return x**2 + 4.0 * (1.0 - x) * np.sin(grid.omega / 2.0) ** 2
 
-    `integral` is the enclosure for `quadratic_fraction`; for eta h > 1 the pole 1 - eta h is negative and the formula
-    the same.
+
+def worst_quadratic(m: Arithmetic, program: Program, curvature: float, integral: Any) -> Value:
+    """(h / 2) (eta^2 / 2 pi) int S / |1 - eta h - e^{i omega}|^2: the error of one member of the class, kind `lower`.
+
+    `integral` is the one for `quadratic_fraction`, a ball or a float; for eta h > 1 the pole 1 - eta h is negative and
+    the formula the same.
     """
-    ball = 0.5 * curvature * program.eta**2 * integral
-    enclosure = (below(ball), above(ball))
-    return Value(
-        enclosure[0], kind="lower", source="dpbounds, worst quadratic", convention=CONVENTION, enclosure=enclosure
-    )
+    error = m.number(curvature) * m.number(program.eta) ** 2 * integral / 2
+    return value_of(error, "lower", "dpbounds, worst quadratic")
 
 
-def simple_bounds(program: Program, total: Any, *, white: bool) -> tuple[Value, ...]:
-    """Certified bounds that need no program, from an enclosure of the total noise N = (1 / 2 pi) int S.
+def simple_bounds(m: Arithmetic, program: Program, total: Any, *, white: bool) -> tuple[Value, ...]:
+    """Bounds that need no program, from the total noise N = (1 / 2 pi) int S, a ball or a float.
 
     Contraction, any correlation: the step without noise contracts by c = max(1 - eta mu, eta L - 1), so by Minkowski's
     inequality E |theta|^2 <= eta^2 N / (1 - c)^2 and F - F* <= L/2 of it. Co-coercivity, white noise: stationarity of E
     |theta|^2 with F - F* <= <g, theta> - |g|^2 / (2 L) gives (eta / 2) N max(1, 1 / (2 - eta L)).
     """
-    mu, L, eta = program.mu, program.L, program.eta
-    rest = min(eta * mu, 2.0 - eta * L)
-    found = [("contraction", total * L * eta**2 / 2 / rest**2)]
+    mu, L, eta = (m.number(x) for x in (program.mu, program.L, program.eta))
+    rest = m.minimum(eta * mu, 2 - eta * L)
+    found = [value_of(total * L * eta**2 / 2 / rest**2, "upper", "dpbounds, contraction")]
     if white:
-        found.append(("co-coercivity", total * eta / 2 * max(1.0, 1.0 / (2.0 - eta * L))))
-    return tuple(
-        Value(
-            above(ball),
-            kind="upper",
-            source=f"dpbounds, {name}",
-            convention=CONVENTION,
-            enclosure=(below(ball), above(ball)),
-        )
-        for name, ball in found
-    )
+        worst = m.maximum(m.number(1), 1 / (2 - eta * L))
+        found.append(value_of(total * eta / 2 * worst, "upper", "dpbounds, co-coercivity"))
+    return tuple(found)
 
 
-def below(ball: Any) -> float:
-    """A float at or below a ball."""
-    return math.nextafter(float(ball.lower()), -math.inf)
-
-
-def above(ball: Any) -> float:
-    """A float at or above a ball."""
-    return math.nextafter(float(ball.upper()), math.inf)
+def value_of(number: Any, kind: Kind, source: str) -> Value:
+    """A ball's outer end as a certified bound of this kind with the ball as enclosure; a float as an estimate."""
+    if isinstance(number, float):
+        return Value(number, kind="estimate", source=source, convention=CONVENTION)
+    low, high = math.nextafter(float(number.lower()), -math.inf), math.nextafter(float(number.upper()), math.inf)
+    end = low if kind == "lower" else high
+    return Value(end, kind=kind, source=source, convention=CONVENTION, enclosure=(low, high))

@@ -1,0 +1,144 @@
+"""Correlations whose squared generating function is rational: outer factors in closed form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from jaxtyping import Complex, Float
+
+from dpbounds.arithmetic import FLOATS, Arithmetic
+from dpbounds.errors import DomainError, count
+from dpbounds.ftrl.correlations.base import ToeplitzCorrelation, decay_rates
+from dpbounds.polynomials import Fraction, exact
+from dpbounds.quadrature import even_integral
+from dpbounds.values import Value
+
+# Largest term of the series that is folded back onto the first quarter of the grid, relative to the largest of all.
+FOLDED = 1e-16
+
+
+@dataclass(frozen=True)
+class HalfPowers(ToeplitzCorrelation):
+    """B(z) = prod_i (1 - zeros_i z)^{1/2} / prod_i (1 - poles_i z)^{1/2}, all inside the unit disc.
+
+    A number with positive imaginary part stands for itself and its conjugate. `nu` is the case of one zero, 1 - nu.
+    """
+
+    zeros: tuple[complex, ...]
+    poles: tuple[complex, ...] = ()
+    label: str = "half powers"
+
+    def __post_init__(self) -> None:
+        for name, numbers in (("zeros", self.zeros), ("poles", self.poles)):
+            for number in numbers:
+                if not (abs(number) < 1 and complex(number).imag >= 0):
+                    raise DomainError(name, number, "inside the unit disc, with an imaginary part of at least 0")
+
+    @property
+    def degree(self) -> int:
+        """Number of zeros or of poles, whichever is larger."""
+        return self._fraction.degree
+
+    @cached_property
+    def _fraction(self) -> Fraction:
+        return Fraction(numerator=_polynomial(self.zeros), denominator=_polynomial(self.poles))
+
+    @property
+    def name(self) -> str:
+        """What tables and plots call it."""
+        return self.label
+
+    def coefficients(self, T: int) -> Float[np.ndarray, " T"]:
+        """The power series of B, absolute accuracy 1e-11 of the largest."""
+        return _series(self.zeros, self.poles, count("T", T))
+
+    def inverse_coefficients(self, T: int) -> Float[np.ndarray, " T"]:
+        """The power series of 1 / B, as accurate."""
+        return _series(self.poles, self.zeros, count("T", T))
+
+    def spectral_density(self, m: Arithmetic, s: Any) -> Any:
+        """The root of a ratio of two polynomials in s, both positive on [0, 1]."""
+        if m is FLOATS:
+            return np.sqrt(_squared(self.zeros, s) / _squared(self.poles, s))
+        return m.sqrt(self._fraction.at(m.number(s)))
+
+    def limiting_sensitivity(self) -> Value:
+        """gamma_inf^2 = (1 / 2 pi) int |B|^{-2}, ftrl eq. (5): holds because B is outer."""
+        total = even_integral(lambda omega: 1.0 / self.power_spectrum(omega))
+        return Value(float(np.sqrt(total / (2.0 * np.pi))), kind="exact", source="ftrl eq. (5)")
+
+    def filtered_power(self, decay: Float[np.ndarray, " d"]) -> Float[np.ndarray, " d"]:
+        """c(x) = x (2 - x) / (2 pi) int |B|^2 / |1 - x - e^{i omega}|^2: ftrl Lemma C.4."""
+        x = decay_rates(decay)[:, None]
+
+        def integrand(omega: np.ndarray) -> np.ndarray:
+            return self.power_spectrum(omega) / (x**2 + 4.0 * (1.0 - x) * np.sin(omega / 2.0) ** 2)
+
+        return x[:, 0] * (2.0 - x[:, 0]) / (2.0 * np.pi) * even_integral(integrand)
+
+
+def half_powers_from_roots(
+    zeros: Complex[np.ndarray, " n"], poles: Complex[np.ndarray, " k"], *, name: str = "half powers"
+) -> HalfPowers:
+    """The outer B with |B|^2 proportional to sqrt(prod_i (s - zeros_i) / prod_i (s - poles_i)), s = sin^2(omega / 2).
+
+    Both closed under conjugation and off [0, 1]: s - root is |1 - q e^{i omega}|^2 up to a constant for the q inside
+    the disc with q + 1 / q = 2 - 4 root. Raises `DomainError` for a root on [0, 1].
+    """
+    return HalfPowers(_inside("zeros", zeros), _inside("poles", poles), name)
+
+
+def _inside(name: str, roots: np.ndarray) -> tuple[complex, ...]:
+    upper = np.asarray(roots)[np.imag(roots) <= 0].astype(complex)  # q has the other sign
+    middle, distance = 1.0 - 2.0 * upper, 2.0 * np.sqrt(upper) * np.sqrt(upper - 1.0)
+    outside = np.where(np.abs(middle + distance) >= 1.0, middle + distance, middle - distance)
+    inside = 1.0 / outside
+    refused = (np.abs(inside) >= 1.0) | ((np.imag(upper) == 0) & (np.abs(np.real(upper) - 0.5) <= 0.5))
+    if refused.any():
+        raise DomainError(name, complex(upper[refused][0]), "off the interval [0, 1]")
+    return tuple(complex(q.real, abs(q.imag)) for q in inside)
+
+
+def _squared(numbers: tuple[complex, ...], s: Any) -> Any:
+    """prod |1 - q e^{i omega}|^2; with its conjugate q gives |4 q s + (1 - q)^2|^2."""
+    product = 1.0 + 0.0 * s
+    for q in numbers:
+        factor = np.abs(4.0 * q * s + (1.0 - q) ** 2)
+        product = product * (factor**2 if q.imag else factor)
+    return product
+
+
+def _polynomial(numbers: tuple[complex, ...]) -> Any:
+    """The same as a polynomial in s, exactly."""
+    from flint import fmpq_poly
+
+    product = fmpq_poly([1])
+    for number in numbers:
+        a, b = exact(number.real), exact(number.imag)
+        real, imaginary = fmpq_poly([(1 - a) ** 2 - b**2, 4 * a]), b * fmpq_poly([2 * a - 2, 4])
+        product *= real**2 + imaginary**2 if number.imag else real
+    return product
+
+
+def _series(zeros: tuple[complex, ...], poles: tuple[complex, ...], T: int) -> np.ndarray:
+    """Coefficients by one Fourier transform on a circle of radius below 1, where what is folded back has died out."""
+    grid = 4 << (T - 1).bit_length()
+    radius = FOLDED ** (1.0 / grid)
+    z = radius * np.exp(-2j * np.pi * np.arange(grid // 2 + 1) / grid)
+    values = _half_power(zeros, z) / _half_power(poles, z)
+    return np.fft.irfft(values, grid)[:T] * radius ** -np.arange(T)
+
+
+def _half_power(numbers: tuple[complex, ...], z: np.ndarray) -> np.ndarray:
+    """prod (1 - q z)^{1/2}: every factor lies in the right half-plane, so principal roots multiply to the analytic
+    one.
+    """
+    product = np.ones_like(z)
+    for number in numbers:
+        product *= np.sqrt(1.0 - number * z)
+        if number.imag > 0:
+            product *= np.sqrt(1.0 - number.conjugate() * z)
+    return product

@@ -1,0 +1,272 @@
+"""What ball arithmetic proves about multipliers: enclosures, refusals, stored bounds, and the best correlations."""
+
+import json
+
+import mpmath
+import numpy as np
+import pytest
+
+from dpbounds import AccuracyError, DomainError
+from dpbounds.arithmetic import balls
+from dpbounds.ftrl import correlations as c
+from dpbounds.ftrl import strongly_convex as sc
+from dpbounds.ftrl.strongly_convex.certificate import integrate, program_fraction
+from dpbounds.ftrl.strongly_convex.programs import Program, Quadratics
+
+MECHANISMS = [
+    c.independent(),
+    c.nu(0.01),
+    c.damped_anti_pgd(1e-3),
+    c.from_coefficients([1.0, -0.8, 0.15]),
+    c.HalfPowers((0.9, 0.2 + 0.6j), (0.5,)),
+]
+
+
+def error_of_the_class(bound: sc.ConvexBound, correlation: c.ToeplitzCorrelation, rho: float):
+    """(1 / 2 pi) int S psi at 30 digits, psi as a Schur complement of the constraint's matrix at every frequency."""
+    p, gap = bound.program, bound.program.L - bound.program.mu
+    lags = (len(bound.multipliers) - 1) // 2
+    forward, backward = bound.multipliers[1 : lags + 1], bound.multipliers[lags + 1 :]
+
+    def squared_gain(omega):
+        w = mpmath.expj(omega)
+        if isinstance(correlation, c.NuCorrelation):
+            return abs(1 - (1 - mpmath.mpf(correlation.nu)) * w)
+        if isinstance(correlation, c.HalfPowers):
+            top = mpmath.fprod(
+                abs(1 - q * w) * (abs(1 - mpmath.conj(q) * w) if q.imag else 1) for q in correlation.zeros
+            )
+            return top / mpmath.fprod(abs(1 - q * w) for q in correlation.poles)
+        return abs(mpmath.polyval(list(correlation.coefficients(8))[::-1], w)) ** 2
+
+    def psi(omega):
+        w = mpmath.expj(omega)
+        lam = mpmath.fsum(bound.multipliers) - mpmath.fsum(f * w ** (k + 1) for k, f in enumerate(forward))
+        lam -= mpmath.fsum(f * w ** -(k + 1) for k, f in enumerate(backward))
+        a, b, off = mpmath.mpf(p.L) / 2, mpmath.mpf(p.mu if p.name == "f" else p.L) / 2, lam + mpmath.mpf(p.L) / 2
+        u, v = (1 - w - p.eta * mpmath.mpf(x) for x in (p.mu, p.L))
+        to_pq = mpmath.matrix([[u / p.eta, -1], [-v / p.eta, 1]])
+        form = to_pq.H * mpmath.matrix([[a, off], [mpmath.conj(off), b]]) * to_pq / mpmath.mpf(gap) ** 2
+        return mpmath.re(form[1, 1]) - abs(form[0, 1]) ** 2 / mpmath.re(form[0, 0])
+
+    with mpmath.workdps(30):
+        scale = p.eta * p.mu
+        points = sorted({0, scale / 10, scale, 10 * scale, 1e-3, 0.1, 1, 2, mpmath.pi})
+        gamma_squared = mpmath.quad(lambda x: 1 / squared_gain(x), points) / mpmath.pi
+        return gamma_squared / (2 * rho) * mpmath.quad(lambda x: squared_gain(x) * psi(x), points) / mpmath.pi
+
+
+@pytest.mark.parametrize("program", ["f", "theta"])
+@pytest.mark.parametrize("correlation", MECHANISMS, ids=lambda correlation: correlation.name)
+def test_the_enclosure_holds_the_integral(correlation, program):
+    bound = sc.bound(correlation, 0.05, 1.0, 0.4, 0.5, program=program, max_lag=3)
+    assert bound.value.enclosure
+    low, high = bound.value.enclosure
+    exact = error_of_the_class(bound, correlation, 0.5)
+    assert low <= exact * (1 + 1e-14) and exact * (1 - 1e-14) <= high
+    assert high / low - 1 < 1e-8 and float(bound.value) == high and bound.value.kind == "upper"
+
+
+@pytest.mark.parametrize("correlation", MECHANISMS, ids=lambda correlation: correlation.name)
+@pytest.mark.parametrize(("mu", "eta"), [(1.0, 1e-8), (1e-6, 1e-2), (1e-6, 1.9), (1.0, 1.0)])
+def test_the_whole_range_is_certified(correlation, mu, eta):
+    """eta mu from 1e-8 to 1, kappa from 1 to 1e6: narrow enclosures in the right order."""
+    bound = sc.bound(correlation, mu, 1.0, eta, 0.5)
+    ends = [value.enclosure for value in (bound.value, bound.lower, *bound.simple)]
+    assert all(end and end[1] / end[0] - 1 < 1e-8 for end in ends)
+    assert 1 <= bound.ratio <= float(bound.value) / float(bound.lower)
+    assert bound.grid_value == pytest.approx(float(bound.value), rel=1e-5)
+    if mu == 1.0:
+        assert bound.ratio < 1 + 1e-7
+
+
+def test_the_range_of_sandwiches_for_anticorrelated_noise():
+    """At kappa = 100 and eta <= 0.1 / L the program leaves at most 10 % open."""
+    for eta in (0.1, 0.05, 0.01, 1e-3):
+        assert sc.bound(c.damped_anti_pgd(eta / 100), 0.01, 1.0, eta, 0.5).ratio < 1.05
+
+
+def test_multipliers_that_fail_between_nodes_are_refused():
+    """A denominator that is negative on an interval too short for any grid, and one that just is not."""
+    program = Program(name="f", mu=0.1, L=1.0, eta=0.5)
+    omega = np.linspace(0.0, np.pi, 40_001)
+
+    def least(margin):
+        shape = np.array([margin, *np.linspace(2.0, 1.0, 10), *np.zeros(10)])
+        return Quadratics.on(program, omega, 10).parts(shape)[3].min(), shape
+
+    low, high = 0.0, 1e3
+    for _ in range(80):
+        low, high = (low, (low + high) / 2) if least((low + high) / 2)[0] > 0 else ((low + high) / 2, high)
+    assert 0.1 < low < 100
+
+    def certified(margin):
+        fraction = program_fraction(program, least(margin)[1].tolist())
+        return integrate(lambda m, s: [fraction.at(s)], fraction.degree)
+
+    assert certified(high * (1 + 1e-3))[0].is_finite()
+    with pytest.raises(AccuracyError, match=r"a denominator is not positive.*near frequency [0-9.]+"):
+        certified(low * (1 - 1e-9))
+    assert (Quadratics.on(program, omega[::500], 10).parts(least(low * (1 - 1e-9))[1])[3] > 0).all()
+
+
+def test_integrals_against_closed_forms():
+    """Poisson kernel, an end where the integrand is infinite, and a kink at 0."""
+    with balls(128) as m:
+        poisson, kink = integrate(lambda m, s: [1 / (m.number("1/4") + 2 * s), m.sqrt(s)])
+        assert poisson.contains(1 / (m.number("1/4") * m.number("9/4")).sqrt())
+        assert kink.contains(2 / m.pi) and kink.rad() < 1e-8
+    with pytest.raises(AccuracyError, match=r"near frequency 0"):
+        integrate(lambda m, s: [1 / s])
+
+
+def test_a_given_density_is_the_correlation_that_has_it():
+    bound = sc.bound(c.damped_anti_pgd(0.2), 0.05, 1.0, 0.3, 0.5)
+    gamma_squared = float(c.damped_anti_pgd(0.2).limiting_sensitivity()) ** 2
+    given = sc.bound_density(
+        lambda m, s: m.number(gamma_squared) * (m.number(0.2) ** 2 + 4 * m.number(0.8) * s), 0.05, 1.0, 0.3
+    )
+    assert given.value.certified and float(given.value) == pytest.approx(float(bound.value), rel=1e-8)
+    assert float(given.lower) == pytest.approx(float(bound.lower), rel=1e-8)
+    with pytest.raises(DomainError, match=r"noise = a function .*cannot be stored"):
+        given.data()
+
+
+def test_a_density_that_is_not_analytic_is_not_certified():
+    with pytest.raises(AccuracyError, match="certificate"):
+        sc.bound_density(
+            lambda m, s: m.sqrt((s - 0.5) ** 2 if m.name == "floats" else s - m.number(0.5)), 0.1, 1.0, 0.5
+        )
+
+
+def test_simple_bounds():
+    """Co-coercivity is attained by the quadratic of curvature L beyond eta L = 1; contraction by none, but holds."""
+    white = sc.bound(c.independent(), 0.2, 1.0, 1.6, 0.5)
+    contraction, coercivity = white.simple
+    assert float(coercivity) == pytest.approx(1.6 / 2 / (2 - 1.6), rel=1e-8)
+    assert float(white.lower) == pytest.approx(float(coercivity), rel=1e-8) and white.curvature == 1.0
+    assert float(contraction) == pytest.approx(1.6**2 / 2 / 0.32**2, rel=1e-8)
+    assert white.best == coercivity and white.ratio < 1 + 1e-7
+
+
+# --- stored bounds ---
+
+
+@pytest.mark.parametrize("correlation", MECHANISMS, ids=lambda correlation: correlation.name)
+def test_stored_bounds_are_proved_again(correlation):
+    bound = sc.bound(correlation, 0.02, 1.0, 0.3, 0.5, d=3, clip_norm=2.0, sigma_sgd=0.5)
+    text = json.dumps(bound.data())
+    again = sc.recertify(json.loads(text))
+    assert again.value == bound.value and again.lower == bound.lower and len(text) < 4000
+    assert again.program == bound.program and again.noise == bound.noise
+
+
+def tampered(**changes):
+    data = sc.bound(c.nu(0.1), 0.1, 1.0, 0.5, 0.5, max_lag=2).data()
+    for place, change in changes.items():
+        *path, last = place.split("__")
+        target = data
+        for name in path:
+            target = target[name]
+        target[last] = change(target[last])
+    return data
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"value": lambda x: x * (1 - 1e-6)}, r"value = .*which its multipliers prove; the file was changed"),
+        ({"lower": lambda x: x * (1 + 1e-6)}, r"lower = .*which its multipliers prove; the file was changed"),
+        ({"curvature": lambda x: 2.0}, "curvature = 2.0 .*between mu = 0.1 and L = 1"),
+        ({"multipliers": lambda x: [*x[:-1], x[-1] + 0.1]}, "value = "),
+        ({"multipliers": lambda x: [-1.0, *x[1:]]}, "multipliers = .*odd number of nonnegative"),
+        ({"multipliers": lambda x: x[1:]}, "multipliers = .*odd number"),
+        ({"program__eta": lambda x: 3.0}, "eta = 3.0"),
+        ({"noise__rho": lambda x: 5.0}, "value = "),
+        ({"noise__correlation": lambda x: {"kind": "tree"}}, "correlation = tree"),
+        ({"format": lambda x: "other/1"}, "format = other/1"),
+        ({"program": lambda x: None}, "bound = .*that dpbounds stored"),
+        ({"value": lambda x: float("nan")}, "value = nan"),
+    ],
+)
+def test_changed_files_are_refused(changes, message):
+    with pytest.raises(DomainError, match=message):
+        sc.recertify(tampered(**changes))
+
+
+def test_infeasible_stored_multipliers_prove_nothing():
+    with pytest.raises(AccuracyError, match="denominator"):
+        sc.recertify(tampered(program__name=lambda _: "theta", multipliers=lambda x: [1e-3 * value for value in x]))
+
+
+# --- the best correlations ---
+
+
+@pytest.mark.parametrize(("mu", "eta", "sigma"), [(0.01, 0.1, 0.0), (0.1, 0.5, 1.0), (0.3, 1.2, 0.0)])
+def test_the_alternation_ends_at_a_better_causal_correlation(mu, eta, sigma):
+    options = {"sigma_sgd": sigma, "max_lag": 8}
+    found = sc.optimize_correlation(mu, 1.0, eta, 0.5, **options)
+    assert all(later <= earlier * (1 + 1e-9) for earlier, later in zip(found.history, found.history[1:], strict=False))
+    assert float(found.bound.value) == pytest.approx(found.history[-1], rel=1e-6) and found.bound.value.certified
+    damping, best = sc.best_nu(mu, 1.0, eta, 0.5, **options)
+    white = sc.bound(c.independent(), mu, 1.0, eta, 0.5, **options)
+    assert float(found.bound.value) <= float(best.value) <= float(white.value) and 0 < damping <= 1
+    assert found.history[0] == pytest.approx(white.grid_value, rel=1e-9)
+
+
+def test_the_optimised_correlation_in_the_time_domain():
+    """Its coefficients alone, convolved and summed, give its spectrum, its sensitivity and a quadratic's error."""
+    found = sc.optimize_correlation(0.1, 1.0, 0.5, 0.5, max_lag=8)
+    T, h, eta = 4000, found.bound.curvature, 0.5
+    beta, inverse = found.correlation.coefficients(T), found.correlation.inverse_coefficients(T)
+    assert np.convolve(beta, inverse)[:50] == pytest.approx(np.eye(50)[0], abs=1e-10)
+    gamma_squared = float(inverse @ inverse)
+    assert gamma_squared == pytest.approx(float(found.correlation.limiting_sensitivity()) ** 2, rel=1e-9)
+    impulse = np.convolve(beta, (1 - eta * h) ** np.arange(T))[:T] * eta
+    assert h / 2 * gamma_squared * float(impulse @ impulse) == pytest.approx(float(found.bound.lower), rel=1e-7)
+    fraction = program_fraction(found.bound.program, list(found.bound.multipliers))
+    with balls(200):
+        from flint import arb
+
+        roots = [(fraction.at(arb(s)) ** -1).sqrt() for s in (0.001, 0.1, 0.5, 0.9)]
+    ratio = found.correlation.power_spectrum(2 * np.arcsin(np.sqrt([0.001, 0.1, 0.5, 0.9]))) / np.array(roots, float)
+    assert ratio == pytest.approx(ratio[0], rel=1e-4)
+
+
+def test_the_best_nu_is_no_worse_than_its_neighbours():
+    damping, best = sc.best_nu(0.05, 1.0, 0.3, 0.5, max_lag=4)
+    for factor in (0.5, 0.9, 1.1, 2.0):
+        other = sc.bound(c.nu(min(damping * factor, 1.0)), 0.05, 1.0, 0.3, 0.5, max_lag=4, certify=False)
+        assert best.grid_value <= other.grid_value
+
+
+def test_half_powers_contain_nu():
+    ours, nu = c.HalfPowers((0.7,)), c.nu(0.3)
+    assert ours.coefficients(50) == pytest.approx(nu.coefficients(50), abs=1e-11)
+    assert ours.inverse_coefficients(50) == pytest.approx(nu.inverse_coefficients(50), abs=1e-11)
+    assert float(ours.limiting_sensitivity()) == pytest.approx(float(nu.limiting_sensitivity()), rel=1e-12)
+
+
+def test_half_powers_from_the_roots_of_their_spectrum():
+    zeros, poles = np.array([-0.3, 1.5 + 0.2j, 1.5 - 0.2j]), np.array([2.0, -1e-4], dtype=complex)
+    correlation = c.half_powers_from_roots(zeros, poles)
+    s = np.array([0.0, 1e-5, 0.2, 0.7, 1.0])
+    wanted = np.sqrt(np.abs(np.polyval(np.poly(zeros), s) / np.polyval(np.poly(poles), s)))
+    ratio = correlation.power_spectrum(2 * np.arcsin(np.sqrt(s))) / wanted
+    assert ratio == pytest.approx(ratio[0], rel=1e-12) and correlation.degree == 3
+    with pytest.raises(DomainError, match=r"zeros = .*off the interval"):
+        c.half_powers_from_roots(np.array([0.5 + 0j]), poles)
+    with pytest.raises(DomainError, match=r"poles = .*inside the unit disc"):
+        c.HalfPowers((0.5,), (1.0,))
+
+
+def test_half_powers_are_the_taylor_series():
+    zeros, poles = (0.9, 0.3 + 0.5j), (-0.4,)
+
+    def generating(z):
+        pair = (1 - zeros[1] * z) * (1 - mpmath.conj(zeros[1]) * z)
+        return mpmath.sqrt((1 - zeros[0] * z) * pair / (1 - poles[0] * z))
+
+    with mpmath.workdps(40):
+        series = [float(mpmath.re(x)) for x in mpmath.taylor(generating, 0, 24)]
+    assert c.HalfPowers(zeros, poles).coefficients(25) == pytest.approx(series, abs=1e-11)
