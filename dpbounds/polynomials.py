@@ -79,11 +79,10 @@ def _value_on(polynomial: Any, s: Any) -> Any:
     radius = abs(s - middle).upper()
     if radius < flint.arb(2) ** (THIN - flint.ctx.prec):
         return polynomial(s)
-    if isinstance(s, flint.acb):
-        series = flint.acb_poly(polynomial)(flint.acb_poly([middle, 1]))
-    else:
-        series = polynomial(flint.arb_poly([middle, 1]))
-    first, *rest = series.coeffs() or [0]
+    if isinstance(s, flint.acb) and middle.imag == 0:
+        middle = middle.real  # a disc around a real number: its series has real coefficients
+    kind = flint.acb_poly if isinstance(middle, flint.acb) else flint.arb_poly
+    first, *rest = kind(polynomial)(kind([middle, 1])).coeffs() or [0]
     spread = flint.arb(0, _tail(rest, radius).upper())
     return first + (flint.acb(spread, spread) if isinstance(s, flint.acb) else spread)
 
