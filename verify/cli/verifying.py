@@ -58,9 +58,8 @@ def _conclude(session: Run, arguments: Namespace) -> int:
         print_table([_row(item, session.seed) for item in decided], ["claim", "verdict", "how", "slack", "seconds"])
         _print_findings(decided)
         counts = Counter(item.verdict.word for item in decided)
-        print(
-            f"\n{len(decided)} claims: {', '.join(f'{n} {word}' for word, n in counts.most_common())}. Results: {path}"
-        )
+        words = ", ".join(f"{n} {word}" for word, n in counts.most_common())
+        print(f"\n{len(decided)} claim{'s' * (len(decided) != 1)}: {words}. Results: {path}")
     for item in changed:
         print(f"dpbounds: {item.claim.id} is {item.verdict.word}, reviewed was {item.claim.reviewed}", file=sys.stderr)
     for item in failed:
