@@ -108,8 +108,9 @@ class _Objective:
         return float(self.weights @ (numerator / denominator)) if denominator.min() > 0 else np.inf
 
     def derivatives(self, multipliers: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-        """Of N / D, N = |c|^2 - a b: grad N = 2 (Re c, Im c), grad D = 2 (Re conj(u) v, -Im conj(u) v) in the "
-        "designs."""
+        """Of N / D, N = |c|^2 - a b: grad N = 2 (Re c, Im c) and grad D = 2 (Re conj(u) v, -Im conj(u) v) in the
+        designs.
+        """
         q = self.quadratics
         real, imaginary, numerator, denominator = q.parts(multipliers)
         share, ratio = self.weights / denominator, numerator / denominator
