@@ -1,16 +1,35 @@
-"""DP-FTRL (ftrl Algorithm 1, with clipping) and Noisy-FTRL (without): mean estimation and linear regression."""
+"""DP-FTRL (ftrl Algorithm 1, with clipping) and Noisy-FTRL (without): mean estimation, linear regression, strongly
+convex losses.
+"""
 
+from simulators.ftrl.adversarial import AdversarialLower, adversarial_lower
 from simulators.ftrl.linear_regression import LinearRegression, linear_regression
+from simulators.ftrl.losses import Huber, Logistic, LogSumExp, Loss, Quadratic
 from simulators.ftrl.mean_estimation import MeanEstimation, mean_estimation
 from simulators.ftrl.noise_probe import NoiseProbe, noise_probe
+from simulators.ftrl.piecewise import PiecewiseQuadratic, kinked_quadratic, piecewise_quadratic
 from simulators.ftrl.settings import Settings
+from simulators.ftrl.strongly_convex import StronglyConvex, stationary_settings, strongly_convex
 
 __all__ = [
+    "AdversarialLower",
+    "Huber",
     "LinearRegression",
+    "LogSumExp",
+    "Logistic",
+    "Loss",
     "MeanEstimation",
     "NoiseProbe",
+    "PiecewiseQuadratic",
+    "Quadratic",
     "Settings",
+    "StronglyConvex",
+    "adversarial_lower",
+    "kinked_quadratic",
     "linear_regression",
     "mean_estimation",
     "noise_probe",
+    "piecewise_quadratic",
+    "stationary_settings",
+    "strongly_convex",
 ]
