@@ -1,7 +1,7 @@
 """Theory of differentially private learning: bounds, exact values and privacy accounting.
 
 Pure functions of parameters; no randomness, no files. Rooms: `privacy`, `elliptic` and one per topic
-(`ftrl`). Importing this package loads nothing heavy; each room loads what it needs.
+(`ftrl`, `iv`). Importing this package loads nothing heavy; each room loads what it needs.
 """
 
 from dpbounds.errors import AccuracyError, DomainError
