@@ -22,7 +22,7 @@ from dpbounds import DomainError
 
 PACKAGES = ("dpbounds", "simulators", "verify")
 # Where numbers come from besides our own code.
-LIBRARIES = ("numpy", "scipy", "mpmath", "sympy", "python-flint")
+LIBRARIES = ("numpy", "scipy", "mpmath", "sympy", "python-flint", "linearmodels")
 REMEDY = "move the damaged file away, or choose another folder with --store"
 
 

@@ -1,0 +1,63 @@
+"""The linear models of the paper's experiments: Section 4.1, and surrogates for its two real data sets."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dpbounds.errors import count
+from simulators.iv.problems import LinearModel
+
+
+def synthetic_model(*, n: int, p: int, q: int, r: int, parameter_seed: int) -> LinearModel:
+    """The data of iv Section 4.1: x = Theta'z + Phi'u + e_x, y = beta'x + phi'u + e_y, everything standard normal.
+
+    Parameters are standard normals of `numpy.random.default_rng(parameter_seed)` in the order beta (p,), E (q, p) with
+    Theta = 5I + E, Phi (r, p), phi (r,). The confounder u enters through the covariance of the errors alone, with
+    blocks I + Phi'Phi, Phi'phi and 1 + ||phi||^2; r = 0 leaves it out. Raises `DomainError` for counts out of range.
+    """
+    count("p", p)
+    count("q", q, least=p, remedy="2SLS needs as many instruments as regressors")
+    count("r", r, least=0)
+    generator = np.random.default_rng(parameter_seed)
+    beta, E = generator.standard_normal(p), generator.standard_normal((q, p))
+    loadings = np.column_stack([generator.standard_normal((r, p)), generator.standard_normal(r)])
+    covariance = np.eye(p + 1) + loadings.T @ loadings
+    return LinearModel(n=n, beta=beta, theta=5.0 * np.eye(q, p) + E, error_covariance=covariance)
+
+
+def angrist_surrogate(*, n: int = 8065, beta: float = -4.3) -> LinearModel:
+    """Like the 1980 census extract of Angrist and Evans, centred: iv Fig. 5, 10, 11.
+
+    z = +-1/2 (the first two children have the same sex or not), first stage 0.067, standard deviation 0.48 of x (more
+    than two children) and 22 of y (weeks worked), errors uncorrelated: rounded sample values, with the effect that the
+    paper reports. Errors are Gaussian here, not binary and censored.
+    """
+    first_stage, x_deviation, y_deviation = 0.067, 0.48, 22.0
+    errors = np.diag([x_deviation**2 - (first_stage / 2.0) ** 2, y_deviation**2 - (beta * x_deviation) ** 2])
+    return LinearModel(
+        n=n,
+        beta=np.array([beta]),
+        theta=np.array([[first_stage]]),
+        error_covariance=errors,
+        instrument_covariance=np.array([[0.25]]),
+        instruments="sign",
+    )
+
+
+def card_surrogate(*, n: int = 2191, beta: float = 0.074) -> LinearModel:
+    """Like the schooling data of Card, centred: iv Fig. 12.
+
+    Four correlated instruments (proximity of a two-year and of a four-year college, education of father and mother),
+    all Gaussian with variance 1; x (years of schooling) and y (log wage) with the sample's first stage and errors,
+    rounded.
+    """
+    correlation = np.array(
+        [[1.0, 0.15, 0.11, 0.08], [0.15, 1.0, 0.14, 0.08], [0.11, 0.14, 1.0, 0.63], [0.08, 0.08, 0.63, 1.0]]
+    )
+    return LinearModel(
+        n=n,
+        beta=np.array([beta]),
+        theta=np.array([[-0.03], [0.17], [0.81], [0.62]]),
+        error_covariance=np.array([[4.9, -0.187], [-0.187, 0.184]]),
+        instrument_covariance=correlation,
+    )
