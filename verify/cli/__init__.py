@@ -36,7 +36,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"dpbounds: {error}", file=sys.stderr)
         return 3
     except KeyboardInterrupt:
-        print("dpbounds: interrupted; what was computed is stored, go on with --resume", file=sys.stderr)
+        stored = "; what was computed is stored, go on with --resume" if arguments.module == "verifying" else ""
+        print(f"dpbounds: interrupted{stored}", file=sys.stderr)
         return 130
     except BrokenPipeError:  # the reader of our output went away, as `head` does
         sys.stderr.close()
@@ -91,9 +92,10 @@ def _add_verify(commands: argparse._SubParsersAction) -> None:
 
 
 def _add_solve(commands: argparse._SubParsersAction) -> None:
-    command = commands.add_parser("solve", help="evaluate bounds and exact values")
-    topics = command.add_subparsers(title="topics", required=True, metavar="TOPIC")
-    importlib.import_module("verify.cli.solving_arguments").add_ftrl(topics)
+    command = commands.add_parser("solve", help="evaluate bounds and exact values, or prove saved bounds again")
+    solving = importlib.import_module("verify.cli.solving_arguments")
+    solving.add_check(command)
+    solving.add_ftrl(command.add_subparsers(title="topics", metavar="TOPIC"))
 
 
 def _add_report(commands: argparse._SubParsersAction) -> None:

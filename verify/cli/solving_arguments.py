@@ -1,39 +1,130 @@
-"""The arguments of `dpbounds solve`, apart from the computation so that `--help` stays fast."""
+"""Arguments of `dpbounds solve`."""
 
 from __future__ import annotations
 
 import argparse
 
-PROBLEMS = ("mean-estimation", "linear-regression")
-MECHANISMS = ("sgd", "nu", "best-nu", "optimal", "optimal-counting", "anti-pgd", "damped-anti-pgd")
+PROBLEMS = ("mean-estimation", "linear-regression", "strongly-convex")
+MECHANISMS = (
+    "sgd",
+    "nu",
+    "best-nu",
+    "optimal",
+    "optimal-counting",
+    "anti-pgd",
+    "damped-anti-pgd",
+    "coefficients",
+)
+PROGRAMS = ("f", "theta", "paper")
+PICTURES = (".svg", ".pdf", ".png")
+
+ABOUT_FTRL = (
+    "Stationary error F - F* of DP-FTRL. For mean estimation and linear regression: the exact value, bounds and the "
+    "optimum. With --program or --certify, for every mu-strongly convex, L-smooth loss: bounds from below and above, "
+    "with --certify proved by ball arithmetic."
+)
+
+
+def add_check(command: argparse.ArgumentParser) -> None:
+    """`solve --check`: saved bounds, proved again."""
+    command.set_defaults(module="solving_check")
+    command.add_argument("--check", metavar="FILE", help="prove the bounds of a saved file again, without a solver")
+    command.add_argument("--json", action="store_true", help="print JSON")
 
 
 def add_ftrl(topics: argparse._SubParsersAction) -> None:
     """`solve ftrl`: stationary error of DP-FTRL."""
-    command = topics.add_parser("ftrl", help="correlated noise: exact stationary error, bounds and the optimum")
-    command.set_defaults(module="solving_ftrl")
-    command.add_argument("--problem", choices=PROBLEMS, default="linear-regression", help="default: %(default)s")
-    command.add_argument(
-        "--mechanism", nargs="+", choices=MECHANISMS, default=["sgd", "nu", "optimal"], help="default: sgd nu optimal"
+    command = topics.add_parser(
+        "ftrl", help="correlated noise: exact stationary error, bounds and the optimum", description=ABOUT_FTRL
     )
-    command.add_argument("--eta", nargs="+", type=float, required=True, help="learning rates")
+    command.set_defaults(module="solving_ftrl")
+    command.add_argument(
+        "--problem",
+        choices=PROBLEMS,
+        help="default: strongly-convex if --program or --certify is given, else linear-regression",
+    )
+    _add_mechanisms(command)
+    command.add_argument(
+        "--kappa",
+        nargs="+",
+        type=float,
+        help="condition numbers: mu = L / kappa; in linear regression eigenvalues from 1 down to 1/kappa, equal ratios",
+    )
+    command.add_argument(
+        "--eta", nargs="+", type=float, required=True, help="learning rates, absolute: not in units of 1 / L"
+    )
+    _add_noise(command)
+    command.add_argument(
+        "--save", metavar="FILE", help="write the rows as JSON, certified ones with the proof for solve --check"
+    )
+    command.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON")
+    _add_spectrum(command.add_argument_group("linear regression"))
+    _add_strongly_convex(command.add_argument_group("strongly convex losses"))
+
+
+def _add_mechanisms(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--mechanism",
+        nargs="+",
+        choices=MECHANISMS,
+        metavar="NAME",
+        default=["sgd", "nu", "optimal"],
+        help=f"{', '.join(MECHANISMS)} (default: sgd nu optimal)",
+    )
+    command.add_argument(
+        "--nu",
+        type=float,
+        help="damping of nu and damped-anti-pgd (default: eta * mu; for nu with strongly convex losses the best)",
+    )
+    command.add_argument(
+        "--coefficients", metavar="FILE", help="weights of the mechanism coefficients: a JSON list beta_0, beta_1, ..."
+    )
+
+
+def _add_noise(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--rho", nargs="+", type=float, default=[0.5], help="zCDP budgets, zero-out adjacency (default: 0.5)"
     )
-    command.add_argument("--nu", type=float, help="damping of nu and damped-anti-pgd (default: eta * mu)")
+    command.add_argument("--clip-norm", type=float, default=1.0, help="l2 bound on a gradient (default: 1)")
     command.add_argument(
-        "--kappa", nargs="+", type=float, help="condition numbers: eigenvalues from 1 down to 1/kappa, equal ratios"
+        "--sigma-sgd",
+        type=float,
+        default=0.0,
+        help="standard deviation of the residuals; for strongly convex losses of the gradient noise (default: 0)",
     )
     command.add_argument(
-        "--dimension", type=int, default=2, help="number of eigenvalues with --kappa or --decay (default: 2)"
+        "--dimension",
+        "--d",
+        type=int,
+        help="number of eigenvalues with --kappa or --decay (default: 2); for strongly convex losses d (default: 1)",
     )
-    command.add_argument("--decay", type=float, help="eigenvalues k^-decay, k = 1 ... dimension")
-    command.add_argument(
+
+
+def _add_spectrum(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--decay", type=float, help="eigenvalues k^-decay, k = 1 ... dimension")
+    group.add_argument(
         "--eigenvalues", nargs="+", type=float, help="the eigenvalues of the input covariance themselves"
     )
-    command.add_argument("--clip-norm", type=float, default=1.0, help="default: 1")
-    command.add_argument(
-        "--sigma-sgd", type=float, default=0.0, help="standard deviation of the residuals (default: 0)"
+
+
+def _add_strongly_convex(group: argparse._ArgumentGroup) -> None:
+    """Their defaults are the theory's, so None here."""
+    group.add_argument(
+        "--program",
+        nargs="+",
+        choices=PROGRAMS,
+        help="f bounds F - F*, theta L/2 |theta - theta*|^2; paper is eq. (10) as printed, not a bound (default: f)",
     )
-    command.add_argument("--save", metavar="FILE", help="write the rows as JSON")
-    command.add_argument("--json", action="store_true", help="print JSON")
+    group.add_argument("--certify", action="store_true", help="prove the bounds; without, they are estimates")
+    group.add_argument("--L", type=float, help="smoothness (default: 1); eta must be below 2 / L")
+    group.add_argument("--max-lag", type=int, help="multipliers to each side (default: 20)")
+    group.add_argument("--nodes", type=int, help="least number of graded frequencies (default: 400)")
+    group.add_argument(
+        "--plot", metavar="FILE", type=_picture, help=f"draw the bounds over kappa or eta ({', '.join(PICTURES)})"
+    )
+
+
+def _picture(file: str) -> str:
+    if not file.lower().endswith(PICTURES):
+        raise argparse.ArgumentTypeError(f"{file!r} does not end in {', '.join(PICTURES)}")
+    return file

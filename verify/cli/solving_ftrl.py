@@ -1,45 +1,75 @@
-"""`dpbounds solve ftrl`."""
+"""`dpbounds solve ftrl`: which problem is meant, and the two that are solved exactly."""
 
 from __future__ import annotations
 
+import importlib
 import itertools
+import json
 from argparse import Namespace
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from dpbounds import DomainError
-from dpbounds.errors import positive, vector
+from dpbounds.errors import vector
 from dpbounds.ftrl import correlations, mean_estimation
 from dpbounds.ftrl import linear_regression as regression
 from verify.cli.console import print_json, print_table
-from verify.store import write_json
+from verify.cli.solving_files import check_target, write
+from verify.cli.solving_mechanisms import check_coefficients, condition_number, fixed_correlation
+from verify.store import strict
 
 Row = dict[str, Any]
+
+# Options that mean nothing elsewhere.
+SPECTRUM = ("decay", "eigenvalues")
+STRONGLY_CONVEX = ("program", "certify", "L", "max_lag", "nodes", "plot")
 
 
 def run(arguments: Namespace) -> int:
     """One row per problem, learning rate, budget and mechanism."""
-    rows = list(_mean_rows(arguments) if arguments.problem == "mean-estimation" else _regression_rows(arguments))
+    problem = _problem(arguments)
+    check_coefficients(arguments)
+    check_target("save", arguments.save)
+    check_target("plot", arguments.plot)
+    if problem == "strongly-convex":
+        return importlib.import_module("verify.cli.solving_strongly_convex").run(arguments)
+    rows = list(_mean_rows(arguments) if problem == "mean-estimation" else _regression_rows(arguments))
     if arguments.save:
-        write_json(Path(arguments.save), rows)
+        write("save", arguments.save, (json.dumps(strict(rows), indent=1, allow_nan=False) + "\n").encode())
     if arguments.json:
         print_json(rows)
-    else:
-        print_table(rows, list(rows[0]))
-        print(
-            f"\nsuboptimality: {regression.CONVENTION}; rho: zCDP, zero-out adjacency; gamma: sensitivity in "
-            f"clip norms."
-        )
+        return 0
+    print_table(rows, list(rows[0]))
+    print(f"\nsuboptimality: {regression.CONVENTION}; rho: zCDP, zero-out adjacency; gamma: sensitivity in clip norms.")
+    if arguments.problem is None:
+        print("problem: linear-regression; for all strongly convex, smooth losses of these kappa add --program f.")
     return 0
+
+
+def _problem(arguments: Namespace) -> str:
+    """As --problem says, else from the options that only bounds for strongly convex losses have."""
+    if arguments.check is not None:
+        raise DomainError("check", arguments.check, "given without a topic", "the file itself says what it bounds")
+    convex = arguments.program is not None or arguments.certify
+    problem = arguments.problem or ("strongly-convex" if convex else "linear-regression")
+    foreign, home = (
+        (SPECTRUM, "linear-regression")
+        if problem == "strongly-convex"
+        else (STRONGLY_CONVEX, "strongly-convex (which --program and --certify choose)")
+    )
+    for name in foreign:
+        value = getattr(arguments, name)
+        if value is not None and value is not False:
+            raise DomainError(name, value, f"left out with --problem {problem}", f"it belongs to {home}")
+    return problem
 
 
 def _mean_rows(arguments: Namespace) -> Iterator[Row]:
     options = {"clip_norm": arguments.clip_norm, "sigma_sgd": arguments.sigma_sgd}
     for eta, rho, mechanism in itertools.product(arguments.eta, arguments.rho, arguments.mechanism):
-        correlation = _correlation(mechanism, np.ones(1), eta, arguments.nu, mean=True)
+        correlation = _correlation(mechanism, np.ones(1), eta, arguments, mean=True)
         value = mean_estimation.stationary_variance(correlation, eta, rho, **options)
         best = mean_estimation.optimal_variance(eta, rho, **options)
         yield {
@@ -81,7 +111,7 @@ def _regression_rows(arguments: Namespace) -> Iterator[Row]:
                 "over_optimum": 1.0,
             }
             if mechanism != "optimal":
-                row |= _exact(_correlation(mechanism, spectrum, eta, arguments.nu), spectrum, eta, rho, options)
+                row |= _exact(_correlation(mechanism, spectrum, eta, arguments), spectrum, eta, rho, options)
                 row["over_optimum"] = row["suboptimality"] / optimum
             yield row
 
@@ -108,35 +138,27 @@ def _spectra(arguments: Namespace) -> list[tuple[float, np.ndarray]]:
     if len(given) != 1:
         shown = " and ".join(f"--{name}" for name in given) or "none"
         raise DomainError("spectrum", shown, "exactly one of --kappa, --decay, --eigenvalues")
+    dimension = 2 if arguments.dimension is None else arguments.dimension
     if arguments.eigenvalues is not None:
         spectra = [vector("eigenvalues", arguments.eigenvalues, above=0.0)]
     elif arguments.decay is not None:
-        spectra = [regression.power_law(arguments.dimension, arguments.decay)]
+        spectra = [regression.power_law(dimension, arguments.decay)]
     else:
-        spectra = [_geometric(kappa, arguments.dimension) for kappa in arguments.kappa]
+        spectra = [_geometric(kappa, dimension) for kappa in arguments.kappa]
     return [(float(spectrum.max() / spectrum.min()), spectrum) for spectrum in spectra]
 
 
 def _geometric(kappa: float, dimension: int) -> np.ndarray:
-    if positive("kappa", kappa) < 1:
-        raise DomainError("kappa", kappa, "a condition number of at least 1")
-    if dimension < 2 and kappa > 1:
+    if condition_number(kappa) > 1 and dimension < 2:
         raise DomainError("dimension", dimension, "at least 2 with --kappa", "one eigenvalue has condition number 1")
     return np.geomspace(1.0, 1.0 / kappa, dimension)
 
 
 def _correlation(
-    mechanism: str, spectrum: np.ndarray, eta: float, nu: float | None, *, mean: bool = False
+    mechanism: str, spectrum: np.ndarray, eta: float, arguments: Namespace, *, mean: bool = False
 ) -> correlations.ToeplitzCorrelation:
-    damping = eta * spectrum.min() if nu is None else nu
     if mean and mechanism in ("optimal", "best-nu"):
         return mean_estimation.optimal_correlation(eta)
-    makers = {
-        "sgd": correlations.independent,
-        "nu": lambda: correlations.nu(damping),
-        "best-nu": lambda: correlations.nu(regression.best_nu(spectrum, eta)[0]),
-        "optimal-counting": correlations.optimal_counting,
-        "anti-pgd": correlations.anti_pgd,
-        "damped-anti-pgd": lambda: correlations.damped_anti_pgd(damping),
-    }
-    return makers[mechanism]()
+    if mechanism == "best-nu":
+        return correlations.nu(regression.best_nu(spectrum, eta)[0])
+    return fixed_correlation(mechanism, arguments, eta * float(spectrum.min()))

@@ -1,0 +1,187 @@
+"""`dpbounds solve --check`: saved bounds, proved again."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from solve_examples import SOLVE, apart, call, refused
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """The file of a table with three kinds of correlation and two programs, and its certified rows."""
+    file = tmp_path_factory.mktemp("check") / "bounds.json"
+    asked = ["--mechanism", "sgd", "nu", "optimal", "--program", "f", "paper", "--certify", "--max-lag", "2"]
+    return file, [row for row in apart(*SOLVE, *asked, "--save", file) if row["program"] == "f"]
+
+
+def test_bounds_are_proved_again(saved):
+    """Slowest of three: well under a second."""
+    file, rows = saved
+    again = apart("solve", "--check", file)
+    for one, other in zip(rows, again, strict=True):
+        assert set(one) == set(other) and other["status"] == "certified"
+        for name in set(one) - {"seconds"}:
+            assert other[name] == (pytest.approx(one[name], rel=1e-9) if isinstance(one[name], float) else one[name])
+    assert max(row["seconds"] for row in again) < 0.6
+
+
+def test_a_file_is_small_and_has_all_rows(saved):
+    file, rows = saved
+    assert file.stat().st_size < 4_000 * 6
+    stored = json.loads(file.read_text())["rows"]
+    proofs = [row.pop("certificate") for row in stored]
+    assert [row for row in stored if row["program"] == "f"] == rows
+    assert [proof is None for proof in proofs] == [False, True] * 3
+    assert {row["status"] for row in stored[1::2]} == {"not a bound"}
+
+
+def test_proofs_need_no_solver(saved):
+    """None is loaded, and the one that comes with the theory is taken away."""
+    code = (
+        "import sys; from verify.cli import main; from dpbounds.ftrl.strongly_convex import newton; "
+        f"newton.solve = None; main(['solve', '--check', {str(saved[0])!r}]); "
+        "sys.exit('cvxpy' in sys.modules or 'matplotlib' in sys.modules)"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (shown.returncode, shown.stderr) == (0, "") and "upper" in shown.stdout.splitlines()[0]
+    assert "3 bounds certified again" in shown.stdout and "3 rows of the file never had a proof" in shown.stdout
+
+
+def test_what_python_stored_can_be_checked(capsys, tmp_path, saved):
+    """One `ConvexBound.data()`, or a list of them, without the command line's frame."""
+    plain = certificates(saved)
+    for content, mechanisms in ((plain[1], ["nu"]), (plain[0:1], ["coefficients"])):
+        shown = call(capsys, "solve", "--check", written(tmp_path, content), "--json")
+        assert [row["mechanism"] for row in shown.rows] == mechanisms
+
+
+def test_a_file_without_proofs_is_saved_and_says_so(capsys, tmp_path):
+    file = tmp_path / "estimates.json"
+    assert call(capsys, *SOLVE, "--mechanism", "sgd", "--program", "f", "--max-lag", "2", "--save", file).status == 0
+    assert [row["status"] for row in json.loads(file.read_text())["rows"]] == ["estimate"]
+    assert refused(call(capsys, "solve", "--check", file), "check = ", "without --certify")
+
+
+# --- files that are no such thing ---
+
+CHANGES = {
+    "value": lambda entry: entry.update(value=0.9 * entry["value"]),
+    "value a little": lambda entry: entry.update(value=entry["value"] * (1 - 1e-6)),
+    "lower": lambda entry: entry.update(lower=1.1 * entry["lower"]),
+    "curvature": lambda entry: entry.update(curvature=0.5),
+    "multipliers": lambda entry: entry["multipliers"].__setitem__(-1, 0.5),
+    "negative": lambda entry: entry["multipliers"].__setitem__(1, -1e-3),
+    "none": lambda entry: entry.update(multipliers=[]),
+    "text": lambda entry: entry.update(multipliers="many"),
+    "infinite": lambda entry: entry["multipliers"].__setitem__(0, float("inf")),
+    "useless": lambda entry: entry.update(multipliers=[1e9]),
+    "mu": lambda entry: entry["program"].update(mu=0.2),
+    "eta": lambda entry: entry["program"].update(eta=3.0),
+    "program": lambda entry: entry["program"].update(name="g"),
+    "rho": lambda entry: entry["noise"].update(rho=1.0),
+    "huge": lambda entry: entry["noise"].update(clip_norm=10**400),
+    "correlation": lambda entry: entry["noise"]["correlation"].update(kind="pink"),
+    "format": lambda entry: entry.update(format="dpbounds-bound/0"),
+    "missing": lambda entry: entry.pop("noise"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_changed_bound_is_refused_by_its_proof(capsys, tmp_path, saved, change):
+    """Without the file's checksum: it is the certificate that must notice."""
+    entry = certificates(saved)[1]
+    CHANGES[change](entry)
+    shown = call(capsys, "solve", "--check", written(tmp_path, [entry]))
+    assert refused(shown, "check = ", "row 1"), shown
+
+
+def test_any_change_is_refused_by_the_checksum(capsys, tmp_path, saved):
+    content = json.loads(saved[0].read_text())
+    changed = copy.deepcopy(content)
+    changed["rows"][0]["certificate"]["multipliers"][0] *= 1 + 1e-12
+    for other in (changed, {**content, "rows": None}, {**content, "rows": content["rows"][:1]}):
+        assert refused(call(capsys, "solve", "--check", written(tmp_path, other)), "checksum")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("upper", 0.01, ["row 2", "upper"]),
+        ("lower", 0.012, ["row 2", "lower"]),
+        ("status", "proved", ["row 2", "status"]),
+        ("rho", 0.6, ["row 2", "rho"]),
+        ("co_coercivity", 0.01, ["row 2", "co_coercivity"]),
+        ("best_nu", None, ["row 2", "nu"]),
+        ("certificate", None, ["row 2"]),
+        ("certificate", [], ["row 2"]),
+        ("certificate", "none", ["row 2"]),
+    ],
+)
+def test_a_forged_row_with_a_right_checksum_is_refused(capsys, tmp_path, saved, name, value, words):
+    content = json.loads(saved[0].read_text())
+    content["rows"] = content["rows"][1:3]
+    content["rows"][1][name] = value
+    content["checksum"] = hashlib.sha256(json.dumps(content["rows"], sort_keys=True).encode()).hexdigest()[:32]
+    assert refused(call(capsys, "solve", "--check", written(tmp_path, content)), "check = ", *words)
+
+
+def test_a_truncated_file_is_refused(capsys, tmp_path, saved):
+    text, file = saved[0].read_text(), tmp_path / "short.json"
+    for length in (1, len(text) // 2, len(text) - 3):
+        file.write_text(text[:length])
+        assert refused(call(capsys, "solve", "--check", file), f"check = {file}"[:70], "line")
+
+
+@pytest.mark.parametrize(
+    ("content", "word"),
+    [
+        ("", "Expecting value"),
+        ("{", "Expecting"),
+        ("[" * 100_000, "recursion"),
+        ("[]", "no certified bound"),
+        ("null", "no certified bound"),
+        ("[1]", "row 1"),
+        ('["a\\nb"]', "row 1"),
+        ('{"format": "a\\nb"}', "a b"),
+        ("{}", "format"),
+        ('{"format": "dpbounds-results/1", "claims": []}', "dpbounds-results/1"),
+        ('{"format": "dpbounds-bounds/1"}', "checksum"),
+    ],
+)
+def test_foreign_files(capsys, tmp_path, content, word):
+    file = tmp_path / "foreign.json"
+    file.write_text(content)
+    assert refused(call(capsys, "solve", "--check", file), f"check = {file}"[:80], word)
+
+
+def test_files_that_cannot_be_read(capsys, tmp_path):
+    (tmp_path / "bytes").write_bytes(bytes(range(256)))
+    assert refused(call(capsys, "solve", "--check", tmp_path / "bytes"), "check = ")
+    assert refused(call(capsys, "solve", "--check", tmp_path / "nothing"), "No such file")
+    assert refused(call(capsys, "solve", "--check", tmp_path), "directory")
+
+
+def test_solve_needs_a_topic_or_a_file_and_not_both(capsys, saved):
+    assert refused(call(capsys, "solve"), "TOPIC", "--check")
+    assert refused(call(capsys, "solve", "--check", saved[0], "ftrl", "--eta", "0.1", "--kappa", "10"), "check = ")
+    rows = call(capsys, "solve", "--json", *SOLVE[1:], "--mechanism", "sgd").rows
+    assert rows[0]["mechanism"] == "sgd"
+
+
+def certificates(saved: tuple[Path, object]) -> list[dict[str, Any]]:
+    rows = json.loads(saved[0].read_text())["rows"]
+    return [row["certificate"] for row in rows if row["certificate"]]
+
+
+def written(folder: Path, content: object) -> Path:
+    file = folder / "changed.json"
+    file.write_text(json.dumps(content))
+    return file

@@ -1,0 +1,134 @@
+"""A bound for strongly convex losses as a row of a table: what was asked, what was found, what of it is proved."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
+from typing import Any, Literal
+
+from dpbounds import Value
+from dpbounds.ftrl.strongly_convex import ConvexBound, Noise, Program
+from verify.cli.console import print_table
+
+Row = dict[str, Any]
+
+# Settings that are columns where they differ between rows, and stand below the table where they do not.
+SETTINGS = ("L", "rho", "d", "clip_norm", "sigma_sgd", "program")
+FOUND = ("lower", "upper", "gap", "ratio", "tightest", "value", "status")
+# The bounds that need no program: in the row, and in the table only where `tightest` names one.
+SIMPLE = ("contraction", "co_coercivity")
+# Columns of a table, those that a narrow terminal has no room for, and how wide it then is at most.
+COLUMNS = ("mechanism", "kappa", "eta", *SETTINGS, "nu", "best_nu", *FOUND, "seconds")
+DETAILS, NARROW = ("gap", "tightest", "value"), 120
+# Digits shown of what was computed.
+DIGITS = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """A class of losses with a step size, a program, and the noise of a mechanism; `search` says what of it is searched
+    for.
+    """
+
+    mechanism: str
+    kappa: float
+    program: Program
+    noise: Noise
+    search: Literal["nu", "correlation"] | None = None
+
+    @property
+    def label(self) -> str:
+        """What progress and errors call it."""
+        program = self.program
+        return (
+            f"{self.mechanism}, kappa = {self.kappa:g}, eta = {program.eta:g}, rho = {self.noise.rho:g}, program "
+            f"{program.name}"
+        )
+
+
+def row_of(case: Case, found: ConvexBound, seconds: float) -> Row:
+    """The row of a bound: `upper` is the tightest of the program's `value` and the bounds that need no program.
+
+    The program as printed bounds nothing: its row has no `upper`.
+    """
+    row = _asked(case, seconds) | {"lower": float(found.lower), "value": float(found.value)}
+    row |= {_name(value): float(value) for value in found.simple}
+    if case.program.name == "paper":
+        return {**row, "status": "not a bound"}
+    upper = min(found.value, *found.simple)
+    row |= {"upper": float(upper), "gap": upper - found.lower, "ratio": upper / found.lower}
+    tightest = "program" if upper is found.value else _name(upper)
+    return {**row, "tightest": tightest, "status": "certified" if is_certified(found) else "estimate"}
+
+
+def failed_row(case: Case, failure: str, seconds: float) -> Row:
+    """The row of a case that solver or certificate could not do: no number, and the reason."""
+    return {**_asked(case, seconds), "status": "failed", "failure": failure}
+
+
+def is_certified(found: ConvexBound) -> bool:
+    """Whether both ends are proved."""
+    return found.value.kind == "upper" and found.value.certified and found.lower.certified
+
+
+def _asked(case: Case, seconds: float) -> Row:
+    program, noise = case.program, case.noise
+    row = {"mechanism": case.mechanism, "kappa": case.kappa, "eta": program.eta, "L": program.L, "rho": noise.rho}
+    row |= {"d": noise.d, "clip_norm": noise.clip_norm, "sigma_sgd": noise.sigma_sgd, "program": program.name}
+    nu = getattr(noise.correlation, "nu", None)
+    row |= {"nu": None, "best_nu": nu} if case.search else {"nu": nu, "best_nu": None}
+    return {**row, **dict.fromkeys((*FOUND, *SIMPLE)), "seconds": round(seconds, 3), "failure": None}
+
+
+def _name(simple: Value) -> str:
+    """`contraction`, `co_coercivity`."""
+    return simple.source.removeprefix("dpbounds, ").replace("-", "_")
+
+
+def show(rows: Sequence[Row]) -> None:
+    """The table, and below it the settings and what the columns are."""
+    print_table([_rounded(row) for row in rows], _columns(rows))
+    constant = [f"{name} = {_plain(rows[0][name])}" for name in SETTINGS if not _vary(name, rows)]
+    print(f"\n{', '.join(constant)}; eta: absolute, not in units of 1 / L; rho: zCDP, zero-out adjacency.")
+    print("lower <= sup of F - F* over mu-strongly convex, L-smooth F, mu = L / kappa, <= upper. ratio: upper / lower.")
+    print("lower: the worst quadratic. upper: value, the program's, which the best nu and the optimal correlation")
+    print("minimise, or a bound that needs no program if it is tighter.")
+    found = {row["status"] for row in rows}
+    if "certified" in found:
+        print("certified: both proved by ball arithmetic; lower is rounded down, upper and ratio up.")
+    if "estimate" in found:
+        print("estimate: floating point, nothing is proved (--certify does).")
+    if "not a bound" in found:
+        print("not a bound: value is the expression of ftrl eq. (10) as printed, which bounds nothing; the best nu and")
+        print("the optimal correlation are those of program theta.")
+
+
+def _columns(rows: Sequence[Row]) -> list[str]:
+    """Those that have something to show, and fit."""
+    hidden = {name for name in SETTINGS if not _vary(name, rows)}
+    if sys.stdout.isatty() and shutil.get_terminal_size().columns < NARROW:
+        hidden |= set(DETAILS) - ({"value"} if any(row["program"] == "paper" for row in rows) else set())
+    return [name for name in COLUMNS if name not in hidden and any(row[name] is not None for row in rows)]
+
+
+def _plain(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _vary(name: str, rows: Sequence[Row]) -> bool:
+    return len({row[name] for row in rows}) > 1
+
+
+def _rounded(row: Row) -> Row:
+    """To the digits of the table, the lower end downwards, all others upwards."""
+    shown = dict(row)
+    for name in ("best_nu", *FOUND):
+        value = row[name]
+        if isinstance(value, float):
+            direction = ROUND_FLOOR if name == "lower" else ROUND_CEILING
+            with localcontext(prec=DIGITS, rounding=direction):
+                shown[name] = float(+Decimal(value))
+    return shown

@@ -1,0 +1,151 @@
+"""`dpbounds solve ftrl` for strongly convex losses: bounds from both sides, a row per case.
+
+What is asked is checked for all rows before the first is computed. A row that the solver or the certificate cannot do
+stays in the table without numbers; the exit status is then 3.
+"""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import sys
+import time
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+from dpbounds import DomainError
+from dpbounds.errors import positive
+from dpbounds.ftrl import correlations
+from dpbounds.ftrl.strongly_convex import ConvexBound, Noise, Program, best_nu, bound, optimize_correlation
+from dpbounds.ftrl.strongly_convex.programs import ProgramName
+from verify.cli import solving_check
+from verify.cli.console import print_json, progress
+from verify.cli.solving_mechanisms import condition_number, fixed_correlation
+from verify.cli.solving_rows import Case, Row, failed_row, row_of, show
+
+# Fewest and most of each; the Newton matrices of larger ones do not fit into memory.
+RANGES = {"max_lag": (0, 1000), "nodes": (16, 100_000)}
+
+
+def run(arguments: Namespace) -> int:
+    """Solve, save, draw and print; 3 if a row could not be computed."""
+    cases, options = _cases(arguments), _options(arguments)
+    solved = _solved(cases, options)
+    rows = [row for row, _ in solved]
+    try:
+        if any(found for _, found in solved):
+            _write(arguments, solved)
+    finally:  # a full disk does not cost the numbers
+        print_json(rows) if arguments.json else show(rows)
+    failures = [row["failure"] for row in rows if row["failure"]]
+    for failure in failures:
+        print(f"dpbounds: {failure}", file=sys.stderr)
+    return 3 if failures else 0
+
+
+def _write(arguments: Namespace, solved: Sequence[tuple[Row, ConvexBound | None]]) -> None:
+    if arguments.save is not None:
+        solving_check.save(arguments.save, solved)
+    if arguments.plot is not None:
+        importlib.import_module("verify.cli.solving_plot").save(arguments.plot, [row for row, _ in solved])
+
+
+def _options(arguments: Namespace) -> dict[str, Any]:
+    """How to solve, where the theory's defaults are not wanted."""
+    options: dict[str, Any] = {"certify": arguments.certify}
+    for name, (least, most) in RANGES.items():
+        given = getattr(arguments, name)
+        if given is not None and not least <= given <= most:
+            raise DomainError(name, given, f"from {least} to {most}")
+        if given is not None:
+            options[name] = given
+    return options
+
+
+def _cases(arguments: Namespace) -> list[Case]:
+    """All rows to be, with every argument in its range."""
+    if arguments.kappa is None:
+        raise DomainError("kappa", None, "given with --problem strongly-convex", "mu = L / kappa")
+    programs: list[ProgramName] = arguments.program or ["f"]
+    return [
+        _case(arguments, kappa, eta, rho, mechanism, program)
+        for kappa, eta, rho in itertools.product(arguments.kappa, arguments.eta, arguments.rho)
+        for mechanism in arguments.mechanism
+        for program in programs
+    ]
+
+
+def _case(arguments: Namespace, kappa: float, eta: float, rho: float, mechanism: str, name: ProgramName) -> Case:
+    """Where a correlation has to be searched for, the noise is independent until then."""
+    L = positive("L", 1.0 if arguments.L is None else arguments.L)
+    program = Program(name=name, mu=L / condition_number(kappa), L=L, eta=eta)
+    search = _search(mechanism, arguments.nu)
+    noise = Noise(
+        correlation=correlations.independent() if search else fixed_correlation(mechanism, arguments, eta * program.mu),
+        rho=rho,
+        d=1 if arguments.dimension is None else arguments.dimension,
+        clip_norm=arguments.clip_norm,
+        sigma_sgd=arguments.sigma_sgd,
+    )
+    return Case(mechanism=mechanism, kappa=kappa, program=program, noise=noise, search=search)
+
+
+def _search(mechanism: str, damping: float | None) -> Literal["nu", "correlation"] | None:
+    if mechanism == "best-nu" or (mechanism == "nu" and damping is None):
+        return "nu"
+    return "correlation" if mechanism == "optimal" else None
+
+
+def _solved(cases: Sequence[Case], options: Mapping[str, Any]) -> list[tuple[Row, ConvexBound | None]]:
+    """Row by row; a failure ends its own row only."""
+    solved = []
+    with progress("solve") as show_progress:
+        for done, case in enumerate(cases):
+            show_progress(done, len(cases), case.label)
+            found, failure = None, ""
+            started = time.perf_counter()
+            try:
+                case, found = _bound(case, options)
+            except (ValueError, ArithmeticError, MemoryError) as error:  # the arguments were in their ranges
+                failure = f"{case.label}: {error}"
+            seconds = time.perf_counter() - started
+            row = row_of(case, found, seconds) if found else failed_row(case, failure, seconds)
+            solved.append((row, found))
+    return solved
+
+
+def _bound(case: Case, options: Mapping[str, Any]) -> tuple[Case, ConvexBound]:
+    """The case with its correlation, and the bound; solved again after a search that did not do as asked."""
+    found = None
+    if case.search is not None:
+        correlation, found = _searched(case, options)
+        case = replace(case, noise=replace(case.noise, correlation=correlation))
+    program = case.program
+    if found is None or found.program != program or "nodes" in options:
+        found = bound(case.noise.correlation, *_arguments(case), **_settings(case), program=program.name, **options)
+    return case, found
+
+
+def _searched(case: Case, options: Mapping[str, Any]) -> tuple[correlations.ToeplitzCorrelation, ConvexBound]:
+    """The best correlation and its bound; that of `theta` where the program as printed is asked for."""
+    program: Literal["f", "theta"] = "f" if case.program.name == "f" else "theta"
+    settings = {**_settings(case), "program": program}
+    settings |= {name: value for name, value in options.items() if name == "max_lag"}
+    if case.search == "nu":
+        damping, found = best_nu(*_arguments(case), **settings)
+        return correlations.nu(damping), found
+    optimised = optimize_correlation(*_arguments(case), **settings)
+    return optimised.correlation, optimised.bound
+
+
+def _arguments(case: Case) -> tuple[float, float, float, float]:
+    """What every function of the theory takes first."""
+    program = case.program
+    return program.mu, program.L, program.eta, case.noise.rho
+
+
+def _settings(case: Case) -> dict[str, Any]:
+    noise = case.noise
+    return {"d": noise.d, "clip_norm": noise.clip_norm, "sigma_sgd": noise.sigma_sgd}
