@@ -114,7 +114,8 @@ def digits(precision: int = 50) -> Iterator[Arithmetic]:
 def complex_balls(precision: int = 128) -> Iterator[Arithmetic]:
     """Complex balls with `precision` bits, for analytic functions on discs: elementary operations only.
 
-    `sqrt`, `log` and broken powers of a ball that meets their cut (-inf, 0] are not finite: the function is then not analytic on it.
+    `sqrt`, `log` and broken powers of a ball that meets their cut (-inf, 0] are not finite: the function is then not
+    analytic on it.
     Raise `DomainError` for a precision below 2, and for operations that are not analytic or not offered.
     """
     import flint

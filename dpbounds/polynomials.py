@@ -81,7 +81,7 @@ def _value_on(polynomial: Any, s: Any) -> Any:
         return polynomial(s)
     if isinstance(s, flint.acb) and middle.imag == 0:
         middle = middle.real  # a disc around a real number: its series has real coefficients
-    kind = flint.acb_poly if isinstance(middle, flint.acb) else flint.arb_poly
+    kind: Any = flint.acb_poly if isinstance(middle, flint.acb) else flint.arb_poly
     first, *rest = kind(polynomial)(kind([middle, 1])).coeffs() or [0]
     spread = flint.arb(0, _tail(rest, radius).upper())
     return first + (flint.acb(spread, spread) if isinstance(s, flint.acb) else spread)
