@@ -26,5 +26,14 @@ PAPER = Paper(
                 Panel(claim="ftrl/fig-2-right", title="Learning rate"),
             ),
         ),
+        Figure(
+            name="Figure 3",
+            title="Strongly convex losses: bounds on the stationary error, its worst quadratic, and simulated losses.",
+            panels=(
+                Panel(claim="ftrl/fig-3", title="Bounds and errors"),
+                Panel(claim="ftrl/fig-3-altmin", title="Alternating minimisation"),
+                Panel(claim="ftrl/sec3-grid", title="Discretisation"),
+            ),
+        ),
     ),
 )

@@ -2,17 +2,20 @@
 
 from verify.checks.agreement import Agreement, Fact
 from verify.checks.base import Check, Level, Seed
+from verify.checks.bounded import BoundedMean
 from verify.checks.frequency import Event, Frequency
 from verify.checks.identity import Identity, Symbolic
 from verify.checks.inequality import Inequality
 from verify.checks.montecarlo import Case, MonteCarlo, Slopes
 from verify.checks.privacy import Audit, GaussianPrivacy, Neighbours
+from verify.checks.quantiles import Power, Quantiles, Ratio, Reading
 from verify.checks.rate import Rate
 from verify.checks.search import Search
 
 __all__ = [
     "Agreement",
     "Audit",
+    "BoundedMean",
     "Case",
     "Check",
     "Event",
@@ -24,7 +27,11 @@ __all__ = [
     "Level",
     "MonteCarlo",
     "Neighbours",
+    "Power",
+    "Quantiles",
     "Rate",
+    "Ratio",
+    "Reading",
     "Search",
     "Seed",
     "Slopes",

@@ -1,0 +1,134 @@
+"""What the claims on strongly convex losses share: mechanisms, simulated losses, exact quadratics, symbols."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import sympy
+
+from dpbounds.ftrl import correlations
+from dpbounds.ftrl.correlations import ToeplitzCorrelation
+from simulators.engine import Experiment
+from simulators.ftrl import Loss, Settings, StronglyConvex, strongly_convex
+from verify.checks import Case, Level
+
+MECHANISMS = ("DP-SGD", "nu-DP-FTRL", "damped anti-PGD")
+# rho = 1/2 makes N = G^2 gamma^2 / (2 rho) = gamma^2.
+RHO = 0.5
+# Curvatures among which the worst quadratic is sought.
+CURVATURES = 200
+
+
+def correlation_of(mechanism: str, eta: float, mu: float) -> ToeplitzCorrelation:
+    """One of `MECHANISMS`, nu = eta mu where there is one."""
+    if mechanism == "DP-SGD":
+        return correlations.independent()
+    return (correlations.nu if mechanism == "nu-DP-FTRL" else correlations.damped_anti_pgd)(eta * mu)
+
+
+@dataclass(frozen=True)
+class Distance:
+    """A loss whose simulated value is |theta - theta*|^2."""
+
+    loss: Loss
+
+    @property
+    def mu(self) -> float:
+        """The loss's."""
+        return self.loss.mu
+
+    @property
+    def L(self) -> float:
+        """The loss's."""
+        return self.loss.L
+
+    @property
+    def dimension(self) -> int:
+        """The loss's."""
+        return self.loss.dimension
+
+    @property
+    def minimiser(self) -> np.ndarray:
+        """The loss's."""
+        return self.loss.minimiser
+
+    def suboptimality(self, theta: np.ndarray) -> np.ndarray:
+        """|theta - theta*|^2."""
+        return np.sum((theta - self.minimiser) ** 2, axis=-1)
+
+    def gradient(self, theta: np.ndarray) -> np.ndarray:
+        """The loss's."""
+        return self.loss.gradient(theta)
+
+
+def stationary_case(
+    label: str,
+    loss: Loss,
+    correlation: ToeplitzCorrelation,
+    eta: float,
+    bound: Callable[[], float],
+    *,
+    sigma_sgd: float = 0.0,
+    initial: tuple[float, ...] | None = None,
+    windows: tuple[float, float] = (6.0, 30.0),
+    block_trials: int = 512,
+    x: float = math.nan,
+    group: str = "",
+    level: Level = "quick",
+) -> Case:
+    """Time averages of F - F* with the limiting sensitivity, and what they must not exceed.
+
+    `windows`: what is left out and what is averaged, in units of 1 / (eta mu); long averages are hardly skewed, as the
+    test of a mean wants them. The start is theta* unless `initial` is given; what remains of it makes the average
+    smaller.
+    """
+    left_out, averaged = (math.ceil(window / (eta * loss.mu)) for window in windows)
+    settings = Settings(
+        correlation=correlation,
+        eta=eta,
+        rho=RHO,
+        steps=left_out + averaged,
+        clipping=False,
+        sensitivity="limiting",
+        average_from=left_out,
+    )
+    problem = StronglyConvex(loss=loss, sigma_sgd=sigma_sgd, initial=initial)
+    return Case(
+        label=label,
+        experiment=Experiment(algorithm=strongly_convex, problem=problem, settings=settings, block_trials=block_trials),
+        output="mean_loss",
+        predicted=bound,
+        relative_std=1.0,
+        x=x,
+        group=group,
+        level=level,
+    )
+
+
+def worst_quadratic(correlation: ToeplitzCorrelation, mu: float, eta: float, *, sigma_sgd: float = 0.0) -> float:
+    """Largest error among F = h theta^2 / 2, mu <= h <= L = 1, eta h <= 1: in the time domain, ftrl Lemma C.4.
+
+    E theta^2 = eta^2 (N c(x) + sigma_sgd^2) / (x (2 - x)), x = eta h, c(x) = sum_{t,s} beta_t beta_s (1 - x)^|t-s|.
+    """
+    x = np.minimum(eta * np.geomspace(mu, min(1.0, 1.0 / eta), CURVATURES), 1.0)
+    noise = float(correlation.limiting_sensitivity()) ** 2 / (2 * RHO) * correlation.filtered_power(x)
+    return float(np.max(eta * (noise + sigma_sgd**2) / (2 * (2 - x))))
+
+
+def complex_symbol(name: str) -> sympy.Expr:
+    """A complex number in real and imaginary part."""
+    real, imaginary = sympy.symbols(f"{name}_r {name}_i", real=True)
+    return real + sympy.I * imaginary
+
+
+def squared(number: sympy.Expr) -> sympy.Expr:
+    """|number|^2."""
+    return sympy.expand(number * sympy.conjugate(number))
+
+
+def real_part(number: sympy.Expr) -> sympy.Expr:
+    """Its real part."""
+    return sympy.re(sympy.expand(number))
