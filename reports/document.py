@@ -5,9 +5,10 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Sequence
+from math import isnan
 from typing import Any
 
-from reports import ftrl, papers
+from reports import ftrl, iv, papers
 from reports.figures import label_lines, svg
 from reports.pictures import panels
 from reports.results import GROUNDS, VERDICTS, Entry, Picture, Results, Slope
@@ -30,7 +31,7 @@ GROUND_MEANINGS = {
     "statistical": "by simulation against exact values, at stated error rates",
 }
 # The papers that have a room here; a topic without one is reported under its own name.
-PAPERS = {"ftrl": ftrl.PAPER}
+PAPERS = {"ftrl": ftrl.PAPER, "iv": iv.PAPER}
 DECIDED = ("confirmed", "refuted", "corrected")
 # Inches between the margins of the template, and between its columns.
 TEXT_WIDTH, GUTTER = 17 / 2.54, 9 / 72
@@ -261,7 +262,7 @@ def _same_axes(one: Picture, other: Picture) -> bool:
 def _slope(slope: Slope) -> list[str]:
     values = (slope.printed, slope.exact, slope.simulated)
     interval = f"[{fixed(slope.low)}, {fixed(slope.high)}]"
-    return [typographic(slope.group), *map(fixed, values), interval]
+    return [typographic(slope.group), *(number(None) if isnan(value) else fixed(value) for value in values), interval]
 
 
 def _slope_line(slope: Slope) -> str:

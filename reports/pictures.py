@@ -11,7 +11,7 @@ import numpy as np
 from reports.results import Entry, Picture, Series
 
 # What checks append to the name of a curve to say which of its series this is.
-SUFFIXES = (" exact", " simulated")
+SUFFIXES = (" exact", " leading order", " simulated")
 ORDER = ("theory", "simulation", "bound", "printed")
 # A coarse polygon and a fine curve are the same if they differ by less than this share of the ordinate.
 SAME = 0.01
@@ -44,14 +44,15 @@ def curves(picture: Picture) -> list[Curve]:
     """The series curve by curve; exact values that a finer curve already shows are left out."""
     named = _named(picture)
     theory = [curve for curve in named if curve.series.role == "theory"]
-    finer = {
-        curve.name: fine.name
+    finer = [
+        (curve, fine)
         for curve in theory
         for fine in theory
         if len(fine.series.x) > len(curve.series.x) and _lies_on(curve.series, fine.series, picture.log)
-    }
-    kept = [curve for curve in named if curve.series.role != "theory" or curve.name not in finer]
-    shown = [replace(curve, name=finer.get(curve.name, curve.name)) for curve in kept]
+    ]
+    renamed = {curve.name: fine.name for curve, fine in finer}
+    kept = [curve for curve in named if not any(curve is coarse for coarse, _ in finer)]
+    shown = [replace(curve, name=renamed.get(curve.name, curve.name)) for curve in kept]
     names = list(dict.fromkeys(curve.name for curve in shown))
     return sorted(shown, key=lambda curve: (names.index(curve.name), ORDER.index(curve.series.role)))
 

@@ -17,7 +17,7 @@ Kind = Literal["identity", "inequality", "number", "mc-equality", "mc-rate", "pr
 Form = Literal["printed", "corrected"]
 
 # A new paper is one line here and a room of the same name in each layer.
-TOPICS = {"ftrl": "verify.ftrl"}
+TOPICS = {"ftrl": "verify.ftrl", "iv": "verify.iv"}
 ENTRY_POINT_GROUP = "dpbounds.claims"
 
 
