@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
@@ -19,6 +19,8 @@ Form = Literal["printed", "corrected"]
 # A new paper is one line here and a room of the same name in each layer.
 TOPICS = {"ftrl": "verify.ftrl", "iv": "verify.iv"}
 ENTRY_POINT_GROUP = "dpbounds.claims"
+# The environment variable that names the folder of the user's own data sets, as --data-dir does.
+DATA_DIR = "DPBOUNDS_DATA_DIR"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +37,8 @@ class Claim:
 
     `statement` and `hypotheses` are Typst markup (mathematics between dollar signs). `reviewed` is the verdict a person
     last agreed with: a run that finds another exits with status 1. `not_run` gives the reason where there is no check.
+    `user_data` loads what its checks read of the user's own data, raises `DomainError` for data that will not do, and
+    returns a digest: results on other data are other results.
     """
 
     id: str
@@ -46,6 +50,7 @@ class Claim:
     correction: Correction | None = None
     reviewed: Word = "confirmed"
     not_run: str = ""
+    user_data: Callable[[], str] = str
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):

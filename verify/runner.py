@@ -20,7 +20,7 @@ Progress = Callable[[int, int, str], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """One task of one check, with the key under which its result is stored."""
+    """One task of one check, with the key under which its result is stored; `data` is the digest of the user's data."""
 
     claim: str
     form: Form
@@ -28,6 +28,7 @@ class Cell:
     impostor: str
     task: tuple[tuple[str, Any], ...]
     seed: int
+    data: str
 
     @property
     def key(self) -> str:
@@ -167,6 +168,7 @@ class Run:
         return evidence, error, seconds
 
     def _cells_of(self, claim: Claim, form: Form, number: int, check: Check, impostor: str) -> Iterable[Cell]:
+        data = claim.user_data()
         for task in check.tasks(self.level):
             yield Cell(
                 claim=claim.id,
@@ -175,6 +177,7 @@ class Run:
                 impostor=impostor,
                 task=tuple(sorted(task.items())),
                 seed=self.seed,
+                data=data,
             )
 
     def _impostors(self) -> Iterable[tuple[Claim, Form, int, Check, str]]:

@@ -8,14 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-
-SCRIPT = "import sys; from verify.cli import main; sys.exit(main())"
-
-
-def dpbounds(*arguments: str, cwd: Path) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [sys.executable, "-c", SCRIPT, *arguments], cwd=cwd, capture_output=True, text=True, timeout=300
-    )
+from commands import SCRIPT, dpbounds
 
 
 def test_help_loads_nothing_heavy(tmp_path):
@@ -124,6 +117,7 @@ def test_solve_rows(tmp_path):
         (["verify", "--jobs", "0"], ["jobs = 0"]),
         (["verify", "--shard", "2/2"], ["--shard", "2/2"]),
         (["verify", "--data-dir", "nowhere"], ["data_dir = nowhere"]),
+        (["verify", "--data-dir", ".", "--scheduler", "tcp://x:1"], ["data_dir = .", "DPBOUNDS_DATA_DIR"]),
         (["verify", "--scheduler", "tcp://x:1", "--jobs", "2"], ["jobs = 2"]),
         (["verify", "--store", "file/store"], ["store = file/store"]),
         (["list", "ftrl/x"], ["claim = ftrl/x"]),

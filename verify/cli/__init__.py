@@ -82,7 +82,7 @@ def _add_verify(commands: argparse._SubParsersAction) -> None:
     command.add_argument(
         "--shard", type=_shard, metavar="I/N", help="compute part I of N only (I from 0); join with --resume"
     )
-    command.add_argument("--data-dir", metavar="DIR", help="data sets that some claims need")
+    command.add_argument("--data-dir", metavar="DIR", help="folder of your own data sets, which some claims use")
     _add_store(command)
     command.add_argument("--resume", action="store_true", help="keep the results that the store already has")
     command.add_argument(

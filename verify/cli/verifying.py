@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from argparse import Namespace
 from collections import Counter
@@ -10,7 +11,7 @@ from pathlib import Path
 
 from dpbounds import DomainError
 from verify import results
-from verify.claims import select
+from verify.claims import DATA_DIR, select
 from verify.cli.console import print_json, print_table, progress
 from verify.executor import Dask, Executor, Processes, default_jobs
 from verify.runner import Cell, Decided, Impostor, Run
@@ -19,9 +20,9 @@ from verify.store import Store
 
 def run(arguments: Namespace) -> int:
     """Compute, conclude, print and write the results file; the exit status tells whether a verdict changed."""
+    _take_data_dir(arguments)
     claims = select(arguments.names)
     executor = _executor(arguments)
-    _check_data_dir(arguments.data_dir)
     shard = arguments.shard
     with Store(Path(arguments.store), shard=f"-{shard[0]}-of-{shard[1]}" if shard else "") as store:
         session = Run(claims, level=arguments.level, seed=arguments.seed, store=store)
@@ -42,9 +43,17 @@ def _executor(arguments: Namespace) -> Executor:
     return Processes(default_jobs() if arguments.jobs is None else arguments.jobs)
 
 
-def _check_data_dir(folder: str | None) -> None:
-    if folder is not None and not Path(folder).is_dir():
+def _take_data_dir(arguments: Namespace) -> None:
+    """Into the environment, where claims and worker processes look for it."""
+    folder = arguments.data_dir
+    if folder is None:
+        return
+    if arguments.scheduler:
+        remedy = f"set {DATA_DIR} on the workers and here"
+        raise DomainError("data_dir", folder, "left out with --scheduler", remedy)
+    if not Path(folder).is_dir():
         raise DomainError("data_dir", folder, "a folder that exists")
+    os.environ[DATA_DIR] = str(Path(folder).resolve())
 
 
 def _conclude(session: Run, arguments: Namespace) -> int:

@@ -7,6 +7,7 @@ whose 2SLS estimate is the paper's -4.3: it has moments and no records, so it ca
 
 from __future__ import annotations
 
+import hashlib
 import math
 import os
 from collections.abc import Callable
@@ -29,9 +30,8 @@ from dpbounds.iv import (
 from simulators.engine import Experiment
 from simulators.iv import FixedData, Settings, angrist_evans, angrist_surrogate, card, two_stage_descent
 from simulators.iv.problems import FixedMoments, Problem
+from verify.claims import DATA_DIR
 from verify.iv.setups import POPULATION, TAU
-
-DATA_DIR = "DPBOUNDS_DATA_DIR"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -81,6 +81,16 @@ def angrist() -> Study:
     moments = Moments(A=A, G=G, b=G @ model.beta, n=model.n)
     error = math.sqrt(float(model.error_covariance[-1, -1]) / (float(moments.hessian[0, 0]) * model.n))
     return Study(name="surrogate of the census data", moments=moments, records=None, standard_error=error)
+
+
+@cache
+def census_digest() -> str:
+    """Of the records of the census extract that are used; empty for the surrogate."""
+    records = angrist().records
+    if records is None:
+        return ""
+    parts = (records.instruments, records.regressors, records.outcome)
+    return hashlib.sha256(b"".join(np.ascontiguousarray(part).tobytes() for part in parts)).hexdigest()[:32]
 
 
 @cache
