@@ -224,20 +224,24 @@ def _figure(figure: papers.Figure, claims: dict[str, Entry]) -> Data:
 
 
 def _panels(titled: Sequence[tuple[str, Entry]], columns: int) -> list[Data]:
-    """Every picture of the claims, for a grid of so many columns; a panel without a title is called by its place."""
+    """Every picture of the claims, for a grid of so many columns; a panel without a title is called by its place.
+
+    The hypotheses stand under the first picture of a claim.
+    """
     width = (TEXT_WIDTH - (columns - 1) * GUTTER) / columns
-    pictures = [(title, entry, picture) for title, entry in titled for picture in panels(entry)]
-    lines_above = max((label_lines(picture, width) for _, _, picture in pictures), default=1)
+    pictures = [(title, entry, *found) for title, entry in titled for found in enumerate(panels(entry))]
+    lines_above = max((label_lines(picture, width) for *_, picture in pictures), default=1)
     return [
         {
             **_heading(entry),
             "title": title or typographic(entry.where),
+            "hypotheses": "" if index else printable(entry.hypotheses),
             "svg": svg(picture, width, lines_above),
             "alt": f"{plain(entry.claim)}: {typographic(picture.y)} against {typographic(picture.x)}",
             "setup": _setup(entry, picture),
             "slopes": [_slope_line(slope) for slope in picture.slopes],
         }
-        for title, entry, picture in pictures
+        for title, entry, index, picture in pictures
     ]
 
 

@@ -69,13 +69,15 @@ def describe(thing: Any) -> Any:
         fields = {f.name: describe(getattr(thing, f.name)) for f in dataclasses.fields(thing) if f.repr}
         return {"class": type(thing).__name__, **fields}
     if isinstance(thing, np.ndarray):
-        return thing.tolist()
+        return describe(thing.tolist()) if np.iscomplexobj(thing) else thing.tolist()
     if isinstance(thing, Mapping):
         return {str(key): describe(value) for key, value in thing.items()}
     if isinstance(thing, (list, tuple)):
         return [describe(item) for item in thing]
     if thing is None or isinstance(thing, (bool, int, float, str)):
         return thing
+    if isinstance(thing, complex):
+        return {"real": thing.real, "imaginary": thing.imag}
     if callable(thing):
         return f"{thing.__module__}.{thing.__qualname__}"
     raise TypeError(f"cannot describe a {type(thing).__name__}: use frozen dataclasses, arrays and plain values")

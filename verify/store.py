@@ -107,15 +107,20 @@ class Store:
 
 def write_json(path: Path, content: Any) -> None:
     """Write a whole file or leave the old one as it was."""
-    partial = path.with_suffix(".partial")
     try:
-        partial.write_text(
-            json.dumps(strict(content), indent=1, sort_keys=True, allow_nan=False) + "\n", encoding="utf-8"
-        )
-        partial.replace(path)
+        write_whole(path, (json.dumps(strict(content), indent=1, sort_keys=True, allow_nan=False) + "\n").encode())
     except OSError as error:
-        partial.unlink(missing_ok=True)
         raise DomainError("store", path, "a file that can be written", str(error)) from None
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file, or leave the old one as it was: when the disk is full (`OSError`), and when interrupted."""
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        partial.write_bytes(content)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def read_json(path: Path) -> Any:

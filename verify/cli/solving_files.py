@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from dpbounds import DomainError
+from verify.store import write_whole
 
 
 def check_target(option: str, file: str | None) -> None:
@@ -21,14 +22,8 @@ def check_target(option: str, file: str | None) -> None:
 
 
 def write(option: str, file: str, content: bytes) -> None:
-    """Write the whole file, or leave the old one as it was: when the disk is full, and when interrupted."""
-    path = Path(file).resolve()
-    partial = path.with_name(f".{path.name}.partial")
+    """Write the whole file, or leave the old one as it was."""
     try:
-        try:
-            partial.write_bytes(content)
-            partial.replace(path)
-        finally:
-            partial.unlink(missing_ok=True)
+        write_whole(Path(file).resolve(), content)
     except OSError as error:
         raise DomainError(option, file, "a file that can be written", error.strerror or str(error)) from None
