@@ -41,12 +41,13 @@ class MonteCarlo(Check):
     """Every case's simulated mean agrees with its exact value to `resolution`.
 
     `law` says how: `mean` by Student's interval on independent replicates; `variance` exactly, the output being centred
-    Gaussian and the prediction its variance. `scale` multiplies the predictions: impostors set it. `lines` gives
-    further series of the picture, such as bounds.
+    Gaussian and the prediction its variance. `trials` per case by level, or None for as many as the resolution needs.
+    `scale` multiplies the predictions: impostors set it. `lines` gives further series of the picture, such as bounds.
     """
 
     cases: Callable[[], Sequence[Case]]
     resolution: Mapping[Level, float] = field(default_factory=lambda: {"quick": 0.05, "full": 0.02, "paper": 0.01})
+    trials: Mapping[Level, int] | None = None
     law: Literal["mean", "variance"] = "mean"
     scale: float = 1.0
     axes: tuple[str, str] = ("", "")
@@ -70,7 +71,7 @@ class MonteCarlo(Check):
         """The worst case decides."""
         cases, resolution = self.cases_at(level), by_level(self.resolution, level)
         compared = {case.label: self._compare(case.label, results, resolution) for case in cases}
-        rows = [_row(case, *compared[case.label]) for case in cases]
+        rows = [row_of(case, *compared[case.label]) for case in cases]
         worst = max(cases, key=lambda case: ORDER.index(compared[case.label][0].outcome))
         comparison, trials = compared[worst.label]
         total = sum(count for _, count in compared.values())
@@ -106,10 +107,14 @@ class MonteCarlo(Check):
         return [case for case in self.cases() if LEVELS.index(case.level) <= LEVELS.index(level)]
 
     def _tasks_of(self, case: Case, level: Level) -> list[Task]:
-        relative_std = math.sqrt(2.0) if self.law == "variance" else case.relative_std
-        trials = statistics.trials_needed(relative_std, by_level(self.resolution, level))
-        blocks = math.ceil(trials / case.experiment.block_trials)
+        blocks = math.ceil(self._trials_of(case, level) / case.experiment.block_trials)
         return [{"case": case.label}, *({"case": case.label, "block": block} for block in range(blocks))]
+
+    def _trials_of(self, case: Case, level: Level) -> int:
+        if self.trials is not None:
+            return by_level(self.trials, level)
+        relative_std = math.sqrt(2.0) if self.law == "variance" else case.relative_std
+        return statistics.trials_needed(relative_std, by_level(self.resolution, level))
 
     def _compare(self, label: str, results: Sequence[Result], resolution: float) -> tuple[statistics.Comparison, int]:
         own = [result for result in results if result["case"] == label]
@@ -128,14 +133,13 @@ class MonteCarlo(Check):
         series: list[Mapping[str, Any]] = [*self.lines()]
         for group in dict.fromkeys(row["group"] for row in plotted):
             own = sorted((row for row in plotted if row["group"] == group), key=lambda row: row["x"])
-            x = [row["x"] for row in own]
-            series.append({"label": f"{group} exact", "role": "theory", "x": x, "y": [row["predicted"] for row in own]})
-            observed: dict[str, Any] = {"label": f"{group} simulated", "role": "simulation", "x": x}
-            observed.update(
-                {key: [row[name] for row in own] for key, name in (("y", "observed"), ("low", "low"), ("high", "high"))}
-            )
-            series.append(observed)
+            series += self._series_of(group, own)
         return {"x": self.axes[0], "y": self.axes[1], "log": list(self.log_axes), "series": series}
+
+    def _series_of(self, group: str, rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """Exact and simulated values of a group."""
+        columns = {key: [row[name] for row in rows] for key, name in (("x", "x"), ("y", "predicted"))}
+        return [{"label": f"{group} exact", "role": "theory", **columns}, simulated_series(group, rows)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,13 +147,12 @@ class Slopes(MonteCarlo):
     """Log-log slopes along each group of cases, all points alike: simulated, exact on the same grid, and as printed.
 
     `printed[group]` is held against the slope of the exact values on the grid (numeric) and against the simulated one
-    (equivalence within `tolerance`, statistical). The simulated means themselves need not reach a resolution: `trials`
-    per case by level.
+    (equivalence within `tolerance`, statistical). The simulated means themselves need not reach a resolution.
     """
 
     printed: Mapping[str, float] = field(default_factory=dict)
     tolerance: float = 0.1
-    trials: Mapping[Level, int] = field(default_factory=lambda: {"quick": 32, "full": 128, "paper": 512})
+    trials: Mapping[Level, int] | None = field(default_factory=lambda: {"quick": 32, "full": 128, "paper": 512})
 
     def conclude(self, results: Sequence[Result], level: Level) -> Evidence:
         """Each printed slope against both others."""
@@ -199,17 +202,21 @@ class Slopes(MonteCarlo):
             picture=picture,
         )
 
-    def _tasks_of(self, case: Case, level: Level) -> list[Task]:
-        blocks = math.ceil(by_level(self.trials, level) / case.experiment.block_trials)
-        return [{"case": case.label}, *({"case": case.label, "block": block} for block in range(blocks))]
+
+def simulated_series(group: str, rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The simulated means of a group with their intervals, for a picture."""
+    columns = {"x": "x", "y": "observed", "low": "low", "high": "high"}
+    numbers = {key: [row[name] for row in rows] for key, name in columns.items()}
+    return {"label": f"{group} simulated", "role": "simulation", **numbers}
 
 
-def _row(case: Case, comparison: statistics.Comparison, trials: int) -> dict[str, Any]:
+def row_of(case: Case, comparison: statistics.Comparison, trials: int, *, stated: str = "predicted") -> dict[str, Any]:
+    """A case in its unit; `stated` names the number that it is held against."""
     return {
         "case": case.label,
         "group": case.group,
         "x": case.x,
-        "predicted": comparison.predicted / case.unit,
+        stated: comparison.predicted / case.unit,
         "observed": comparison.observed / case.unit,
         "low": comparison.low / case.unit,
         "high": comparison.high / case.unit,
