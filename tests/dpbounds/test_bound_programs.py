@@ -1,10 +1,14 @@
 """The programs for strongly convex losses: closed forms, two solvers, what theory says of every case."""
 
+import itertools
+
 import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from jaxtyping import config
+from scipy.optimize import minimize_scalar
 
 from dpbounds import AccuracyError, DomainError
 from dpbounds.ftrl import correlations as c
@@ -13,6 +17,14 @@ from dpbounds.ftrl.strongly_convex import cone, newton
 from dpbounds.ftrl.strongly_convex.programs import Grid, Program, Quadratics
 
 WHITE, SHARP = c.independent(), c.from_coefficients([1, -0.9])
+
+
+@pytest.fixture(scope="module")
+def signatures_unchecked():
+    """Checking the shapes of signatures costs more than what many small programs cost; the other tests check them."""
+    config.update("jaxtyping_disable", True)
+    yield
+    config.update("jaxtyping_disable", False)
 
 
 def value(correlation, mu, eta, *, L=1.0, rho=0.5, program: sc.ProgramName = "f", max_lag=5, **options):
@@ -42,9 +54,14 @@ def scalar_theta(mu, L, eta, multiplier, nu):
 def test_one_multiplier_is_a_search_in_one_variable(nu):
     mu, eta = 0.1, 0.3
     gamma_squared = float(2 / mpmath.pi * mpmath.ellipk((1 - nu) ** 2))
-    trial = [scalar_theta(mu, 1.0, eta, m, nu) for m in np.geomspace(5.2, 500, 60)]
+    best = minimize_scalar(
+        lambda log_m: scalar_theta(mu, 1.0, eta, np.exp(log_m), nu),
+        bounds=np.log([5.2, 500.0]),
+        method="bounded",
+        options={"xatol": 1e-4},
+    )
     program = value(c.nu(nu), mu, eta, program="theta", max_lag=0) / gamma_squared
-    assert min(trial) * (1 - 3e-3) < program <= min(trial) * (1 + 1e-9)
+    assert program == pytest.approx(best.fun, rel=1e-7)
 
 
 @pytest.mark.parametrize(
@@ -148,6 +165,47 @@ def test_newton_derivatives(program):
     assert np.linalg.eigvalsh(hessian).min() > 0
 
 
+@pytest.mark.parametrize("program", ["f", "theta", "paper"])
+@pytest.mark.parametrize("lags", [2, 20])
+@pytest.mark.parametrize("zeros", [slice(0, 1), slice(10, 14)], ids=["anti-PGD", "notch"])
+def test_nodes_without_noise_constrain_all_the_same(zeros, lags, program):
+    """psi is free where S = 0, but D must not be negative: the cone program says so, and so does the limit of little
+    noise there.
+    """
+    constants, grid = Program(name=program, mu=0.1, L=1.0, eta=0.5), Grid.uniform(256)
+    spectrum = 4 * np.sin(grid.omega / 2) ** 2 if zeros.start == 0 else np.ones_like(grid.omega)
+    spectrum[zeros] = 0.0
+    found = newton.solve(constants, grid, spectrum, lags)
+    assert found.value == pytest.approx(cone.solve(constants, grid, spectrum, lags).value, rel=1e-6)
+    limits = []
+    for little in (1e-6, 1e-10):
+        spectrum[zeros] = little
+        limits.append(newton.solve(constants, grid, spectrum, lags).value)
+    assert found.value * (1 - 1e-8) <= limits[1] <= limits[0] and limits[1] == pytest.approx(found.value, rel=1e-4)
+
+
+@pytest.mark.parametrize(("program", "mu"), [("paper", 0.01), ("theta", 0.01), ("paper", 1e-3), ("theta", 1e-3)])
+def test_the_edge_of_the_domain_at_frequency_0(program, mu):
+    """Anti-PGD: the optimum has D(0) = 0, which the cone program's solver does not reach."""
+    constants, grid = Program(name=program, mu=mu, L=1.0, eta=0.1), Grid.uniform(256)
+    spectrum = 4 * np.sin(grid.omega / 2) ** 2
+    found = newton.solve(constants, grid, spectrum, 8)
+    denominator = Quadratics.on(constants, grid.omega, 8).parts(found.multipliers)[3]
+    assert 0 < denominator[0] < 1e-6 * denominator[1]
+    spectrum[0] = 1e-14
+    assert newton.solve(constants, grid, spectrum, 8).value == pytest.approx(found.value, rel=1e-3)
+
+
+@pytest.mark.parametrize("program", ["theta", "paper"])
+def test_rounding_in_the_derivatives_does_not_hide_a_solution(program):
+    """eta mu = 1e-8, kappa = 1e6, nu a tenth of eta mu: D is a millionth of its terms at low frequencies."""
+    correlation = c.damped_anti_pgd(1e-9)
+    alone, many = (value(correlation, 1e-6, 1e-2, program=program, max_lag=lags) for lags in (0, 20))
+    assert many <= alone * (1 + 1e-9)
+    if program == "theta":
+        assert many == pytest.approx(alone, rel=1e-6)  # other lags do not help, as with the plain anti-PGD above
+
+
 def test_the_cone_program_has_the_same_feasible_set():
     """At the oracle's optimum psi eliminated in closed form gives the value that cvxpy reports."""
     constants = Program(name="f", mu=0.1, L=1.0, eta=0.5)
@@ -175,6 +233,7 @@ def cases(draw):
     return correlation, mu, eta
 
 
+@pytest.mark.usefixtures("signatures_unchecked")
 @settings(derandomize=True, deadline=None, max_examples=120)
 @given(cases())
 def test_order_of_the_bounds(case):
@@ -188,6 +247,7 @@ def test_order_of_the_bounds(case):
     assert float(long.lower) <= float(long.best) * (1 + 1e-9)
 
 
+@pytest.mark.usefixtures("signatures_unchecked")
 @settings(derandomize=True, deadline=None, max_examples=100)
 @given(cases(), st.floats(0.0, 3.0))
 def test_monotone_in_the_noise(case, extra):
@@ -198,6 +258,7 @@ def test_monotone_in_the_noise(case, extra):
     assert less.grid_value <= more.grid_value * (1 + 3e-9) and float(less.lower) <= float(more.lower) * (1 + 1e-9)
 
 
+@pytest.mark.usefixtures("signatures_unchecked")
 @settings(derandomize=True, deadline=None, max_examples=80)
 @given(cases(), st.floats(-5.0, 5.0), st.sampled_from(["f", "theta"]))
 def test_units(case, log_unit, program):
@@ -210,6 +271,62 @@ def test_units(case, log_unit, program):
     assert float(scaled.lower) * unit == pytest.approx(float(base.lower), rel=1e-9)
     louder = sc.bound(correlation, mu, 1.0, eta, 2.0, clip_norm=4.0, d=3, program=program, max_lag=3, certify=False)
     assert louder.grid_value == pytest.approx(12 * base.grid_value, rel=1e-10)
+
+
+# --- extremes ---
+
+
+@pytest.mark.usefixtures("signatures_unchecked")
+@pytest.mark.parametrize("L", [1e-200, 1e-49, 1.0, 1e49, 1e200])
+def test_extreme_losses_are_solved_or_refused(L):
+    """No third way, and no warning."""
+    shares, rates = [1.0, 1e-3, 1e-6, 1e-12, 1e-13, 1e-300], [1e-300, 1e-12, 1e-5, 0.1, 1.0, 1.9, 2 - 1e-6, 2.0]
+    for share, rate in itertools.product(shares, rates):
+        mu, eta = share * L, rate / L
+        answers = 1e-50 <= L <= 1e50 and share >= 1e-12 and share * rate >= 1e-12 and rate < 2
+        if mu > 0 and eta < np.inf and answers:
+            found = sc.bound(c.nu(0.1), mu, L, eta, 0.5, max_lag=2, nodes=64, certify=False)
+            assert 0 < found.lower <= found.value * (1 + 1e-9) < np.inf
+        else:
+            with pytest.raises(DomainError, match=r"^(mu|L|eta) = .* is not allowed"):
+                sc.bound(c.nu(0.1), mu, L, eta, 0.5, max_lag=2, nodes=64)
+
+
+LOUD = {"rho": (1e-300, -1), "clip_norm": (1e200, 2), "d": (10**400, 1), "sigma_sgd": (1e200, 2)}
+QUIET = {"rho": (1e300, -1), "clip_norm": (1e-200, 2)}
+EDGE = {"rho": (1e-49, -1), "clip_norm": (1e-24, 2), "d": (10**9, 1)}
+
+
+@pytest.mark.usefixtures("signatures_unchecked")
+@pytest.mark.parametrize("solver", [sc.bound, sc.best_nu, sc.optimize_correlation])
+def test_extreme_noise_is_scaled_or_refused(solver):
+    options = {"max_lag": 2, "nodes": 64, "certify": False}
+    correlation = (c.nu(0.1),) if solver is sc.bound else ()
+
+    def solved(rho=0.5, **noise):
+        found = solver(*correlation, 0.1, 1.0, 0.5, rho, **noise, **options)
+        return float(getattr(found, "bound", found).grid_value)
+
+    base, bad = solved(), [(name, x) for name in LOUD for x in (np.nan, np.inf, -np.inf, -1, "x", None)]
+    for name, (number, power) in EDGE.items():
+        unit = 0.5 if name == "rho" else 1.0
+        assert solved(**{name: number}) == pytest.approx(base * (number / unit) ** power, rel=1e-6)
+    for name, number in [*bad, *((name, x) for extremes in (LOUD, QUIET) for name, (x, _) in extremes.items())]:
+        with pytest.raises(DomainError, match=rf"{name}\S* .*is not allowed"):
+            solved(**{name: number})
+
+
+@pytest.mark.parametrize(
+    ("correlation", "message"),
+    [
+        (c.from_coefficients([1e-200]), "squared limiting sensitivity.* = 1e[+]400 .*1e[+]50"),
+        (c.from_coefficients([1e200]), "squared limiting sensitivity.* = 1e-400 "),
+        (c.damped_anti_pgd(1e-300), "squared limiting sensitivity.* = 1e[+]299 "),
+    ],
+)
+def test_extreme_correlations_are_refused(correlation, message):
+    with pytest.raises(DomainError, match=message):
+        value(correlation, 0.1, 0.5)
 
 
 # --- bad input ---
@@ -242,7 +359,8 @@ def test_bad_arguments_are_named(arguments, message):
 @pytest.mark.parametrize(
     ("density", "message"),
     [
-        (lambda m, s: 0.5 - s, "spectrum at frequency .*at least 0"),
+        (lambda m, s: 0.5 - s, "spectrum at frequency .*from 0 to 1e[+]150"),
+        (lambda m, s: 1e300 + s, "spectrum at frequency .*from 0 to 1e[+]150"),
         (lambda m, s: 1.0 / s, "positive and integrable"),
         (lambda m, s: s * np.nan, "spectrum at frequency .*nan"),
         (lambda m, s: 0.0 * s, "positive and integrable"),

@@ -5,11 +5,13 @@ import json
 import mpmath
 import numpy as np
 import pytest
+from jaxtyping import config
 
 from dpbounds import AccuracyError, DomainError
 from dpbounds.arithmetic import balls
 from dpbounds.ftrl import correlations as c
 from dpbounds.ftrl import strongly_convex as sc
+from dpbounds.ftrl.strongly_convex import Noise
 from dpbounds.ftrl.strongly_convex.certificate import integrate, program_fraction
 from dpbounds.ftrl.strongly_convex.programs import Program, Quadratics
 
@@ -20,6 +22,14 @@ MECHANISMS = [
     c.from_coefficients([1.0, -0.8, 0.15]),
     c.HalfPowers((0.9, 0.2 + 0.6j), (0.5,)),
 ]
+
+
+@pytest.fixture(scope="module")
+def signatures_unchecked():
+    """Checking the shapes of signatures costs three times what a certificate costs; the other tests check the same."""
+    config.update("jaxtyping_disable", True)
+    yield
+    config.update("jaxtyping_disable", False)
 
 
 def error_of_the_class(bound: sc.ConvexBound, correlation: c.ToeplitzCorrelation, rho: float):
@@ -56,8 +66,11 @@ def error_of_the_class(bound: sc.ConvexBound, correlation: c.ToeplitzCorrelation
         return gamma_squared / (2 * rho) * mpmath.quad(lambda x: squared_gain(x) * psi(x), points) / mpmath.pi
 
 
-@pytest.mark.parametrize("program", ["f", "theta"])
-@pytest.mark.parametrize("correlation", MECHANISMS, ids=lambda correlation: correlation.name)
+@pytest.mark.parametrize(
+    ("correlation", "program"),
+    [*((correlation, "f") for correlation in MECHANISMS), *((MECHANISMS[k], "theta") for k in (0, 4))],
+    ids=lambda value: getattr(value, "name", value),
+)
 def test_the_enclosure_holds_the_integral(correlation, program):
     bound = sc.bound(correlation, 0.05, 1.0, 0.4, 0.5, program=program, max_lag=3)
     assert bound.value.enclosure
@@ -67,6 +80,7 @@ def test_the_enclosure_holds_the_integral(correlation, program):
     assert high / low - 1 < 1e-8 and float(bound.value) == high and bound.value.kind == "upper"
 
 
+@pytest.mark.usefixtures("signatures_unchecked")
 @pytest.mark.parametrize("correlation", MECHANISMS, ids=lambda correlation: correlation.name)
 @pytest.mark.parametrize(("mu", "eta"), [(1.0, 1e-8), (1e-6, 1e-2), (1e-6, 1.9), (1.0, 1.0)])
 def test_the_whole_range_is_certified(correlation, mu, eta):
@@ -80,6 +94,20 @@ def test_the_whole_range_is_certified(correlation, mu, eta):
         assert bound.ratio < 1 + 1e-7
 
 
+@pytest.mark.usefixtures("signatures_unchecked")
+@pytest.mark.parametrize("program", ["f", "theta"])
+@pytest.mark.parametrize("mu", [1.0, 0.1, 1e-6])
+def test_steps_next_to_the_stability_limit(mu, program):
+    """All changes at frequency pi, over 2 - eta L; independent noise then has a closed form."""
+    found = sc.bound(c.nu(1.0), mu, 1.0, 2 - 1e-5, 0.5, program=program)
+    assert float(found.lower) == pytest.approx((2 - 1e-5) / 2 / 1e-5, rel=1e-6) and found.curvature == 1.0
+    assert found.value.enclosure and found.value.enclosure[1] / found.value.enclosure[0] - 1 < 1e-5
+    assert found.grid_value == pytest.approx(float(found.value), rel=1e-5) and found.lower <= found.value
+    if mu == 1.0:
+        assert float(found.value) == pytest.approx(float(found.lower), rel=1e-5)
+
+
+@pytest.mark.usefixtures("signatures_unchecked")
 def test_the_range_of_sandwiches_for_anticorrelated_noise():
     """At kappa = 100 and eta <= 0.1 / L the program leaves at most 10 % open."""
     for eta in (0.1, 0.05, 0.01, 1e-3):
@@ -90,10 +118,11 @@ def test_multipliers_that_fail_between_nodes_are_refused():
     """A denominator that is negative on an interval too short for any grid, and one that just is not."""
     program = Program(name="f", mu=0.1, L=1.0, eta=0.5)
     omega = np.linspace(0.0, np.pi, 40_001)
+    quadratics = Quadratics.on(program, omega, 10)
 
     def least(margin):
         shape = np.array([margin, *np.linspace(2.0, 1.0, 10), *np.zeros(10)])
-        return Quadratics.on(program, omega, 10).parts(shape)[3].min(), shape
+        return quadratics.parts(shape)[3].min(), shape
 
     low, high = 0.0, 1e3
     for _ in range(80):
@@ -116,7 +145,7 @@ def test_integrals_against_closed_forms():
         poisson, kink = integrate(lambda m, s: [1 / (m.number("1/4") + 2 * s), m.sqrt(s)])
         assert poisson.contains(1 / (m.number("1/4") * m.number("9/4")).sqrt())
         assert kink.contains(2 / m.pi) and kink.rad() < 1e-8
-    with pytest.raises(AccuracyError, match=r"near frequency 0"):
+    with pytest.raises(AccuracyError, match=r"next to frequency 0"):
         integrate(lambda m, s: [1 / s])
 
 
@@ -149,9 +178,35 @@ def test_simple_bounds():
     assert white.best == coercivity and white.ratio < 1 + 1e-7
 
 
+def test_nu_1_is_independent_noise():
+    """Co-coercivity holds for it, and for no other correlation."""
+    independent = sc.bound(c.independent(), 0.2, 1.0, 1.6, 0.5, max_lag=2)
+    for correlation in (c.nu(1.0), c.damped_anti_pgd(1.0), c.from_coefficients([1.0, 0.0])):
+        found = sc.bound(correlation, 0.2, 1.0, 1.6, 0.5, max_lag=2)
+        assert float(found.best) == pytest.approx(float(independent.best), rel=1e-9) and len(found.simple) == 2
+    assert len(sc.bound(c.nu(0.999), 0.2, 1.0, 1.6, 0.5, max_lag=2).simple) == 1
+
+
+def test_the_best_bound_is_never_the_printed_program():
+    printed, f = (
+        sc.bound(c.nu(0.1), 0.1, 1.0, 0.1, 0.5, program=name, max_lag=1, certify=False) for name in ("paper", "f")
+    )
+    assert printed.value < printed.best == printed.simple[0] and f.best == f.value
+
+
+def test_a_spectrum_given_as_a_function_has_an_estimate_and_no_certificate():
+    spectrum = c.from_power_spectrum(lambda omega: 1.25 - np.cos(omega))
+    with pytest.raises(DomainError, match=r"certify = True .*False for a spectrum given .*bound_density"):
+        sc.bound(spectrum, 0.05, 1.0, 0.4, 0.5)
+    found = sc.bound(spectrum, 0.05, 1.0, 0.4, 0.5, certify=False, max_lag=3)
+    same = sc.bound(c.damped_anti_pgd(0.5), 0.05, 1.0, 0.4, 0.5, certify=False, max_lag=3)
+    assert found.grid_value == pytest.approx(same.grid_value, rel=1e-9)
+
+
 # --- stored bounds ---
 
 
+@pytest.mark.usefixtures("signatures_unchecked")
 @pytest.mark.parametrize("correlation", MECHANISMS, ids=lambda correlation: correlation.name)
 def test_stored_bounds_are_proved_again(correlation):
     bound = sc.bound(correlation, 0.02, 1.0, 0.3, 0.5, d=3, clip_norm=2.0, sigma_sgd=0.5)
@@ -180,6 +235,7 @@ def tampered(**changes):
         ({"curvature": lambda x: 2.0}, "curvature = 2.0 .*between mu = 0.1 and L = 1"),
         ({"multipliers": lambda x: [*x[:-1], x[-1] + 0.1]}, "value = "),
         ({"multipliers": lambda x: [-1.0, *x[1:]]}, "multipliers = .*odd number of nonnegative"),
+        ({"multipliers": lambda x: [*x[:-1], float("inf")]}, "multipliers = .*odd number of nonnegative"),
         ({"multipliers": lambda x: x[1:]}, "multipliers = .*odd number"),
         ({"program__eta": lambda x: 3.0}, "eta = 3.0"),
         ({"noise__rho": lambda x: 5.0}, "value = "),
@@ -189,6 +245,7 @@ def tampered(**changes):
         ({"value": lambda x: float("nan")}, "value = nan"),
     ],
 )
+@pytest.mark.usefixtures("signatures_unchecked")
 def test_changed_files_are_refused(changes, message):
     with pytest.raises(DomainError, match=message):
         sc.recertify(tampered(**changes))
@@ -203,15 +260,48 @@ def test_infeasible_stored_multipliers_prove_nothing():
 
 
 @pytest.mark.parametrize(("mu", "eta", "sigma"), [(0.01, 0.1, 0.0), (0.1, 0.5, 1.0), (0.3, 1.2, 0.0)])
+@pytest.mark.usefixtures("signatures_unchecked")
 def test_the_alternation_ends_at_a_better_causal_correlation(mu, eta, sigma):
     options = {"sigma_sgd": sigma, "max_lag": 8}
     found = sc.optimize_correlation(mu, 1.0, eta, 0.5, **options)
     assert all(later <= earlier * (1 + 1e-9) for earlier, later in zip(found.history, found.history[1:], strict=False))
     assert float(found.bound.value) == pytest.approx(found.history[-1], rel=1e-6) and found.bound.value.certified
-    damping, best = sc.best_nu(mu, 1.0, eta, 0.5, **options)
-    white = sc.bound(c.independent(), mu, 1.0, eta, 0.5, **options)
-    assert float(found.bound.value) <= float(best.value) <= float(white.value) and 0 < damping <= 1
+    best, white = found.best_nu.bound, sc.bound(c.independent(), mu, 1.0, eta, 0.5, **options)
+    assert float(found.bound.value) <= float(best.value) <= float(white.value) and 0 < found.best_nu.nu <= 1
     assert found.history[0] == pytest.approx(white.grid_value, rel=1e-9)
+    assert float(found.independent.best) == pytest.approx(float(white.best), rel=1e-8)
+    assert found.tightest.best == min(found.bound.best, best.best) and found.tightest.best <= found.independent.best
+
+
+@pytest.mark.usefixtures("signatures_unchecked")
+@pytest.mark.parametrize("certify", [True, False])
+def test_no_search_ends_above_independent_noise(certify):
+    """At eta L = 1.9 co-coercivity, eta N / (2 (2 - eta L)), is below the program for all that is searched."""
+    found = sc.optimize_correlation(0.1, 1.0, 1.9, 0.5, max_lag=4, certify=certify)
+    assert found.best_nu.nu == 1.0 and found.best_nu.bound is found.independent is found.tightest
+    assert float(found.tightest.best) == pytest.approx(9.5, rel=1e-8) and found.tightest.best < found.bound.best
+    bounds = (found.bound, found.independent)
+    assert {b.value.certified for b in bounds} == {certify} and {b.best.certified for b in bounds} == {certify}
+
+
+@pytest.mark.usefixtures("signatures_unchecked")
+@pytest.mark.parametrize(("mu", "eta"), [(1.0, 1e-8), (0.1, 1e-7), (1e-6, 1e-2), (1.0, 1.0)])
+def test_correlations_are_optimised_on_the_whole_range(mu, eta):
+    """Roots of psi as near to frequency 0 as -(eta mu)^2 / 4 are off [0, 1]."""
+    for program in ("f", "theta"):
+        found = sc.optimize_correlation(mu, 1.0, eta, 0.5, program=program, max_lag=3)
+        assert found.bound.value.certified and found.bound.value <= found.best_nu.bound.value * (1 + 1e-6)
+        assert float(found.bound.value) == pytest.approx(found.history[-1], rel=1e-4)
+
+
+@pytest.mark.usefixtures("signatures_unchecked")
+def test_searches_use_the_nodes_asked_for_and_a_program_that_bounds():
+    options = {"max_lag": 2, "certify": False}
+    for search in (sc.best_nu, sc.optimize_correlation):
+        few, many = (search(0.1, 1.0, 0.3, 0.5, nodes=nodes, **options).bound for nodes in (100, 800))
+        assert few.nodes < 400 and many.nodes >= 800 and few.grid_value == pytest.approx(many.grid_value, rel=1e-6)
+        with pytest.raises(DomainError, match=r"program = paper .*f or theta; .*bounds nothing"):
+            search(0.1, 1.0, 0.3, 0.5, program="paper")
 
 
 def test_the_optimised_correlation_in_the_time_domain():
@@ -234,10 +324,11 @@ def test_the_optimised_correlation_in_the_time_domain():
 
 
 def test_the_best_nu_is_no_worse_than_its_neighbours():
-    damping, best = sc.best_nu(0.05, 1.0, 0.3, 0.5, max_lag=4)
+    best = sc.best_nu(0.05, 1.0, 0.3, 0.5, max_lag=4)
+    assert best.bound.value.certified and best.bound.noise == Noise(correlation=c.nu(best.nu), rho=0.5)
     for factor in (0.5, 0.9, 1.1, 2.0):
-        other = sc.bound(c.nu(min(damping * factor, 1.0)), 0.05, 1.0, 0.3, 0.5, max_lag=4, certify=False)
-        assert best.grid_value <= other.grid_value
+        other = sc.bound(c.nu(min(best.nu * factor, 1.0)), 0.05, 1.0, 0.3, 0.5, max_lag=4, certify=False)
+        assert best.bound.grid_value <= other.grid_value
 
 
 def test_half_powers_contain_nu():

@@ -9,7 +9,7 @@ from solve_examples import SOLVE, apart, call, refused
 
 from dpbounds import AccuracyError
 from dpbounds.ftrl import correlations
-from dpbounds.ftrl.strongly_convex import bound
+from dpbounds.ftrl.strongly_convex import BestNu, bound
 from verify.cli import solving_rows, solving_strongly_convex
 
 PROGRAM = ("--program", "f", "--certify")
@@ -120,6 +120,17 @@ def test_searched_mechanisms_improve_on_a_given_nu(capsys):
     assert nu["nu"] is None and given["best_nu"] is None and given["nu"] == nu["best_nu"]
 
 
+def test_a_search_never_ends_above_independent_noise(capsys):
+    """At eta L = 1.9 the program is loose for every nu, co-coercivity is not: nu = 1 and no other noise."""
+    asked = ("--mechanism", "sgd", "nu", "optimal", "--eta", "1.9", "--certify")
+    sgd, nu, optimal = apart(*SOLVE, *asked)
+    assert sgd["upper"] == sgd["co_coercivity"] == pytest.approx(9.5, rel=1e-8)
+    for row in (nu, optimal):
+        assert row["upper"] == pytest.approx(sgd["upper"], rel=1e-8) and row["tightest"] == "co_coercivity"
+        assert (row["best_nu"], row["nu"], row["status"]) == (1.0, None, "certified")
+        assert row["lower"] == pytest.approx(sgd["lower"], rel=1e-8)
+
+
 def test_lags_and_nodes_can_be_chosen(capsys):
     value, fewer, finer = (
         call(capsys, *SOLVE, *NU, "--program", "f", "--json", "--max-lag", *options).rows[0]["value"]
@@ -128,24 +139,25 @@ def test_lags_and_nodes_can_be_chosen(capsys):
     assert value < fewer * (1 - 1e-4) and finer == pytest.approx(value, rel=1e-6)
 
 
-def test_a_search_is_solved_again_where_it_did_not_do_as_asked(capsys, monkeypatch):
-    """On nodes, or for the printed program, that the search did not have."""
+def test_only_the_printed_program_is_solved_again_after_a_search(capsys, monkeypatch):
+    """The search has all other options."""
     searched, solved = [], []
 
     def search(*constants, program, **options):
-        searched.append(program)
-        return 0.03, bound(correlations.nu(0.03), *constants, program=program, certify=False, **options)
+        searched.append((program, options.get("nodes"), options["certify"]))
+        found = bound(correlations.nu(0.03), *constants, program=program, **options)
+        return BestNu(nu=0.03, bound=found, independent=found)
 
     def solve(*arguments, **options):
-        solved.append({name: options.get(name) for name in ("program", "nodes")})
+        solved.append(options["program"])
         return bound(*arguments, **options)
 
     monkeypatch.setattr(solving_strongly_convex, "best_nu", search)
     monkeypatch.setattr(solving_strongly_convex, "bound", solve)
     best = ("--mechanism", "nu", "--program", "f", "--max-lag", "1", "--json")
     rows = [call(capsys, *SOLVE, *best, *more).rows[0] for more in ((), ("--nodes", "2000"), ("--program", "paper"))]
-    assert searched == ["f", "f", "theta"] and {row["best_nu"] for row in rows} == {0.03}
-    assert solved == [{"program": "f", "nodes": 2000}, {"program": "paper", "nodes": None}]
+    assert searched == [("f", None, False), ("f", 2000, False), ("theta", None, False)]
+    assert solved == ["paper"] and {row["best_nu"] for row in rows} == {0.03}
     (given,) = call(capsys, *SOLVE, *best, "--nu", "0.03", "--program", "paper").rows
     assert given["value"] == rows[-1]["value"]
 
@@ -237,6 +249,12 @@ def test_nothing_found_is_nothing_written(capsys, monkeypatch, tmp_path):
         (["--kappa", "nan"], ["kappa = nan"]),
         (["--kappa", "inf"], ["kappa = inf"]),
         (["--rho", "0"], ["rho = 0"]),
+        (["--kappa", "1e300"], ["mu = 1e-300", "1e-12 L"]),
+        (["--kappa", "1e7", "--eta", "1e-6"], ["eta = 1e-06", "1e-12 / mu"]),
+        (["--rho", "1e-300"], ["clip_norm^2 / rho = 1e+", "1e+50"]),
+        (["--clip-norm", "1e200"], ["clip_norm^2 / rho = 1e+400", "1e+50"]),
+        (["--sigma-sgd", "1e200"], ["sigma_sgd^2 = 1e+400", "1e+50"]),
+        (["--L", "1e-200"], ["L = 1e-200", "[1e-50, 1e50]"]),
         (["--dimension", "0"], ["d = 0"]),
         (["--clip-norm", "0"], ["clip_norm = 0"]),
         (["--sigma-sgd", "-1"], ["sigma_sgd = -1"]),

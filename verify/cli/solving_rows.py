@@ -96,6 +96,8 @@ def show(rows: Sequence[Row]) -> None:
     print("lower <= sup of F - F* over mu-strongly convex, L-smooth F, mu = L / kappa, <= upper. ratio: upper / lower.")
     print("lower: the worst quadratic. upper: value, the program's, which the best nu and the optimal correlation")
     print("minimise, or a bound that needs no program if it is tighter.")
+    if any(row["best_nu"] == 1 for row in rows):
+        print("best_nu = 1 is independent noise: no correlated noise found has a tighter bound.")
     found = {row["status"] for row in rows}
     if "certified" in found:
         print("certified: both proved by ball arithmetic; lower is rounded down, upper and ratio up.")

@@ -117,27 +117,24 @@ def _solved(cases: Sequence[Case], options: Mapping[str, Any]) -> list[tuple[Row
 
 
 def _bound(case: Case, options: Mapping[str, Any]) -> tuple[Case, ConvexBound]:
-    """The case with its correlation, and the bound; solved again after a search that did not do as asked."""
-    found = None
+    """The case with its correlation, and the bound; that of `paper` at what is best for `theta`."""
     if case.search is not None:
-        correlation, found = _searched(case, options)
-        case = replace(case, noise=replace(case.noise, correlation=correlation))
-    program = case.program
-    if found is None or found.program != program or "nodes" in options:
-        found = bound(case.noise.correlation, *_arguments(case), **_settings(case), program=program.name, **options)
-    return case, found
+        found = _searched(case, options)
+        if isinstance(found.noise, Noise):
+            case = replace(case, noise=found.noise)
+        if found.program == case.program:
+            return case, found
+    program = case.program.name
+    return case, bound(case.noise.correlation, *_arguments(case), **_settings(case), program=program, **options)
 
 
-def _searched(case: Case, options: Mapping[str, Any]) -> tuple[correlations.ToeplitzCorrelation, ConvexBound]:
-    """The best correlation and its bound; that of `theta` where the program as printed is asked for."""
+def _searched(case: Case, options: Mapping[str, Any]) -> ConvexBound:
+    """The tightest bound found: of the best nu or the optimal correlation, or of simpler noise where that is better."""
     program: Literal["f", "theta"] = "f" if case.program.name == "f" else "theta"
-    settings = {**_settings(case), "program": program}
-    settings |= {name: value for name, value in options.items() if name == "max_lag"}
+    settings = {**_settings(case), **options, "program": program}
     if case.search == "nu":
-        damping, found = best_nu(*_arguments(case), **settings)
-        return correlations.nu(damping), found
-    optimised = optimize_correlation(*_arguments(case), **settings)
-    return optimised.correlation, optimised.bound
+        return best_nu(*_arguments(case), **settings).bound
+    return optimize_correlation(*_arguments(case), **settings).tightest
 
 
 def _arguments(case: Case) -> tuple[float, float, float, float]:

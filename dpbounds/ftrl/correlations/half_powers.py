@@ -96,7 +96,8 @@ def _inside(name: str, roots: np.ndarray) -> tuple[complex, ...]:
     middle, distance = 1.0 - 2.0 * upper, 2.0 * np.sqrt(upper) * np.sqrt(upper - 1.0)
     outside = np.where(np.abs(middle + distance) >= 1.0, middle + distance, middle - distance)
     inside = 1.0 / outside
-    refused = (np.abs(inside) >= 1.0) | ((np.imag(upper) == 0) & (np.abs(np.real(upper) - 0.5) <= 0.5))
+    between = (np.real(upper) >= 0.0) & (np.real(upper) <= 1.0)
+    refused = (np.abs(inside) >= 1.0) | ((np.imag(upper) == 0) & between)
     if refused.any():
         raise DomainError(name, complex(upper[refused][0]), "off the interval [0, 1]")
     return tuple(complex(q.real, abs(q.imag)) for q in inside)

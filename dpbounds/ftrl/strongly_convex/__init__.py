@@ -4,10 +4,11 @@ App. E.
 
 from dpbounds.ftrl.strongly_convex.bounds import ConvexBound, bound, bound_density, recertify
 from dpbounds.ftrl.strongly_convex.noise import Noise
-from dpbounds.ftrl.strongly_convex.optimise import Optimised, best_nu, optimize_correlation
+from dpbounds.ftrl.strongly_convex.optimise import BestNu, Optimised, best_nu, optimize_correlation
 from dpbounds.ftrl.strongly_convex.programs import Program, ProgramName
 
 __all__ = [
+    "BestNu",
     "ConvexBound",
     "Noise",
     "Optimised",

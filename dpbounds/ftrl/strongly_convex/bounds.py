@@ -13,19 +13,13 @@ from jaxtyping import Float
 from dpbounds import arithmetic
 from dpbounds.arithmetic import FLOATS, Arithmetic
 from dpbounds.errors import AccuracyError, DomainError, count
-from dpbounds.ftrl.correlations import ToeplitzCorrelation
+from dpbounds.ftrl.correlations import PowerSpectrum, ToeplitzCorrelation
 from dpbounds.ftrl.strongly_convex import cone, newton
 from dpbounds.ftrl.strongly_convex.certificate import integrate, program_fraction, quadratic_fraction
 from dpbounds.ftrl.strongly_convex.newton import Candidate
 from dpbounds.ftrl.strongly_convex.noise import Density, GivenSpectrum, Noise, NoiseSpectrum
-from dpbounds.ftrl.strongly_convex.programs import Grid, Program, ProgramName, Quadratics
-from dpbounds.ftrl.strongly_convex.quadratic import (
-    quadratic_gain,
-    simple_bounds,
-    value_of,
-    worst_curvature,
-    worst_quadratic,
-)
+from dpbounds.ftrl.strongly_convex.programs import Grid, Program, ProgramName, Quadratics, squared_distance
+from dpbounds.ftrl.strongly_convex.quadratic import simple_bounds, value_of, worst_curvature, worst_quadratic
 from dpbounds.polynomials import Fraction
 from dpbounds.values import Value
 
@@ -35,6 +29,8 @@ MAX_LAG, NODES = 20, 400
 FORMAT = "dpbounds-bound/1"
 # A stored value may differ by this much from the one recomputed on another machine.
 REPRODUCED = 1e-7
+# Largest density, far from where sums overflow.
+LARGEST = 1e150
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,11 +59,10 @@ class ConvexBound:
 
     @property
     def best(self) -> Value:
-        """The smallest certified upper bound among the program's and the simple ones; the program's value if none is
-        certified.
+        """The smallest of the program's value and the simple bounds, without the value of `paper`, which is no bound:
+        certified, or an estimate where nothing is.
         """
-        certified = [bound for bound in (self.value, *self.simple) if bound.kind == "upper" and bound.certified]
-        return min(certified, default=self.value)
+        return min(self.simple if self.program.name == "paper" else (self.value, *self.simple))
 
     @property
     def ratio(self) -> float:
@@ -121,6 +116,9 @@ def bound(
     Raises `DomainError` for arguments outside their ranges, `AccuracyError` where solver or certificate fail (with the
     reason).
     """
+    if certify and isinstance(correlation, PowerSpectrum):
+        remedy = "balls cannot enclose it: certify a density written for them with bound_density"
+        raise DomainError("certify", certify, "False for a spectrum given as a function", remedy)
     noise = Noise(correlation=correlation, rho=rho, d=d, clip_norm=clip_norm, sigma_sgd=sigma_sgd)
     return _bound(Program(name=program, mu=mu, L=L, eta=eta), noise, max_lag, certify, method, nodes)
 
@@ -161,7 +159,7 @@ def recertify(data: Mapping[str, Any]) -> ConvexBound:
         stored = {name: float(data[name]) for name in ("value", "lower", "curvature")}
     except (KeyError, TypeError, AttributeError) as error:
         raise DomainError("bound", repr(error), "the data of a bound that dpbounds stored") from None
-    if multipliers.ndim != 1 or len(multipliers) % 2 == 0 or not np.all(multipliers >= 0):
+    if multipliers.ndim != 1 or len(multipliers) % 2 == 0 or not np.all((multipliers >= 0) & (multipliers < np.inf)):
         raise DomainError("multipliers", data["multipliers"], "an odd number of nonnegative numbers")
     if not program.mu <= stored["curvature"] <= program.L:
         raise DomainError("curvature", stored["curvature"], f"between mu = {program.mu:g} and L = {program.L:g}")
@@ -191,7 +189,7 @@ def _bound(
     if certify:
         return _proved(program, noise, pruned, curvature, len(grid.omega), seconds)
     density = noise.density(np.sin(grid.omega / 2.0) ** 2)
-    quadratic = float(grid.mean(density / quadratic_gain(program, curvature, grid)))
+    quadratic = float(grid.mean(density / squared_distance(grid.omega, program.eta * curvature)))
     frame = _frame(FLOATS, program, noise, curvature, float(grid.mean(density)), quadratic)
     value = value_of(_prefactor(FLOATS, program) * pruned.value, "upper", _source(program))
     return _bound_of(program, noise, pruned, curvature, len(grid.omega), seconds, value=value, **frame)
@@ -283,10 +281,10 @@ def _source(program: Program) -> str:
 def _spectrum(noise: NoiseSpectrum, grid: Grid, *, as_printed: bool) -> np.ndarray:
     """The density on the nodes, if it is one."""
     values = noise.density(np.sin(grid.omega / 2.0) ** 2, as_printed=as_printed)
-    bad = ~(np.isfinite(values) & (values >= 0))
+    bad = ~((values >= 0) & (values <= LARGEST))
     if bad.any():
         at = float(grid.omega[bad][0])
-        raise DomainError(f"spectrum at frequency {at:.6g}", float(values[bad][0]), "a finite number of at least 0")
+        raise DomainError(f"spectrum at frequency {at:.6g}", float(values[bad][0]), f"from 0 to {LARGEST:g}")
     outer, inner = values[:16] @ grid.weights[:16], values @ grid.weights
     if not inner > 0 or outer > 0.5 * inner:
         raise DomainError(

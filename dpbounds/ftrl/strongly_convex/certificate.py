@@ -31,8 +31,9 @@ Integrands = Callable[[Arithmetic, Any], Sequence[Any]]
 HALF_WIDTH, POINTS, RHO = 0.2, 13, 3.0
 # Relative width of the enclosure that is aimed at, and the narrowest cell.
 TOLERANCE, NARROWEST = 1e-9, 1e-5
-# The cells end at y = END: beyond, the frequencies next to pi have length 2 e^{-END}. They begin at -FARTHEST at most.
-END, FARTHEST = 22.0, 90.0
+# The cells reach from -NEAREST to NEAREST at least, beyond which the frequencies next to 0 and pi have length 2
+# e^{-NEAREST}, and this far at most: 1 - s is then still known to 20 bits.
+NEAREST, FARTHEST_LEFT, FARTHEST_RIGHT = 22.0, 90.0, 38.0
 PRECISION = 128
 
 
@@ -79,12 +80,12 @@ def integrate(integrands: Integrands, degree: int = 0) -> list[Any]:
     precision = PRECISION + 3 * degree
     with arithmetic.balls(precision) as m, arithmetic.complex_balls(precision) as complex_m:
         circle = _Circle(integrands, m, complex_m)
-        reach = circle.reach()
-        ends = circle.end(-reach, left=True), circle.end(END, left=False)
+        left, right = circle.reach(left=True), circle.reach(left=False)
+        ends = circle.end(-left, left=True), circle.end(right, left=False)
         totals = [first + second for first, second in zip(*ends, strict=True)]
-        allowed = [size * TOLERANCE / (reach + END) for size in circle.rough(-reach)]
-        cells = math.ceil((reach + END) / (2.0 * HALF_WIDTH))
-        pending = list(pairwise(np.linspace(-reach, END, cells + 1).tolist()))[::-1]
+        allowed = [size * TOLERANCE / (left + right) for size in circle.rough(max(left, right))]
+        cells = math.ceil((left + right) / (2.0 * HALF_WIDTH))
+        pending = list(pairwise(np.linspace(-left, right, cells + 1).tolist()))[::-1]
         while pending:
             low, high = pending.pop()
             parts = circle.cell(low, high, [error * (high - low) for error in allowed])
@@ -114,24 +115,28 @@ class _Circle:
         s, root = self._point(y)
         return [root * value for value in self.integrands(self.m, s)]
 
-    def rough(self, first: float) -> list[float]:
-        """The integrals to a few digits, for the size of the tolerated errors."""
-        values = [self.at(float(y)) for y in np.arange(first, END, 0.5)]
+    def rough(self, reach: float) -> list[float]:
+        """The integrals over [-reach, reach] to a few digits, for the size of the tolerated errors."""
+        values = [self.at(float(y)) for y in np.arange(-reach, reach, 0.5)]
         return [0.5 * sum(abs(float(value)) for value in column) for column in zip(*values, strict=True)]
 
-    def reach(self) -> float:
-        """Where the cells may begin: y = -reach, beyond which the frequencies next to 0 no longer matter."""
-        for reach in np.arange(END, FARTHEST, 4.0).tolist():
-            sizes = self._beyond(-reach, 0)
-            if all(size < TOLERANCE * rough for size, rough in zip(sizes, self.rough(-reach), strict=True)):
+    def reach(self, *, left: bool) -> float:
+        """The |y| beyond which the frequencies next to 0 or to pi no longer matter."""
+        farthest = FARTHEST_LEFT if left else FARTHEST_RIGHT
+        for reach in np.arange(NEAREST, farthest, 4.0).tolist():
+            sizes = self._beyond(-reach, 0) if left else self._beyond(reach, 1)
+            if all(size < TOLERANCE * rough for size, rough in zip(sizes, self.rough(reach), strict=True)):
                 return reach
-        return FARTHEST
+        return farthest
 
     def end(self, y: float, *, left: bool) -> list[Any]:
         """Enclosures of what lies beyond y, next to 0 or to pi."""
         sizes = self._beyond(y, 0 if left else 1)
         if not all(size.is_finite() for size in sizes):
-            raise AccuracyError(f"certificate: a denominator is not positive near frequency {'0' if left else 'pi'}")
+            raise AccuracyError(
+                f"certificate: a denominator is not positive, or the spectrum or its inverse is not finite, next to "
+                f"frequency {'0' if left else 'pi'}"
+            )
         return [size.union(self.m.number(0)) for size in sizes]
 
     def _beyond(self, y: float, corner: int) -> list[Any]:

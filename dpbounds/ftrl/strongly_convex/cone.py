@@ -6,6 +6,7 @@ The oracle of the default solver, and 40 to 90 times slower on the same nodes wi
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,8 @@ def solve(program: Program, grid: Grid, spectrum: Float[np.ndarray, " nodes"], m
     total = float(weights @ scale_psi)
     problem = cp.Problem(cp.Minimize((weights * scale_psi / total) @ psi), [constraint])
     try:
-        problem.solve(solver=cp.CLARABEL)
+        with warnings.catch_warnings(action="ignore", category=UserWarning):  # of what the status says
+            problem.solve(solver=cp.CLARABEL)
     except cp.SolverError as error:
         raise AccuracyError(f"cone program {program.name}: {error}") from None
     if problem.status != cp.OPTIMAL or x.value is None:

@@ -1,8 +1,9 @@
 """The default solver: psi eliminated, primal-dual interior-point Newton steps on the multipliers.
 
 The objective sum_k q_k (|c_k|^2 - a b) / D_k is smooth and convex where D > 0, and rises to infinity at the edge: it
-keeps D positive by itself. Only the linear constraints lambda_t >= 0 and sum lambda_t <= lambda_0 need multipliers of
-their own. What is returned is a candidate: `certificate` turns it into a bound.
+keeps D positive by itself, except at nodes where the spectrum is 0. Only D > 0 at those nodes, lambda_t >= 0 and sum
+lambda_t <= lambda_0, all linear, need dual variables. What is returned is a candidate: `certificate` turns it into a
+bound.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ from dpbounds.errors import AccuracyError
 from dpbounds.ftrl.strongly_convex.programs import Grid, Program, Quadratics
 
 STEPS = 100
-# Duality gap and stationarity residual, relative to the value.
-TOLERANCE = 1e-9
+# Duality gap and stationarity residual, relative to the value; and the residual with which a solution is accepted whose
+# gap is closed: where D is a small difference of large terms, rounding leaves no less.
+TOLERANCE, ROUNDING = 1e-9, 1e-6
 # For (L - mu) / L below this F is a quadratic for all purposes, and other lags have nothing to add.
 QUADRATIC = 1e-6
 # Multipliers below this share of the largest are dropped if that costs less than DROPPED of the value.
@@ -43,7 +45,8 @@ class Candidate:
 def solve(program: Program, grid: Grid, spectrum: Float[np.ndarray, " nodes"], max_lag: int) -> Candidate:
     """Minimise (1 / 2 pi) int S psi over the multipliers, S given on the grid's nodes.
 
-    Raises `AccuracyError` if no multiplier makes D positive, or if the gap does not reach `TOLERANCE`.
+    Raises `AccuracyError` if no multiplier makes D positive, if the gap does not reach `TOLERANCE`, or if rounding
+    leaves the derivatives less than six digits.
     """
     weights = program.eta**2 / (2.0 * np.pi) * grid.weights * spectrum
     single = _Objective(Quadratics.on(program, grid.omega, 0), weights)
@@ -80,7 +83,9 @@ def _scalar(objective: _Objective) -> np.ndarray:
     values = [value(scale) for scale in scales]
     best = int(np.argmin(values))
     if values[best] == 1e300:
-        raise AccuracyError(f"program {program.name}: no multiplier is feasible at eta L = {program.eta * program.L:g}")
+        raise AccuracyError(
+            f"program {program.name}: no multiplier is feasible in doubles at eta L = {program.eta * program.L!r}"
+        )
     ends = scales[max(best - 1, 0)], scales[min(best + 1, len(scales) - 1)]
     found: Any = minimize_scalar(value, bounds=ends, method="bounded", options={"xatol": 1e-8})
     return np.array([program.L * np.exp(float(found.x))])
@@ -106,6 +111,14 @@ class _Objective:
         """inf outside the domain."""
         _, _, numerator, denominator = self.quadratics.parts(multipliers)
         return float(self.weights @ (numerator / denominator)) if denominator.min() > 0 else np.inf
+
+    def forced(self) -> tuple[np.ndarray, np.ndarray]:
+        """D at the nodes without weight, in units of eta^2 L: its gradient, a row for each node, and its constant."""
+        q, unit = self.quadratics, self.quadratics.program.eta**2 * self.quadratics.program.L
+        free = self.weights == 0
+        even = 2.0 * q.product_real[free, None] * q.cosines[free] / unit
+        odd = 2.0 * q.product_imag[free, None] * q.sines[free] / unit
+        return np.hstack([even, even[:, 1:]]) - np.hstack([0.0 * even[:, :1], odd, -odd]), q.constant[free] / unit
 
     def derivatives(self, multipliers: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         """Of N / D, N = |c|^2 - a b: grad N = 2 (Re c, Im c) and grad D = 2 (Re conj(u) v, -Im conj(u) v) in the
@@ -168,38 +181,64 @@ def _spread(even: np.ndarray, mixed: np.ndarray, odd: np.ndarray) -> np.ndarray:
 
 
 def _interior_point(objective: _Objective, start: np.ndarray) -> Candidate:
-    """All unknowns are positive, in units of the scalar solution; `dual` belongs to their signs."""
+    """The slacks stay positive: the unknowns, in units of the scalar solution, and D at the nodes without weight.
+    `dual` belongs to their signs.
+    """
     scale, gap, residual, value = start[0], np.inf, np.inf, 1.0
-    point = start / scale
-    dual = objective.value(start) / len(point) / point
+    forced, offset = objective.forced()
+    point, rows = start / scale, np.vstack([np.eye(len(start)), scale * forced])
+    slack = np.concatenate([point, scale * forced @ point + offset])
+    dual = objective.value(start) / len(slack) / slack
     for step in range(1, STEPS + 1):
         value, gradient, hessian = objective.derivatives(scale * point)
         gradient, hessian = scale * gradient, scale**2 * hessian
-        gap, residual = float(point @ dual), float(np.abs(gradient - dual).max())
+        gap, residual = float(slack @ dual), float(np.abs(gradient - dual @ rows).max())
         if max(gap, residual) <= TOLERANCE * value:
             return Candidate(multipliers=scale * point, value=value, gap=gap / value, steps=step)
-        newton = _factor(hessian + np.diag(dual / point))
-        target = _centring(newton, point, dual, gradient) * gap / len(point)
-        slope = gradient - target / point
+        newton = _factor(_barrier_added(hessian, dual / slack, rows))
+        target = _centring(newton, rows, slack, dual, gradient) * gap / len(slack)
+        slope = gradient - (target / slack) @ rows
         move = -newton(slope)
-        dual_move = target / point - dual - dual / point * move
-        point = point + _line_search(objective, scale, point, move, value, slope, target) * move
+        slack_move = rows @ move
+        dual_move = target / slack - dual - dual / slack * slack_move
+        length = _line_search(objective, scale, (point, move), (slack, slack_move), value, float(slope @ move), target)
+        point, slack = point + length * move, slack + length * slack_move
         dual = dual + _largest_step(dual, dual_move) * dual_move
-    raise AccuracyError(
-        f"program {objective.quadratics.program.name}: relative gap {gap / value:.1e}, residual {residual / value:.1e} "
-        f"after {STEPS} Newton steps; asked was {TOLERANCE:.0e}"
+    found = Candidate(multipliers=scale * point, value=value, gap=max(gap, residual) / value, steps=STEPS)
+    if not (gap <= TOLERANCE * value and residual <= ROUNDING * value):
+        raise _unsolved(objective.quadratics.program, gap / value, residual / value)
+    return found
+
+
+def _barrier_added(hessian: np.ndarray, share: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """hessian + rows^T diag(share) rows; the first rows are the identity."""
+    size = len(hessian)
+    others = rows[size:]
+    return hessian + np.diag(share[:size]) + others.T @ (share[size:, None] * others)
+
+
+def _unsolved(program: Program, gap: float, residual: float) -> AccuracyError:
+    """What was reached, and why no more if it is known."""
+    reason = "; D is too small a difference of large terms for floating point" if gap <= TOLERANCE else ""
+    return AccuracyError(
+        f"program {program.name}: relative gap {gap:.1e}, residual {residual:.1e} after {STEPS} Newton steps; asked "
+        f"was {TOLERANCE:.0e}, and {ROUNDING:.0e} of the residual at least{reason}"
     )
 
 
 def _centring(
-    newton: Callable[[np.ndarray], np.ndarray], point: np.ndarray, dual: np.ndarray, gradient: np.ndarray
+    newton: Callable[[np.ndarray], np.ndarray],
+    rows: np.ndarray,
+    slack: np.ndarray,
+    dual: np.ndarray,
+    gradient: np.ndarray,
 ) -> float:
     """Share of the gap to aim at, from how far the step that aims at none can go (Mehrotra's rule)."""
-    move = -newton(gradient)
-    dual_move = -dual - dual / point * move
-    ahead = point + _largest_step(point, move) * move
+    move = rows @ -newton(gradient)
+    dual_move = -dual - dual / slack * move
+    ahead = slack + _largest_step(slack, move) * move
     after = float(ahead @ (dual + _largest_step(dual, dual_move) * dual_move))
-    return min(max((after / float(point @ dual)) ** 3, LEAST_CENTRING), CENTRING)
+    return min(max((after / float(slack @ dual)) ** 3, LEAST_CENTRING), CENTRING)
 
 
 def _factor(matrix: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
@@ -224,18 +263,18 @@ def _largest_step(values: np.ndarray, moves: np.ndarray) -> float:
 def _line_search(
     objective: _Objective,
     scale: float,
-    point: np.ndarray,
-    move: np.ndarray,
+    line: tuple[np.ndarray, np.ndarray],
+    slack_line: tuple[np.ndarray, np.ndarray],
     value: float,
-    slope: np.ndarray,
+    slope: float,
     target: float,
 ) -> float:
-    """Backtrack until the barrier function falls as its slope promises, up to rounding."""
-    length, expected = _largest_step(point, move), float(slope @ move)
-    before = value - target * np.log(point).sum()
+    """Backtrack until the barrier function falls as its slope promises, up to rounding. Lines: start and direction."""
+    (point, move), (slack, slack_move) = line, slack_line
+    length, before = _largest_step(slack, slack_move), value - target * np.log(slack).sum()
     while length > 1e-14:
-        after = objective.value(scale * (point + length * move)) - target * np.log(point + length * move).sum()
-        if after <= before + 1e-4 * length * expected + 1e-13 * abs(value):
+        after = objective.value(scale * (point + length * move)) - target * np.log(slack + length * slack_move).sum()
+        if after <= before + 1e-4 * length * slope + 1e-13 * abs(value):
             return length
         length /= 2.0
     return 0.0

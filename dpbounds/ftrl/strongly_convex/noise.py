@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,9 @@ from dpbounds.ftrl.correlations import (
 )
 
 Density = Callable[[Arithmetic, Any], Any]
+
+# Largest and smallest powers of ten of the factors of a spectrum.
+MAGNITUDE = 50
 
 
 class NoiseSpectrum(ABC):
@@ -85,8 +89,8 @@ class Noise(NoiseSpectrum):
 
     The gradient noise of ftrl eq. (88) is uncorrelated with the draws and with itself at other times and bounded by
     sigma_sgd in norm, so nothing is doubled; the integrand of ftrl eq. (10), d (G^2 gamma_inf^2 |B|^2 / rho +
-    sigma_sgd^2), is twice and d times too large. Raises `DomainError` for values outside their ranges and for a
-    correlation whose sensitivity has no limit.
+    sigma_sgd^2), is twice and d times too large. Raises `DomainError` for values outside their ranges, for a
+    correlation whose sensitivity has no limit, and for magnitudes whose products overflow or underflow.
     """
 
     correlation: ToeplitzCorrelation
@@ -99,14 +103,19 @@ class Noise(NoiseSpectrum):
         positive("rho", self.rho)
         count("d", self.d)
         positive("clip_norm", self.clip_norm)
-        nonnegative("sigma_sgd", self.sigma_sgd)
-        if not np.isfinite(self.correlation.limiting_sensitivity()):
+        _moderate("sigma_sgd^2", 2.0 * math.log(max(nonnegative("sigma_sgd", self.sigma_sgd), 1.0)))
+        _moderate("d clip_norm^2 / rho", math.log(self.d) + 2.0 * math.log(self.clip_norm) - math.log(self.rho))
+        limit = self.correlation.limiting_sensitivity()
+        if not np.isfinite(limit):
             raise DomainError("correlation", self.correlation.name, "one with a finite limiting sensitivity", "damp it")
+        _moderate("squared limiting sensitivity of the correlation", 2.0 * math.log(limit))
 
     @property
     def white(self) -> bool:
-        """Whether |B|^2 is constant."""
-        return isinstance(self.correlation, FiniteImpulse) and len(self.correlation.beta) == 1
+        """Whether |B|^2 is constant: nu = 1 is independent noise."""
+        if isinstance(self.correlation, FiniteImpulse):
+            return not any(self.correlation.beta[1:])
+        return isinstance(self.correlation, (NuCorrelation, DampedAntiPGD)) and self.correlation.nu == 1
 
     @property
     def degree(self) -> int:
@@ -149,6 +158,13 @@ class Noise(NoiseSpectrum):
         """The inverse of `data`."""
         rest = {name: data[name] for name in ("rho", "d", "clip_norm", "sigma_sgd")}
         return cls(correlation=correlation_from(data["correlation"]), **rest)
+
+
+def _moderate(name: str, logarithm: float) -> None:
+    """Refuse what could overflow or underflow when multiplied by the others."""
+    if not abs(logarithm) <= MAGNITUDE * math.log(10.0):
+        power = math.floor(logarithm / math.log(10.0))
+        raise DomainError(name, f"1e{power:+d}", f"from 1e-{MAGNITUDE} to 1e+{MAGNITUDE}", "choose other units")
 
 
 def correlation_data(correlation: ToeplitzCorrelation) -> dict[str, Any]:

@@ -9,26 +9,53 @@ import numpy as np
 from jaxtyping import Float
 from scipy.optimize import minimize_scalar
 
-from dpbounds.errors import AccuracyError, count, nonnegative, positive
-from dpbounds.ftrl.correlations import HalfPowers, half_powers_from_roots, nu
+from dpbounds.errors import AccuracyError, DomainError, count
+from dpbounds.ftrl.correlations import HalfPowers, half_powers_from_roots, independent, nu
 from dpbounds.ftrl.strongly_convex import newton
 from dpbounds.ftrl.strongly_convex.bounds import MAX_LAG, NODES, ConvexBound, bound
 from dpbounds.ftrl.strongly_convex.certificate import program_fraction
-from dpbounds.ftrl.strongly_convex.programs import Grid, Program, Quadratics
+from dpbounds.ftrl.strongly_convex.noise import Noise
+from dpbounds.ftrl.strongly_convex.programs import Grid, Program, ProgramName, Quadratics
 
 # Relative improvement of a round below which the alternation stops, and the most rounds.
 CONVERGED, ROUNDS = 1e-7, 60
+# The first search: from e^-SLOWER eta mu to 1.
+SLOWER, POINTS = 2.0, 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class BestNu:
+    """The nu in (0, 1] whose tightest bound is the least of those found, its bound, and that of independent noise.
+
+    `independent` is the bound at nu = 1, where co-coercivity holds beside the program: `bound.best` is never above
+    `independent.best`, and both are the same where nu = 1 is the best.
+    """
+
+    nu: float
+    bound: ConvexBound
+    independent: ConvexBound
 
 
 @dataclass(frozen=True, kw_only=True)
 class Optimised:
-    """The correlation found, its certified bound, and the value of the program after each half step, which never
-    rises.
+    """The correlation of least program value, its bound, and the value of the program after each half step, which never
+    rises; beside them the best nu and independent noise.
     """
 
     correlation: HalfPowers
     bound: ConvexBound
     history: tuple[float, ...]
+    best_nu: BestNu
+
+    @property
+    def independent(self) -> ConvexBound:
+        """The bound of independent noise."""
+        return self.best_nu.independent
+
+    @property
+    def tightest(self) -> ConvexBound:
+        """The bound of least `best` among the three: simpler noise can have a better one where the program is loose."""
+        return min((self.bound, self.best_nu.bound), key=lambda found: float(found.best))
 
 
 def optimize_correlation(
@@ -42,18 +69,43 @@ def optimize_correlation(
     sigma_sgd: float = 0.0,
     program: Literal["f", "theta"] = "f",
     max_lag: int = MAX_LAG,
+    certify: bool = True,
     nodes: int = NODES,
 ) -> Optimised:
     """Alternate: psi minimises the program for |B|^2, then |B|^2 = psi^{-1/2} minimises int |B|^{-2} int |B|^2 psi.
 
     Each half step lowers N / (2 pi)^2 int |B|^{-2} int |B|^2 psi + sigma_sgd^2 / (2 pi) int psi, N = d clip_norm^2 / (2
     rho), so the values fall; starts from independent noise, stops when a round gains less than 1e-7. A local optimum:
-    the joint problem is not convex. Errors as `bounds.bound`.
+    the joint problem is not convex. Compared with `best_nu` and independent noise, all on the same nodes and lags.
+    Arguments and errors as `bounds.bound`.
     """
-    constants = Program(name=program, mu=mu, L=L, eta=eta)
-    grid = Grid.graded(constants, count("max_lag", max_lag, least=0), nodes)
-    power = count("d", d) * positive("clip_norm", clip_norm) ** 2 / (2.0 * positive("rho", rho))
-    floor = nonnegative("sigma_sgd", sigma_sgd) ** 2
+    constants = _constants(program, mu, L, eta)
+    noise = Noise(correlation=independent(), rho=rho, d=d, clip_norm=clip_norm, sigma_sgd=sigma_sgd)
+    multipliers, history = _alternation(constants, noise, count("max_lag", max_lag, least=0), nodes)
+    correlation = spectral_root(constants, multipliers)
+    options: dict[str, Any] = {"d": d, "clip_norm": clip_norm, "sigma_sgd": sigma_sgd, "program": program}
+    options |= {"max_lag": max_lag, "certify": certify, "nodes": nodes}
+    return Optimised(
+        correlation=correlation,
+        bound=bound(correlation, mu, L, eta, rho, **options),
+        history=history,
+        best_nu=best_nu(mu, L, eta, rho, **options),
+    )
+
+
+def _constants(program: ProgramName, mu: float, L: float, eta: float) -> Program:
+    """Those of a program that bounds something."""
+    if program == "paper":
+        raise DomainError("program", program, "f or theta", "the program as printed bounds nothing that could be best")
+    return Program(name=program, mu=mu, L=L, eta=eta)
+
+
+def _alternation(
+    constants: Program, noise: Noise, max_lag: int, nodes: int
+) -> tuple[Float[np.ndarray, " n"], tuple[float, ...]]:
+    """The multipliers at the end, and the values; `noise` gives the magnitudes."""
+    grid = Grid.graded(constants, max_lag, count("nodes", nodes, least=16))
+    power, floor = noise.weights(1.0)[0], noise.sigma_sgd**2
     quadratics = Quadratics.on(constants, grid.omega, max_lag)
     shape, history = np.ones_like(grid.omega), []
     multipliers = np.zeros(2 * max_lag + 1)
@@ -66,13 +118,8 @@ def optimize_correlation(
         shape = psi**-0.5
         history.append(power * grid.mean(np.sqrt(psi)) ** 2 + floor * grid.mean(psi))
         if history[-2] - history[-1] <= CONVERGED * history[-1]:
-            break
-    else:
-        raise AccuracyError(f"alternation: still gains more than {CONVERGED:.0e} of the value after {ROUNDS} rounds")
-    correlation = spectral_root(constants, multipliers)
-    options: dict[str, Any] = {"d": d, "clip_norm": clip_norm, "sigma_sgd": sigma_sgd, "program": program}
-    certified = bound(correlation, mu, L, eta, rho, **options, max_lag=max_lag, nodes=nodes)
-    return Optimised(correlation=correlation, bound=certified, history=tuple(history))
+            return multipliers, tuple(history)
+    raise AccuracyError(f"alternation: still gains more than {CONVERGED:.0e} of the value after {ROUNDS} rounds")
 
 
 def spectral_root(program: Program, multipliers: Float[np.ndarray, " n"]) -> HalfPowers:
@@ -99,17 +146,30 @@ def best_nu(
     sigma_sgd: float = 0.0,
     program: Literal["f", "theta"] = "f",
     max_lag: int = MAX_LAG,
-) -> tuple[float, ConvexBound]:
-    """The nu in (0, 1] of least program value, by a search in log nu, and its certified bound."""
+    certify: bool = True,
+    nodes: int = NODES,
+) -> BestNu:
+    """The nu in (0, 1] of least program value, by a search in log nu, or nu = 1 if its tightest bound is better.
+
+    nu = 1 is independent noise, for which co-coercivity can be tighter than the program at every nu. Arguments and
+    errors as `bounds.bound`.
+    """
+    constants = _constants(program, mu, L, eta)
     options: dict[str, Any] = {"d": d, "clip_norm": clip_norm, "sigma_sgd": sigma_sgd, "program": program}
+    options |= {"nodes": nodes}
 
     def value(log_nu: float, lags: int) -> float:
-        damping = min(float(np.exp(log_nu)), 1.0)
-        return bound(nu(damping), mu, L, eta, rho, **options, max_lag=lags, certify=False).grid_value
+        correlation = nu(min(float(np.exp(log_nu)), 1.0))
+        return bound(correlation, mu, L, eta, rho, **options, max_lag=lags, certify=False).grid_value
 
-    grid = np.linspace(np.log(eta * mu) - 2.0, 0.0, 16)
+    grid = np.linspace(min(np.log(constants.eta * constants.mu), 0.0) - SLOWER, 0.0, POINTS)
     best = int(np.argmin([value(point, 0) for point in grid]))
-    ends = grid[max(best - 2, 0)], grid[min(best + 2, len(grid) - 1)]
+    ends = grid[max(best - 2, 0)], grid[min(best + 2, POINTS - 1)]
     found: Any = minimize_scalar(lambda x: value(x, max_lag), bounds=ends, method="bounded", options={"xatol": 1e-4})
-    damping = min(float(np.exp(found.x)), 1.0)
-    return damping, bound(nu(damping), mu, L, eta, rho, **options, max_lag=max_lag)
+    candidates = min(float(np.exp(found.x)), 1.0), 1.0
+    searched, white = (
+        bound(nu(damping), mu, L, eta, rho, **options, max_lag=max_lag, certify=certify) for damping in candidates
+    )
+    if searched.best < white.best:
+        return BestNu(nu=candidates[0], bound=searched, independent=white)
+    return BestNu(nu=1.0, bound=white, independent=white)

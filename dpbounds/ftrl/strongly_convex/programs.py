@@ -17,23 +17,29 @@ printed: plus signs in Lambda, and the printed prefactor; it is not a bound.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from jaxtyping import Float
 from numpy.polynomial.legendre import leggauss
 
-from dpbounds.errors import DomainError, positive
+from dpbounds.errors import DomainError, positive, within
 
 ProgramName = Literal["f", "theta", "paper"]
 
+# Doubles resolve nothing slower than this eta mu, and no larger L / mu than its inverse.
+SLOWEST = 1e-12
 # Nodes in a panel, growth of the panels towards higher frequencies, and the frequency up to which they grow.
 PANEL, GROWTH, FINE = 16, 3.0, 0.15
 
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
-    """A program for given constants; raises `DomainError` unless 0 < mu <= L and 0 < eta < 2 / L."""
+    """A program for given constants: 0 < mu <= L and 0 < eta < 2 / L.
+
+    Raises `DomainError` outside, and for L outside [1e-50, 1e50], L / mu above 1e12 or eta mu below 1e-12, where
+    floating point has too few digits.
+    """
 
     name: ProgramName
     mu: float
@@ -44,10 +50,14 @@ class Program:
         if self.name not in get_args(ProgramName):
             raise DomainError("program", self.name, f"one of {', '.join(get_args(ProgramName))}")
         positive("mu", self.mu)
-        if positive("L", self.L) < self.mu:
+        if within("L", positive("L", self.L), "[1e-50, 1e50]", "choose other units") < self.mu:
             raise DomainError("mu", self.mu, f"at most L = {self.L:g}")
+        if self.mu < SLOWEST * self.L:
+            raise DomainError("mu", self.mu, f"at least {SLOWEST:g} L = {SLOWEST * self.L:g}")
         if not positive("eta", self.eta) * self.L < 2:
             raise DomainError("eta", self.eta, f"below 2 / L = {2 / self.L:g}", "gradient descent diverges above")
+        if self.eta * self.mu < SLOWEST:
+            raise DomainError("eta", self.eta, f"at least {SLOWEST:g} / mu = {SLOWEST / self.mu:g}")
 
     @property
     def a(self) -> float:
@@ -85,18 +95,19 @@ class Grid:
 
     @classmethod
     def graded(cls, program: Program, max_lag: int, least: int = 0) -> Grid:
-        """Gauss-Legendre panels: geometric from far below eta mu, then uniform and fine enough for `max_lag`.
+        """Gauss-Legendre panels: geometric from far below eta mu, then uniform and fine enough for `max_lag`; next to
+        pi geometric again if 2 - eta L is small.
 
-        At least `least` nodes. The integrands change at eta mu and, through the multipliers, over 1 / max_lag.
+        At least `least` nodes. The integrands change at eta mu, at pi - (2 - eta L) and, through the multipliers, over
+        1 / max_lag.
         """
-        edges = [0.0]
-        edge = min(1e-2 * program.eta * program.mu, 1e-3)
-        while edge < FINE:
-            edges.append(edge)
-            edge *= GROWTH
-        panels = int(np.ceil((np.pi - edges[-1]) / min(0.3, 20.0 / (2 * max_lag + 8))))
-        panels = max(panels, int(np.ceil(least / PANEL)) - len(edges) + 1)
-        edges += list(np.linspace(edges[-1], np.pi, panels + 1)[1:])
+        rest = 2.0 - program.eta * program.L
+        low_edges, high_edges = _geometric(program.eta * program.mu), _geometric(rest) if rest < FINE else []
+        start, end = low_edges[-1], np.pi - max(high_edges, default=0.0)
+        panels = int(np.ceil((end - start) / min(0.3, 20.0 / (2 * max_lag + 8))))
+        panels = max(panels, int(np.ceil(least / PANEL)) - len(low_edges))
+        edges = [0.0, *low_edges, *np.linspace(start, end, panels + 1)[1:]]
+        edges += [np.pi - edge for edge in high_edges[-2::-1]] + ([np.pi] if high_edges else [])
         points, weights = leggauss(PANEL)
         low, high = np.array(edges[:-1])[:, None], np.array(edges[1:])[:, None]
         half = (high - low) / 2.0
@@ -115,6 +126,25 @@ class Grid:
         if nodes % 2 == 0:
             weights[-1] /= 2.0
         return cls(omega=omega, weights=weights)
+
+
+def _product(omega: Any, x: Any, y: Any) -> Any:
+    """Re conj(z - x) (z - y) for z = 1 - e^{i omega}, without cancellation at 0 and, where x or y is near 2, at pi."""
+    middle = (x + y) / 2.0
+    low = 4.0 * np.sin(omega / 2.0) ** 2 * (1.0 - middle) + x * y
+    high = 4.0 * np.cos(omega / 2.0) ** 2 * (middle - 1.0) + (2.0 - x) * (2.0 - y)
+    return np.where(middle <= 1.0, low, high)
+
+
+def squared_distance(omega: Float[np.ndarray, " n"], x: Any) -> Float[np.ndarray, "*shape n"]:
+    """|1 - x - e^{i omega}|^2 for x in (0, 2), a number or a column of numbers."""
+    return _product(omega, x, x)
+
+
+def _geometric(scale: float) -> list[float]:
+    """Distances from an end of the circle, from far below a scale up to `FINE`."""
+    first = min(1e-2 * scale, 1e-3)
+    return (first * GROWTH ** np.arange(np.ceil(np.log(FINE / first) / np.log(GROWTH)))).tolist()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,7 +176,7 @@ class Quadratics:
             omega=omega,
             cosines=np.column_stack([np.ones_like(omega), versines]),
             sines=program.sign * np.sin(angles),
-            product_real=square * (1.0 - eta * (L + mu) / 2.0) + eta**2 * mu * L,
+            product_real=_product(omega, eta * mu, eta * L),
             product_imag=-eta * (L - mu) * np.sin(omega),
             constant=square * program.slope + program.level,
         )

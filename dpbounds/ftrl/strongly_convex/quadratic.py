@@ -6,11 +6,10 @@ import math
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
 from dpbounds.arithmetic import Arithmetic
 from dpbounds.ftrl.strongly_convex.noise import NoiseSpectrum
-from dpbounds.ftrl.strongly_convex.programs import Grid, Program
+from dpbounds.ftrl.strongly_convex.programs import Grid, Program, squared_distance
 from dpbounds.values import Kind, Value
 
 CONVENTION = "F - F*"
@@ -21,24 +20,15 @@ def worst_curvature(program: Program, noise: NoiseSpectrum, grid: Grid) -> float
     """The h in [mu, L] of largest stationary error for F = h |theta|^2 / 2: a search, whatever it finds is a lower
     bound.
     """
-    density = noise.density(np.sin(grid.omega / 2.0) ** 2)
-
-    def error(log_h: float) -> float:
-        h = math.exp(log_h)
-        return h * grid.mean(density / quadratic_gain(program, h, grid))
-
+    weights = grid.weights * noise.density(np.sin(grid.omega / 2.0) ** 2)
     low, high = math.log(program.mu), math.log(program.L)
     for _ in range(3):
         points = np.linspace(low, high, CURVATURES)
-        best = int(np.argmax([error(point) for point in points]))
+        curvatures = np.exp(points)
+        distances = squared_distance(grid.omega, program.eta * curvatures[:, None])
+        best = int(np.argmax(curvatures * ((1.0 / distances) @ weights)))
         low, high = points[max(best - 1, 0)], points[min(best + 1, CURVATURES - 1)]
-    return min(max(math.exp(points[best]), program.mu), program.L)
-
-
-def quadratic_gain(program: Program, curvature: float, grid: Grid) -> Float[np.ndarray, " nodes"]:
-    """|1 - eta h - e^{i omega}|^2."""
-    x = program.eta * curvature
-    return x**2 + 4.0 * (1.0 - x) * np.sin(grid.omega / 2.0) ** 2
+    return min(max(float(curvatures[best]), program.mu), program.L)
 
 
 def worst_quadratic(m: Arithmetic, program: Program, curvature: float, integral: Any) -> Value:
