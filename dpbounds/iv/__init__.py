@@ -8,13 +8,13 @@ Neighbours: replace-one by default, n public.
 - `noiseless`: path, exact rates, step size limits
 - `privacy`: noise scales, joint cost, cost of releasing beta alone; `pairs`: worst neighbouring data sets
 - `laws`: law of Theta_t, law of beta_t given Theta, exact moments for A = I; `scalar`: exact law for p = q = 1
-- `leading_order`: mean and covariance of beta_t, stationary law, best split; `gaussian_norm`, `prediction`: medians,
-  means and quantiles of the error
+- `leading_order`: mean and covariance of beta_t, stationary law, best split; `isotropic`: the same for A = I, cheap;
+  `gaussian_norm`, `prediction`: medians, means and quantiles of the error
 - `quantities`: eq. (10), step sizes; `bound`: Theorem 3.1, its conditions, regimes, optimal T; `lemmas`: App. C and D;
   `friendly_core`: App. F.2
 """
 
-from dpbounds.iv import friendly_core, gaussian_norm, lemmas, noiseless, pairs, population
+from dpbounds.iv import friendly_core, gaussian_norm, isotropic, lemmas, noiseless, pairs, population
 from dpbounds.iv.bound import (
     Condition,
     ErrorBound,
@@ -121,6 +121,7 @@ __all__ = [
     "experiment_step_sizes",
     "friendly_core",
     "gaussian_norm",
+    "isotropic",
     "isotropic_variances",
     "joint_cost",
     "joint_gdp",

@@ -22,7 +22,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy.integrate import quad
-from scipy.special import log_ndtr, ndtr
+from scipy.special import log_ndtr
 
 from dpbounds.errors import AccuracyError, DomainError, count, nonnegative, positive, real
 from dpbounds.privacy import Adjacency, sensitivity_factor
@@ -203,9 +203,9 @@ def beta_only_attack(
     """
     factor, n = sensitivity_factor(adjacency), count("n", n)
     distance = positive("gamma2", gamma2) / positive("lambda2", lambda2)
-    neighbour = distance if factor == 2 else distance * (1 - 1 / n)
+    gap = 0.0 if factor == 2 else distance / n
     reach = 0.5 * factor * positive("gamma1", gamma1) / (n * positive("lambda1", lambda1))
-    divergence = _mixture_divergence(reach, distance, neighbour)
+    divergence = _mixture_divergence(reach, distance, gap)
     source = "dpbounds, against iv Lemma F.1"
     return Value(divergence, kind="lower", source=source, convention=f"zCDP, {adjacency}, T >= 2")
 
@@ -285,25 +285,29 @@ def _uses(releases: int, gamma: float, scale: float, stage: str) -> float:
     return math.inf if scale == 0 else releases * (gamma / scale) ** 2
 
 
-def _mixture_divergence(reach: float, distance: float, neighbour: float) -> float:
-    """KL of w N(a, 1) + (1-w) N(-a, 1) from (1-w) N(b, 1) + w N(-b, 1), w = Φ(reach), a = distance, b = neighbour."""
-    log_w, log_rest = float(log_ndtr(reach)), float(log_ndtr(-reach))
+def _mixture_divergence(reach: float, distance: float, gap: float) -> float:
+    """KL of w N(a, 1) + (1-w) N(-a, 1) from (1-w) N(b, 1) + w N(-b, 1), w = Φ(reach), a = distance, b = a - gap.
 
-    def log_ratio(x: float) -> float:
-        own = np.logaddexp(log_w - (x - distance) ** 2 / 2, log_rest - (x + distance) ** 2 / 2)
-        other = np.logaddexp(log_rest - (x - neighbour) ** 2 / 2, log_w - (x + neighbour) ** 2 / 2)
-        return float(own - other)
+    Each half of the first mixture in coordinates u of its own centre: no difference of large numbers.
+    """
+    log_w, log_rest, far = float(log_ndtr(reach)), float(log_ndtr(-reach)), 2 * distance
 
-    def part(weight: float, centre: float) -> tuple[float, float]:
+    def part(sign: float) -> tuple[float, float]:
+        near_weight, far_weight = (log_w, log_rest) if sign > 0 else (log_rest, log_w)
+
         def integrand(u: float) -> float:
-            return math.exp(-u * u / 2) * log_ratio(centre + u)
+            v = sign * u
+            own = np.logaddexp(near_weight - v**2 / 2, far_weight - (v + far) ** 2 / 2)
+            other = np.logaddexp(far_weight - (v + gap) ** 2 / 2, near_weight - (v + far - gap) ** 2 / 2)
+            return math.exp(-u * u / 2) * float(own - other)
 
-        bend = [-centre] if abs(centre) < 12 else None
-        value, error, *_ = quad(integrand, -12.0, 12.0, epsabs=1e-11, epsrel=1e-11, limit=400, points=bend)
+        bend = [-sign * distance] if distance < 12 else None
+        value, error, *_ = quad(integrand, -12.0, 12.0, epsabs=1e-13, epsrel=1e-11, limit=400, points=bend)
+        weight = math.exp(near_weight)
         return weight * value / math.sqrt(2 * math.pi), weight * error
 
-    above, error_above = part(float(ndtr(reach)), distance)
-    below, error_below = part(float(ndtr(-reach)), -distance)
+    above, error_above = part(1.0)
+    below, error_below = part(-1.0)
     total, error = above + below, error_above + error_below
     if error > 1e-9 * max(total, 1e-3):
         raise AccuracyError(f"KL of the two mixtures: error {error:.2g} in {total!r}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -217,6 +218,34 @@ def test_finite_first_stage_noise_does_not_save_lemma_f1(rho1, limit):
     assert (attack > rho2) == (rho1 >= 4)
     printed = privacy.printed_beta_only_cost(n, 2, gamma2=0.7, lambda2=scales.lambda2)
     assert printed == pytest.approx(rho2 / 2, rel=1e-12)  # iv Lemma F.1 displays rho_2
+
+
+@pytest.mark.parametrize(
+    ("n", "adjacency", "lambda1", "lambda2"),
+    [
+        (50, "replace-one", 2.6, 0.02),
+        (50, "zero-out", 2.6, 2.0),
+        (10**4, "zero-out", 2e-4, 1e-7),
+        (3, "zero-out", 9, 9),
+    ],
+)
+def test_the_lower_bound_for_beta_alone_at_30_digits(n, adjacency, lambda1, lambda2):
+    """Small costs and far apart means, where differences of large numbers would lose it: mixtures by definition."""
+    factor = 2 if adjacency == "replace-one" else 1
+    with mpmath.workdps(30):
+        w = mpmath.ncdf(mpmath.mpf(factor) * NORMS["gamma1"] / (2 * n * mpmath.mpf(lambda1)))
+        a = mpmath.mpf(NORMS["gamma2"]) / mpmath.mpf(lambda2)
+        b = a if factor == 2 else a * (1 - mpmath.mpf(1) / n)
+
+        def term(x):
+            own = w * mpmath.npdf(x - a) + (1 - w) * mpmath.npdf(x + a)
+            other = (1 - w) * mpmath.npdf(x - b) + w * mpmath.npdf(x + b)
+            return own * mpmath.log(own / other)
+
+        centres = [-a, a] if a > 14 else [0]
+        exact = sum(mpmath.quad(term, [c + d for d in (-28, -14, -5, 0, 5, 14, 28)]) for c in centres)
+    attack = privacy.beta_only_attack(n, **NORMS, lambda1=lambda1, lambda2=lambda2, adjacency=adjacency)
+    assert attack == pytest.approx(float(exact), rel=1e-8, abs=1e-13)
 
 
 def test_beta_alone_costs_the_lesser_of_two_bounds():

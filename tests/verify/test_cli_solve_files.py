@@ -16,7 +16,7 @@ import pytest
 from solve_examples import SOLVE, call, refused
 
 from dpbounds import DomainError
-from verify.cli import solving_files, solving_plot
+from verify.cli.solve import files, strongly_convex_plot
 
 QUICK = ("--mechanism", "sgd", "--program", "f", "--max-lag", "2")
 
@@ -46,22 +46,22 @@ def test_what_stops_the_writing_leaves_the_old_file(monkeypatch, tmp_path, error
     file.write_text("old")
     monkeypatch.setattr(Path, "write_bytes", half)
     with pytest.raises((DomainError, KeyboardInterrupt)) as caught:
-        solving_files.write("save", str(file), b"new content")
+        files.write("save", str(file), b"new content")
     assert isinstance(caught.value, KeyboardInterrupt) or "No space left on device" in str(caught.value)
     assert file.read_text() == "old" and list(tmp_path.iterdir()) == [file]
 
 
 def test_a_link_stays_a_link(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "file")
-    solving_files.write("save", str(tmp_path / "link"), b"content")
+    files.write("save", str(tmp_path / "link"), b"content")
     assert (tmp_path / "link").is_symlink() and (tmp_path / "file").read_bytes() == b"content"
 
 
 def test_an_interrupted_table_is_one_line_and_leaves_nothing(tmp_path):
     kappas = [str(10 + k) for k in range(300)]
     asked = ["solve", "ftrl", "--eta", "0.1", "--certify", "--save", "a.json", "--plot", "a.svg", "--kappa", *kappas]
-    started = "print('started', flush=True)"
-    code = f"import sys; from verify.cli import main, solving_strongly_convex; {started}; sys.exit(main())"
+    loaded = "import sys; from verify.cli import main; import verify.cli.solve.strongly_convex"
+    code = f"{loaded}; print('started', flush=True); sys.exit(main())"
     process = subprocess.Popen(
         [sys.executable, "-c", code, *asked], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -85,13 +85,13 @@ def test_what_is_no_place_for_a_file(tmp_path, monkeypatch, name):
     Path("folder").mkdir()
     os.mkfifo("pipe")
     with pytest.raises(DomainError, match=f"plot = {name} is not allowed"):
-        solving_files.check_target("plot", name)
+        files.check_target("plot", name)
 
 
 def test_a_folder_without_the_right_to_write(tmp_path, monkeypatch):
-    monkeypatch.setattr(solving_files.os, "access", lambda place, _: place != tmp_path)
+    monkeypatch.setattr(files.os, "access", lambda place, _: place != tmp_path)
     with pytest.raises(DomainError, match=r"save = .*can be written"):
-        solving_files.check_target("save", str(tmp_path / "a.json"))
+        files.check_target("save", str(tmp_path / "a.json"))
 
 
 # --- pictures ---
@@ -115,7 +115,7 @@ def test_pictures(capsys, tmp_path):
     )
     rows = call(capsys, *asked, "--json", "--plot", tmp_path / "a.svg").rows
     for name in ("b.svg", "a.pdf", "b.pdf", "a.png", "C.PNG"):
-        solving_plot.save(str(tmp_path / name), rows)
+        strongly_convex_plot.save(str(tmp_path / name), rows)
     content = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
     assert ElementTree.fromstring(content["a.svg"]).tag.endswith("svg")
     assert content["a.pdf"].startswith(b"%PDF-") and content["a.png"].startswith(b"\x89PNG")
@@ -133,7 +133,7 @@ def test_what_a_picture_shows():
         for program in ("f", "paper")
     ]
     rows[1]["value"] = None
-    picture = solving_plot.picture(rows)
+    picture = strongly_convex_plot.picture(rows)
     assert picture.x == "eta" and picture.log == ("x", "y") and "certified" in picture.y
     assert {series.label: (series.x, series.y) for series in picture.series} == {
         "sgd, program f": ((0.1, 0.2), (0.2, 0.4)),
@@ -143,7 +143,7 @@ def test_what_a_picture_shows():
         "nu, program f lower": ((0.1, 0.2), (0.1, 0.2)),
         "nu, program paper, as printed, not a bound": ((0.1, 0.2), (3 * 0.1, 3 * 0.2)),
     }
-    alone = solving_plot.picture([{**rows[0], "status": "estimate"}])
+    alone = strongly_convex_plot.picture([{**rows[0], "status": "estimate"}])
     assert alone.x == "kappa" and "estimates" in alone.y and [one.label for one in alone.series] == ["sgd", "sgd lower"]
-    both = solving_plot.picture([rows[0], {**rows[0], "kappa": 20.0}, {**rows[0], "eta": 0.1}])
+    both = strongly_convex_plot.picture([rows[0], {**rows[0], "kappa": 20.0}, {**rows[0], "eta": 0.1}])
     assert both.x == "kappa" and both.series[0].label == "sgd, eta = 0.2"

@@ -10,7 +10,7 @@ from solve_examples import SOLVE, apart, call, refused
 from dpbounds import AccuracyError
 from dpbounds.ftrl import correlations
 from dpbounds.ftrl.strongly_convex import BestNu, bound
-from verify.cli import solving_rows, solving_strongly_convex
+from verify.cli.solve import strongly_convex, strongly_convex_rows
 
 PROGRAM = ("--program", "f", "--certify")
 QUICK = ("--max-lag", "2")
@@ -69,10 +69,10 @@ def test_settings_that_differ_are_columns(capsys):
 
 def test_a_narrow_terminal_gets_fewer_columns(monkeypatch, capsys):
     rows = call(capsys, *SOLVE, *NU, "--program", "f", "paper", *QUICK, "--json").rows
-    monkeypatch.setattr(solving_rows.sys.stdout, "isatty", lambda: True)
+    monkeypatch.setattr(strongly_convex_rows.sys.stdout, "isatty", lambda: True)
     for columns, hidden in (("80", ["gap", "tightest"]), ("120", [])):
         monkeypatch.setenv("COLUMNS", columns)
-        both, one = (set(solving_rows._columns(some)) for some in (rows, rows[:1]))
+        both, one = (set(strongly_convex_rows._columns(some)) for some in (rows, rows[:1]))
         assert {"gap", "tightest", "value"} - both == set(hidden)
         assert "program" in both - one and ("value" in one) == (columns == "120")
 
@@ -152,8 +152,8 @@ def test_only_the_printed_program_is_solved_again_after_a_search(capsys, monkeyp
         solved.append(options["program"])
         return bound(*arguments, **options)
 
-    monkeypatch.setattr(solving_strongly_convex, "best_nu", search)
-    monkeypatch.setattr(solving_strongly_convex, "bound", solve)
+    monkeypatch.setattr(strongly_convex, "best_nu", search)
+    monkeypatch.setattr(strongly_convex, "bound", solve)
     best = ("--mechanism", "nu", "--program", "f", "--max-lag", "1", "--json")
     rows = [call(capsys, *SOLVE, *best, *more).rows[0] for more in ((), ("--nodes", "2000"), ("--program", "paper"))]
     assert searched == [("f", None, False), ("f", 2000, False), ("theta", None, False)]
@@ -202,14 +202,14 @@ def test_what_chooses_strongly_convex(capsys, options):
 
 
 def test_a_case_that_fails_is_named_and_costs_no_other_row(capsys, monkeypatch, tmp_path):
-    honest = solving_strongly_convex.bound
+    honest = strongly_convex.bound
 
     def failing(correlation, mu, *rest, **options):
         if mu == 0.1 and hasattr(correlation, "nu"):
             raise AccuracyError("certificate: a denominator is not positive")
         return honest(correlation, mu, *rest, **options)
 
-    monkeypatch.setattr(solving_strongly_convex, "bound", failing)
+    monkeypatch.setattr(strongly_convex, "bound", failing)
     asked, kept, drawn = (*TABLE, "--program", "f", *QUICK), tmp_path / "rest.json", tmp_path / "rest.svg"
     shown = call(capsys, *asked, "--json", "--save", kept, "--plot", drawn)
     assert shown.status == 3 and drawn.exists()
@@ -226,7 +226,7 @@ def test_nothing_found_is_nothing_written(capsys, monkeypatch, tmp_path):
     def failing(*_, **__):
         raise AccuracyError("no multiplier is feasible")
 
-    monkeypatch.setattr(solving_strongly_convex, "bound", failing)
+    monkeypatch.setattr(strongly_convex, "bound", failing)
     files = ("--save", tmp_path / "a.json", "--plot", tmp_path / "a.svg")
     shown = call(capsys, *SOLVE, "--mechanism", "sgd", *PROGRAM, *files)
     assert shown.status == 3 and "no multiplier" in shown.err and list(tmp_path.iterdir()) == []
@@ -291,7 +291,7 @@ def test_bad_input_is_one_line_and_computes_nothing(capsys, monkeypatch, tmp_pat
         (tmp_path / name).write_text(content)
     before = sorted(tmp_path.iterdir())
     for name in ("bound", "best_nu", "optimize_correlation"):
-        monkeypatch.setattr(solving_strongly_convex, name, None)
+        monkeypatch.setattr(strongly_convex, name, None)
     shown = call(capsys, *SOLVE, "--mechanism", "nu", "--program", "f", *arguments)
     assert refused(shown, *words), shown
     assert sorted(tmp_path.iterdir()) == before

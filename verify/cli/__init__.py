@@ -93,9 +93,11 @@ def _add_verify(commands: argparse._SubParsersAction) -> None:
 
 def _add_solve(commands: argparse._SubParsersAction) -> None:
     command = commands.add_parser("solve", help="evaluate bounds and exact values, or prove saved bounds again")
-    solving = importlib.import_module("verify.cli.solving_arguments")
+    solving = importlib.import_module("verify.cli.solve.arguments")
     solving.add_check(command)
-    solving.add_ftrl(command.add_subparsers(title="topics", metavar="TOPIC"))
+    topics = command.add_subparsers(title="topics", metavar="TOPIC")
+    solving.add_ftrl(topics)
+    importlib.import_module("verify.cli.solve.iv_arguments").add_iv(topics)
 
 
 def _add_report(commands: argparse._SubParsersAction) -> None:

@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from threadpoolctl import threadpool_limits
+
 from dpbounds import DomainError
 from verify import results
 from verify.claims import DATA_DIR, select
@@ -24,7 +26,9 @@ def run(arguments: Namespace) -> int:
     claims = select(arguments.names)
     executor = _executor(arguments)
     shard = arguments.shard
-    with Store(Path(arguments.store), shard=f"-{shard[0]}-of-{shard[1]}" if shard else "") as store:
+    # One thread for the linear algebra of planning and concluding, as the workers have.
+    journal = f"-{shard[0]}-of-{shard[1]}" if shard else ""
+    with threadpool_limits(1), Store(Path(arguments.store), shard=journal) as store:
         session = Run(claims, level=arguments.level, seed=arguments.seed, store=store)
         cells = session.impostor_cells() if arguments.impostors else session.cells()
         mine = cells[shard[0] :: shard[1]] if shard else cells

@@ -10,8 +10,8 @@ import matplotlib
 
 from reports import figures
 from reports.results import Picture, Series
-from verify.cli.solving_files import write
-from verify.cli.solving_rows import Row
+from verify.cli.solve.files import write
+from verify.cli.solve.strongly_convex_rows import Row
 
 # Inches, and dots per inch of a PNG.
 WIDTH, RESOLUTION = 4.2, 300

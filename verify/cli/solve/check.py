@@ -17,8 +17,8 @@ import numpy as np
 from dpbounds import DomainError
 from dpbounds.ftrl.strongly_convex import ConvexBound, Noise, recertify
 from verify.cli.console import print_json
-from verify.cli.solving_files import write
-from verify.cli.solving_rows import Case, Row, is_certified, row_of, show
+from verify.cli.solve.files import write
+from verify.cli.solve.strongly_convex_rows import Case, Row, is_certified, row_of, show
 from verify.store import strict
 
 FORMAT = "dpbounds-bounds/1"

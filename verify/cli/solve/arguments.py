@@ -27,7 +27,7 @@ ABOUT_FTRL = (
 
 def add_check(command: argparse.ArgumentParser) -> None:
     """`solve --check`: saved bounds, proved again."""
-    command.set_defaults(module="solving_check")
+    command.set_defaults(module="solve.check")
     command.add_argument("--check", metavar="FILE", help="prove the bounds of a saved file again, without a solver")
     command.add_argument("--json", action="store_true", help="print JSON")
 
@@ -37,7 +37,7 @@ def add_ftrl(topics: argparse._SubParsersAction) -> None:
     command = topics.add_parser(
         "ftrl", help="correlated noise: exact stationary error, bounds and the optimum", description=ABOUT_FTRL
     )
-    command.set_defaults(module="solving_ftrl")
+    command.set_defaults(module="solve.ftrl")
     command.add_argument(
         "--problem",
         choices=PROBLEMS,
@@ -120,11 +120,12 @@ def _add_strongly_convex(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--max-lag", type=int, help="multipliers to each side (default: 20)")
     group.add_argument("--nodes", type=int, help="least number of graded frequencies (default: 400)")
     group.add_argument(
-        "--plot", metavar="FILE", type=_picture, help=f"draw the bounds over kappa or eta ({', '.join(PICTURES)})"
+        "--plot", metavar="FILE", type=picture_file, help=f"draw the bounds over kappa or eta ({', '.join(PICTURES)})"
     )
 
 
-def _picture(file: str) -> str:
+def picture_file(file: str) -> str:
+    """The name if it ends as a picture's does."""
     if not file.lower().endswith(PICTURES):
         raise argparse.ArgumentTypeError(f"{file!r} does not end in {', '.join(PICTURES)}")
     return file

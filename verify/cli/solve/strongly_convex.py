@@ -20,10 +20,10 @@ from dpbounds.errors import positive
 from dpbounds.ftrl import correlations
 from dpbounds.ftrl.strongly_convex import ConvexBound, Noise, Program, best_nu, bound, optimize_correlation
 from dpbounds.ftrl.strongly_convex.programs import ProgramName
-from verify.cli import solving_check
 from verify.cli.console import print_json, progress
-from verify.cli.solving_mechanisms import condition_number, fixed_correlation
-from verify.cli.solving_rows import Case, Row, failed_row, row_of, show
+from verify.cli.solve import check
+from verify.cli.solve.mechanisms import condition_number, fixed_correlation
+from verify.cli.solve.strongly_convex_rows import Case, Row, failed_row, row_of, show
 
 # Fewest and most of each; the Newton matrices of larger ones do not fit into memory.
 RANGES = {"max_lag": (0, 1000), "nodes": (16, 100_000)}
@@ -47,9 +47,10 @@ def run(arguments: Namespace) -> int:
 
 def _write(arguments: Namespace, solved: Sequence[tuple[Row, ConvexBound | None]]) -> None:
     if arguments.save is not None:
-        solving_check.save(arguments.save, solved)
+        check.save(arguments.save, solved)
     if arguments.plot is not None:
-        importlib.import_module("verify.cli.solving_plot").save(arguments.plot, [row for row, _ in solved])
+        plot = importlib.import_module("verify.cli.solve.strongly_convex_plot")
+        plot.save(arguments.plot, [row for row, _ in solved])
 
 
 def _options(arguments: Namespace) -> dict[str, Any]:

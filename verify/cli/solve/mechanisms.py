@@ -49,7 +49,7 @@ def _coefficients(file: str) -> list[float]:
     try:
         content = json.loads(Path(file).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        raise DomainError("coefficients", file, allowed, str(error)) from None
+        raise DomainError("coefficients", Path(file), allowed, str(error)) from None
     if not isinstance(content, list) or not all(type(weight) in (int, float) for weight in content):
-        raise DomainError("coefficients", file, allowed)
+        raise DomainError("coefficients", Path(file), allowed)
     return content

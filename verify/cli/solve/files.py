@@ -15,10 +15,10 @@ def check_target(option: str, file: str | None) -> None:
         return
     path = Path(file)
     if not path.parent.is_dir():
-        raise DomainError(option, file, "a file in a folder that exists")
+        raise DomainError(option, Path(file), "a file in a folder that exists")
     regular = path.is_file() or not path.exists()
     if not regular or not all(os.access(place, os.W_OK) for place in (path.parent, path) if place.exists()):
-        raise DomainError(option, file, "a file that can be written")
+        raise DomainError(option, Path(file), "a file that can be written")
 
 
 def write(option: str, file: str, content: bytes) -> None:
@@ -26,4 +26,4 @@ def write(option: str, file: str, content: bytes) -> None:
     try:
         write_whole(Path(file).resolve(), content)
     except OSError as error:
-        raise DomainError(option, file, "a file that can be written", error.strerror or str(error)) from None
+        raise DomainError(option, Path(file), "a file that can be written", error.strerror or str(error)) from None
