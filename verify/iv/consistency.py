@@ -150,7 +150,7 @@ CLAIMS = (
                 axes=("n", "median error of estimators of beta, p = 3, q = 8"),
                 impostors={
                     "OLS consistent": {"powers": (Power(group="OLS", printed=-0.5),)},
-                    "40 % too large": {"scale": 1.4},
+                    "30 % too large": {"scale": 1.3},
                 },
             ),
         ),

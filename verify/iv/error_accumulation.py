@@ -200,7 +200,8 @@ CLAIMS = (
         ),
         hypotheses=(
             "All $T_0 <= k < T$ at once. Tried on $p = q = 1$, $z = plus.minus 1$, $eta = 1$, $n = 10^12$, where "
-            "$e_Theta^((k)) \\/ lambda_1$ are independent standard normals."
+            "$e_Theta^((k)) \\/ lambda_1$ are independent standard normals. Compared: the probability that the event "
+            "fails and $3 e^(-tau)$."
         ),
         checks=(
             Search(

@@ -183,29 +183,28 @@ CLAIMS = (
         ),
         checks=(
             Quantiles(
-                readings=lambda: [*_runs_7("eta", (0.2, 0.99)), *_runs_7("alpha", (0.02, 0.2))],
-                ratios=(
-                    _across("eta", 0.99, 0.2, at_most=3.0),
-                    _across("alpha", 0.02, 0.2, at_most=3.0),
-                ),
+                readings=lambda: _runs_7("eta", (0.2, 0.99)),
+                ratios=(_across("eta", 0.99, 0.2, at_most=3.0),),
             ),
         ),
         correction=Correction(
             statement=(
                 "it is in the middle: $eta$ from a tenth to a half of its limit and $alpha$ from a tenth to 0.7 change "
-                "the error by a factor of about 3. Towards the lower ends 20 steps do not converge; towards $eta_max$ "
-                "the noise of the first stage is amplified as $1 \\/ (2 - eta a)$, $a$ an eigenvalue of $Z^top Z\\/n$, "
-                "without limit but for clipping."
+                "the error by less than a factor of 5. At both ends of the window of $eta$ it is more than 8 times "
+                "larger, at the lower end of that of $alpha$ more than twice. At the lower ends 20 steps do not "
+                "converge; towards $eta_max$ the noise of the first stage is amplified as $1 \\/ (2 - eta a)$, $a$ an "
+                "eigenvalue of $Z^top Z\\/n$, without limit but for clipping."
             ),
             checks=(
                 Quantiles(
                     readings=_panels_7,
                     ratios=(
                         _across("eta", 0.5, 0.1, at_most=5.0),
-                        _across("alpha", 0.1, 0.2, at_most=3.0),
-                        _across("alpha", 0.7, 0.2, at_most=6.0),
+                        _across("alpha", 0.1, 0.2, at_most=5.0),
+                        _across("alpha", 0.7, 0.2, at_most=5.0),
                         _across("eta", 0.99, 0.2, at_least=8.0),
                         _across("eta", 0.02, 0.1, at_least=8.0),
+                        _across("alpha", 0.02, 0.2, at_least=2.0),
                     ),
                     axes=(
                         "share of the upper end of (3)",

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dpbounds.iv import Constants, Design, spectrum
+from dpbounds.iv import Constants, spectrum
 from dpbounds.iv.gaussian_norm import norm_cdf
 from verify.checks import Agreement, Event, Fact, Frequency, Inequality, Search, Symbolic
 from verify.claims import Claim, Correction
@@ -17,13 +17,9 @@ from verify.domains import Real, Whole
 from verify.iv import rationals, reference, tails
 from verify.iv.random_matrices import ROOT_TWO, UNCORRELATED
 from verify.iv.rationals import TwoStage
-from verify.iv.samples import drawn, isotropic_model
+from verify.iv.samples import drawn, isotropic_design, isotropic_model
 
 Sides = tuple[np.ndarray, np.ndarray]
-
-
-def _design(n: int, p: int, q: int, tau: float) -> Design:
-    return Design(n=n, p=p, q=q, theta_norm=1.0, theta_least=1.0, tau=tau)
 
 
 # --- Lemma D.4 ---
@@ -88,7 +84,7 @@ def _first_stage(constants: Constants) -> list[Event]:
     events = []
     for n, p, q in ((40, 1, 1), (2000, 5, 5), (10**8, 3, 20)):
         for tau in (2.0, 4.0):
-            psi = spectrum(_design(n, p, q, tau), constants).psi
+            psi = spectrum(isotropic_design(n, p, q, tau), constants).psi
             events.append(
                 Event(
                     label=f"n = {n}, p = {p}, q = {q}, tau = {tau}",
@@ -219,8 +215,8 @@ CLAIMS = (
                 Frequency(
                     events=lambda: _first_stage(Constants(concentration=ROOT_TWO)),
                     impostors={
-                        "c_0 = 0.05": {
-                            "events": lambda: _first_stage(Constants(concentration=ROOT_TWO, product=0.05)),
+                        "c_0 = 0.09": {
+                            "events": lambda: _first_stage(Constants(concentration=ROOT_TWO, product=0.09)),
                         },
                     },
                 ),

@@ -28,6 +28,7 @@ from simulators.engine import Experiment
 from simulators.iv import FixedMoments, LinearModel, Settings, synthetic_model, two_stage_descent
 from verify.checks import Quantiles, Rate, Reading
 from verify.claims import Claim, Correction
+from verify.iv.samples import isotropic_design
 from verify.iv.setups import POPULATION, TAU
 
 Ratios = Iterator[tuple[str, float]]
@@ -36,10 +37,6 @@ Ratios = Iterator[tuple[str, float]]
 ETA, ALPHA = 1.0, 2.0 / 3.0
 
 # --- Theorem 3.1 ---
-
-
-def _design(n: int, p: int = 1, q: int = 1, tau: float = TAU) -> Design:
-    return Design(n=n, p=p, q=q, theta_norm=1.0, theta_least=1.0, tau=tau)
 
 
 def _kappa(design: Design) -> float:
@@ -62,7 +59,7 @@ def _least_median(steps: int, gamma: float, lambda2: float) -> float:
 def _beyond_bound(decades: float) -> Ratios:
     """The least median over (7), constants 1, p = q = 1, T = n^{3/2}."""
     n = round(10 ** (16 + decades))
-    design, steps = _design(n), math.isqrt(n**3)
+    design, steps = isotropic_design(n), math.isqrt(n**3)
     gamma = float(clip_norm(design, steps))
     for label, rho2 in (("rho_1 = 1, rho_2 = 1/n", 1.0 / n), ("rho_1 = rho_2 = 1", 1.0)):
         lambda2 = float(noise_scales(n, steps, 1.0, rho2, gamma, gamma).lambda2)
@@ -86,7 +83,7 @@ def _quantile_over_bound(
     ||N(0, D I)|| exceeds sqrt(D)(sqrt(p) + sqrt(2 tau)) with probability at most e^{-tau}; the bias is q lambda_1², the
     start leaves (1 - alpha)^{T-1}.
     """
-    design = _design(n, p, q, tau)
+    design = isotropic_design(n, p, q, tau)
     gamma = float(clip_norm(design, steps))
     lambda1, lambda2 = map(float, noise_scales(n, steps, rho1, rho2, gamma, gamma))
     variance = float(isotropic_variances(np.ones(1), ETA, ALPHA, 1.0, lambda1, lambda2)[0])
@@ -136,20 +133,22 @@ SIZES = {1: _Size(300, 20, 45_000), 5: _Size(10_000, 40, 6_000), 20: _Size(40_00
 
 @cache
 def _law_moments(p: int, q: int) -> tuple[Moments, float]:
-    """One data set of Section 4.1 and its alpha, delta = psi = 0; at p = 20 with a well-conditioned Theta."""
+    """The moments of one data set of Section 4.1 and its alpha, delta = psi = 0; at p = 20 with a well-conditioned
+    Theta.
+    """
     n = SIZES[p].n
     model = synthetic_model(n=n, p=p, q=q, r=p, parameter_seed=0)
     theta = model.theta if p < 20 else 5.0 * np.eye(q, p) + 0.3 * (model.theta - 5.0 * np.eye(q, p))
     model = LinearModel(n=n, beta=model.beta, theta=theta, error_covariance=model.error_covariance)
-    data = model.fixed(data_seed=0)
+    drawn = model.moments(np.random.default_rng(0), 1)
     alpha = float(experiment_step_sizes(spectrum(Design.of(theta, n, tau=TAU), POPULATION)).alpha)
-    return Moments.of(data.instruments, data.regressors, data.outcome), alpha
+    return Moments(A=drawn.A[0], G=drawn.G[0], b=drawn.b[0], n=n), alpha
 
 
 def _law_reading(p: int, q: int, rho: float) -> Reading:
     """Unclipped runs on the data set; noise of (4) with c_0 = 1."""
     (moments, alpha), (n, steps, trials) = _law_moments(p, q), SIZES[p]
-    gamma = float(clip_norm(_design(n, p, q), steps))
+    gamma = float(clip_norm(isotropic_design(n, p, q), steps))
     lambda1, lambda2 = map(float, noise_scales(n, steps, rho, rho, gamma, gamma))
 
     def predicted() -> float:

@@ -314,7 +314,7 @@ CLAIMS = (
                 Search(
                     sides=_concentration,
                     box={"n": Whole(1, 100_000, "log"), "tau": Real(0.1, 20.0)},
-                    impostors={"c_0 = 0.5": {"sides": lambda n, tau: _concentration(n, tau, 0.5)}},
+                    impostors={"c_0 = 0.9": {"sides": lambda n, tau: _concentration(n, tau, 0.9)}},
                 ),
                 Symbolic(
                     residuals=_least_proxy,
@@ -347,9 +347,7 @@ CLAIMS = (
                 Search(
                     sides=_strong_instrument,
                     box={"tau": Real(1.4, 20.0), "excess": Real(1.0, 1e6, "log")},
-                    impostors={
-                        "a quarter of the bound": {"sides": lambda tau, excess: _strong_instrument(tau, excess, 0.25)}
-                    },
+                    impostors={"0.3 of the bound": {"sides": lambda tau, excess: _strong_instrument(tau, excess, 0.3)}},
                 ),
                 Frequency(
                     events=_rate_events,

@@ -169,7 +169,8 @@ CLAIMS = (
         hypotheses=(
             "Assumption 2; $tilde(c) = 1$. Tried on $p = q = 1$, $z = plus.minus 1$, $epsilon_2 = 0$, $eta = 1$, where "
             "$gamma_1 \\/ lambda_1$ is $C Q^3 \\/ 2$ whatever the clip norm while $T tilde n^2$ steps are drawn: for "
-            "every $C$ a gradient is clipped almost surely as $n -> oo$."
+            "every $C$ a gradient is clipped almost surely as $n -> oo$. Compared: $tau$ and $-log$ of the probability "
+            "that a gradient is clipped."
         ),
         checks=(
             Search(
@@ -199,7 +200,7 @@ CLAIMS = (
                 Frequency(
                     events=_unclipped,
                     trials={"quick": 800, "full": 8000},
-                    impostors={"c_0 = 0.5": {"events": lambda: _unclipped(0.5)}},
+                    impostors={"c_0 = 1": {"events": lambda: _unclipped(1.0)}},
                 ),
             ),
         ),

@@ -116,6 +116,11 @@ def printed_scale(n: int, T: int, rho: float) -> float:
     return math.sqrt(2 * T / rho) / n
 
 
+def scale_of_4(n: int, T: int, rho: float) -> float:
+    """lambda_2 / gamma_2 in (4)."""
+    return 2 / n * math.sqrt(T / rho)
+
+
 def exact_scale(n: int, T: int, rho: float) -> float:
     """lambda_2 / gamma_2 for which rho = 2 (T - 1) gamma_2^2 / lambda_2^2: one record moves all n gradients."""
     return math.sqrt(2 * (T - 1) / rho)

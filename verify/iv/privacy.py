@@ -45,6 +45,28 @@ def _joint_pairs(*, variance: float = 1.0, exact: bool = False) -> Iterator[Neig
             yield neighbours(f"{label}, random pair, q = {q}, p = {p}", shift, variances, claimed)
 
 
+# n, T, rho: the splits of Figure 3, Figures 5, 10 and 11, and two of Figure 4; the cost does not depend on n.
+FIGURES = (
+    (6, 20, 1.0, 9.0),
+    (6, 20, 5.0, 5.0),
+    (6, 20, 9.0, 1.0),
+    (6, 20, 1.0, 1.0),
+    (6, 20, 0.1, 0.1),
+    (6, 20, 10.0, 10.0),
+    (6, 80, 0.1, 1000.0),
+    (6, 80, 1000.0, 10.0),
+)
+
+
+def _figure_budgets(rng: np.random.Generator, share: float = 1.0) -> Iterator[Fact]:
+    """What a figure's run spends on the worst pair, of its rho_1 + rho_2."""
+    for n, T, rho1, rho2 in FIGURES:
+        shift, variances = joint_shifts(opposite_records(n), Mechanism.calibrated(n, T, rho1, rho2), rng)
+        spent = gaussian_zcdp(shift, np.diag(variances))
+        label = f"T = {T}, rho = ({rho1:g}, {rho2:g}): {spent:.4g} spent of {rho1 + rho2:g}"
+        yield Fact(label, spent, share * (rho1 / 2 + (1 - 1 / T) * rho2 / 2), 1e-9)
+
+
 def _account(share: float = 1.0) -> Iterator[tuple[str, sympy.Expr]]:
     """sum_t Delta_i^2 / (2 lambda_i^2) with Delta_i = 2 gamma_i / n and (4), no data in beta's first, T = 1 + s."""
     s, n, rho1, rho2, gamma1, gamma2 = sympy.symbols("s n rho_1 rho_2 gamma_1 gamma_2", positive=True)
@@ -56,14 +78,17 @@ def _account(share: float = 1.0) -> Iterator[tuple[str, sympy.Expr]]:
 
 
 AUDIT_DELTA, AUDIT_BUDGETS, AUDIT_RECORDS, AUDIT_STEPS = 0.02, (0.4, 0.4), 3, 4
+FIGURE_5_BUDGETS, FIGURE_5_STEPS = (1.0, 1.0), 20
 
 
-def _adversaries(*, noise: float = 1.0, clipped: bool = True) -> tuple[Experiment, Experiment]:
+def _adversaries(
+    *, noise: float = 1.0, clipped: bool = True, budgets: tuple[float, float] = AUDIT_BUDGETS, steps: int = AUDIT_STEPS
+) -> tuple[Experiment, Experiment]:
     """Runs on the second and on the first of two opposite data sets."""
-    mechanism = Mechanism.calibrated(AUDIT_RECORDS, AUDIT_STEPS, *AUDIT_BUDGETS)
+    mechanism = Mechanism.calibrated(AUDIT_RECORDS, steps, *budgets)
     factor = 1.0 if clipped else 100.0
     settings = Settings(
-        steps=AUDIT_STEPS,
+        steps=steps,
         eta=mechanism.eta,
         alpha=mechanism.alpha,
         gamma1=factor * mechanism.gamma1,
@@ -90,7 +115,12 @@ def _epsilon(rho: float) -> float:
     return float(gaussian_epsilon(float(np.sqrt(2 * rho)), AUDIT_DELTA))
 
 
-AUDIT_COST = AUDIT_BUDGETS[0] / 2 + (1 - 1 / AUDIT_STEPS) * AUDIT_BUDGETS[1] / 2
+def _exact_cost(budgets: tuple[float, float], steps: int) -> float:
+    """Of the joint release with the noise of (4)."""
+    return budgets[0] / 2 + (1 - 1 / steps) * budgets[1] / 2
+
+
+AUDIT_COST = _exact_cost(AUDIT_BUDGETS, AUDIT_STEPS)
 
 
 def _audit(claimed_rho: float, sharpness: float, noise: float) -> Audit:
@@ -109,6 +139,22 @@ def _audit(claimed_rho: float, sharpness: float, noise: float) -> Audit:
             f"{noise} of the noise": {"experiments": _adversaries(noise=noise)},
             "no clipping": {"experiments": _adversaries(clipped=False)},
         },
+    )
+
+
+def _figure_audit(noise: float = 0.5) -> Audit:
+    """Figure 5's run, T = 20 at budgets (1, 1), against the exact epsilon."""
+    epsilon = _epsilon(_exact_cost(FIGURE_5_BUDGETS, FIGURE_5_STEPS))
+    setting = {"budgets": FIGURE_5_BUDGETS, "steps": FIGURE_5_STEPS}
+    return Audit(
+        experiments=_adversaries(**setting),
+        output="ratio",
+        threshold=epsilon,
+        claimed_epsilon=epsilon,
+        delta=AUDIT_DELTA,
+        trials={"quick": 50_000, "full": 500_000},
+        sharpness=0.6,
+        impostors={f"{noise} of the noise": {"experiments": _adversaries(noise=noise, **setting)}},
     )
 
 
@@ -252,6 +298,10 @@ CLAIMS = (
                     impostors={"5 % less noise variance": {"pairs": lambda: _joint_pairs(exact=True, variance=0.95)}},
                 ),
                 _audit(AUDIT_COST, 0.7, 0.5),
+                Agreement(
+                    facts=_figure_budgets, impostors={"1 % less": {"facts": lambda rng: _figure_budgets(rng, 0.99)}}
+                ),
+                _figure_audit(),
             ),
         ),
         reviewed="corrected",

@@ -74,7 +74,7 @@ class Isotropic(NamedTuple):
 def _in_n(decades: float, *, union: bool) -> Ratios:
     """RMS times n at T = 100, over the square that (4) brings or not."""
     setting = Isotropic(n=10**6 * round(10**decades))
-    yield "n", setting.root_mean_square * setting.n / (setting.union_factor if union else 1.0)
+    yield "n -> oo", setting.root_mean_square * setting.n / (setting.union_factor if union else 1.0)
 
 
 def _in_dimensions(decades: float, *, printed: bool) -> Ratios:
@@ -187,16 +187,31 @@ def _over_budgets() -> list[Reading]:
     return readings
 
 
+SIZES = (8, 16, 32)
+# (p, q) at each size.
+DIMENSIONS: Mapping[str, Sequence[tuple[int, int]]] = {
+    "p = q": [(size, size) for size in SIZES],
+    "q at p = 8": [(8, size) for size in SIZES],
+    "p at q = 32": [(size, 32) for size in SIZES],
+}
+
+
 def _over_dimensions() -> list[Reading]:
     """A = I, H = 2 I, ||beta_hat|| = 1, lambda_1 = lambda_2 = 0.01, T = 30."""
     readings = []
     settings = Settings(steps=30, eta=0.5, alpha=0.25, lambda1=0.01, lambda2=0.01)
-    for group, dimensions in (("p = q", [(p, p) for p in (8, 16, 32)]), ("q at p = 8", [(8, q) for q in (8, 16, 32)])):
-        for p, q in dimensions:
+    for group, dimensions in DIMENSIONS.items():
+        for size, (p, q) in zip(SIZES, dimensions, strict=True):
             theta, beta = math.sqrt(2) * np.eye(q, p), np.full(p, p**-0.5)
             moments = Moments(A=np.eye(q), G=theta, b=theta @ beta, n=1000)
-            readings.append(_reading(moments, settings, f"{group}, {q}", group, q, 16_000 // q))
+            readings.append(_reading(moments, settings, f"{group}, {size}", group, size, 16_000 // q))
     return readings
+
+
+def _printed_slope(group: str) -> float:
+    """Slope on the grid of sqrt(p) (sqrt(q) + sqrt(tau)), which multiplies the noise scale in (18) and (24)."""
+    factors = [math.sqrt(p) * (math.sqrt(q) + math.sqrt(TAU)) for p, q in DIMENSIONS[group]]
+    return float(np.polyfit(np.log(SIZES), np.log(factors), 1)[0])
 
 
 def _axes(name: str) -> tuple[str, str]:
@@ -207,11 +222,13 @@ def _powers(groups: Sequence[str], printed: float, tolerance: float = 0.06) -> t
     return tuple(Power(group=group, printed=printed, tolerance=tolerance) for group in groups)
 
 
-# Printed: the slopes of sqrt(p) (sqrt(q) + sqrt(tau)), which multiplies the noise scale in (18) and (24), on the grid.
-DIMENSION_POWERS = (
-    Power(group="p = q", printed=0.82, instead=0.5),
-    Power(group="q at p = 8", printed=0.32, instead=0.0),
+DIMENSION_POWERS = tuple(
+    Power(group=group, printed=_printed_slope(group), instead=power, tolerance=0.15)
+    for group, power in (("p = q", 0.5), ("q at p = 8", 0.0), ("p at q = 32", 0.5))
 )
+AS_PRINTED = tuple(Power(group=group, printed=_printed_slope(group)) for group in ("p = q", "q at p = 8"))
+# With the clip norms of (4), n from 10^4 to 10^6.
+UNION_SLOPE = Power(group="clip norms of (4)", printed=-1.0, instead=-0.96, tolerance=0.03)
 FIXED_DATA = "Fixed data (Section 4.1, $p = q = 5$), $rho_1 = rho_2 = 5$, no clipping, medians; "
 
 CLAIMS = (
@@ -226,14 +243,14 @@ CLAIMS = (
             "Exact to leading order; the bias $q lambda_1^2$ grows as $T$."
         ),
         checks=(
-            Agreement(facts=_exact_growth, impostors={"linear": {"facts": lambda rng: _exact_growth(rng, 1.0)}}),
+            Agreement(facts=_exact_growth, impostors={"T^0.51": {"facts": lambda rng: _exact_growth(rng, 0.51)}}),
             Quantiles(
                 readings=_over_steps,
                 resolution=RESOLUTION,
                 powers=_powers(["fixed clip norms"], 0.5, 0.1),
                 theory="leading order",
                 axes=_axes("T"),
-                impostors={"slope 3/4": {"powers": _powers(["fixed clip norms"], 0.75, 0.1)}},
+                impostors={"slope 0.65": {"powers": _powers(["fixed clip norms"], 0.65)}},
             ),
         ),
     ),
@@ -263,10 +280,13 @@ CLAIMS = (
                 Quantiles(
                     readings=_over_records,
                     resolution=RESOLUTION,
-                    powers=_powers(["fixed clip norms"], -1.0),
+                    powers=(*_powers(["fixed clip norms"], -1.0), UNION_SLOPE),
                     theory="leading order",
                     axes=_axes("n"),
-                    impostors={"slope -1.1": {"powers": _powers(["fixed clip norms"], -1.1)}},
+                    impostors={
+                        "slope -1.1": {"powers": _powers(["fixed clip norms"], -1.1)},
+                        "-1 with (4)": {"powers": _powers(["clip norms of (4)"], -1.0, 0.02)},
+                    },
                 ),
             ),
         ),
@@ -290,7 +310,7 @@ CLAIMS = (
                 powers=_powers(["both budgets"], -0.5),
                 theory="leading order",
                 axes=_axes("budget"),
-                impostors={"slope -1": {"powers": _powers(["both budgets"], -1.0)}},
+                impostors={"slope -0.6": {"powers": _powers(["both budgets"], -0.6)}},
             ),
         ),
     ),
@@ -320,8 +340,8 @@ CLAIMS = (
                     resolution={"quick": 0.12, "full": 0.05},
                     powers=DIMENSION_POWERS,
                     theory="leading order",
-                    axes=_axes("q"),
-                    impostors={"slope 1/2 in q": {"powers": _powers(["q at p = 8"], 0.5)}},
+                    axes=_axes("size"),
+                    impostors={"as printed": {"powers": AS_PRINTED}},
                 ),
             ),
         ),

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import sympy
-from scipy.optimize import minimize_scalar
+from scipy.optimize import minimize_scalar, root_scalar
 
-from dpbounds.iv import Design, error_bound, optimal_steps, stationary_steps
+from dpbounds.iv import Constants, Design, error_bound, optimal_steps, regimes, stationary_steps
 from verify.checks import Agreement, Fact, Inequality, Symbolic
 from verify.claims import Claim, Correction
 from verify.domains import Real
@@ -67,6 +67,48 @@ def _ordered(orderly: bool) -> Iterator[tuple[str, sympy.Expr]]:
     yield "log(second / first) above T_b", u * (T_b + v - T_a)
 
 
+def _without_plateau(later: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+    """T_a = T_b + w: the first term is above the second at T_b, the third at T_a, so that the second is never the
+    largest and the others meet between.
+    """
+    u, w, T_b = sympy.symbols("u w T_b", positive=True)
+    T_a = T_b + later * w
+    yield "log(first / second) at T_b", u * (T_a - T_b)
+    yield "(third / second)² - 1 at T_a", T_a / T_b - 1
+
+
+# n, p, q, rho_min, kappa; three ranges, two ranges, and the paper's n = 1000, p = q = 5.
+MEETINGS = ((10**9, 5, 5, 1.0, 0.9), (10**4, 1, 1, 0.01, 0.9), (1000, 5, 5, 1.0, 0.9))
+
+
+def _meeting_points(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
+    """Where two terms of (7) are equal, by bisection on their logarithms, against the closed forms."""
+    for setting in MEETINGS:
+        n, p, q, rho, kappa = setting
+        found = regimes(Design(n=n, p=p, q=q, theta_norm=1.0, theta_least=1.0), rho1=rho, rho2=rho, kappa=kappa)
+        label = f"n = {n:g}, p = q = {p}, rho = {rho:g}, kappa = {kappa:g}"
+        names = ("kappa^(T/2) and statistical term", "statistical and sqrt(T) term", "kappa^(T/2) and sqrt(T) term")
+        stated = (found.statistical_from, found.privacy_from, found.crossing)
+        for name, root, value in zip(names, _roots(*setting), stated, strict=True):
+            yield Fact(f"{name} meet, {label}", root, factor * value, 1e-9)
+
+
+def _roots(n: int, p: int, q: int, rho: float, kappa: float) -> tuple[float, float, float]:
+    """Of the differences of the logarithms of two terms; T_a is negative where the statistical term exceeds 1."""
+    rate = -math.log(kappa) / 2
+    floor = math.log(math.sqrt(p * q / n) * (5 + math.log(p * q)))
+    unit = math.log(math.sqrt(p / rho) * (math.sqrt(q) + math.sqrt(5)) ** 3 / n)
+    return (
+        root_scalar(lambda T: -rate * T - floor, bracket=(-1e6, 1e6), xtol=1e-12, rtol=1e-12).root,
+        _root(lambda T: unit + math.log(T) / 2 - floor),
+        _root(lambda T: unit + math.log(T) / 2 + rate * T),
+    )
+
+
+def _root(difference: Callable[[float], float]) -> float:
+    return root_scalar(difference, bracket=(1e-12, 1e15), xtol=1e-12, rtol=1e-12).root
+
+
 def _limit_of_optimum(rng: np.random.Generator, *, logarithmic: bool) -> Iterator[Fact]:
     """Stationarity of e^{-l T / 2} + (s / n) sqrt(T): n = s e^{l T / 2} / (l sqrt(T)), l = log(1 / kappa)."""
     T, rate, s = sympy.symbols("T l s", positive=True)
@@ -119,6 +161,18 @@ def _picture() -> dict[str, Any]:
     return {"x": "n", "y": "optimal T of (7) over log n, p = q = 5, rho = 1", "log": ["x"], "series": series}
 
 
+def _empty_range(rng: np.random.Generator, exponent: float = 0.1) -> Iterator[Fact]:
+    """n = c_1 pq Lambda², the least that (6) allows, epsilon = 0.1, rho_1 = rho_2 = 1: empty once pq is large."""
+    for least, size in ((1, 10), (100, 10**12), (10**6, 10**30)):
+        n = math.ceil(least * size**2 * (5 + 2 * math.log(size)) ** 2)
+        design = Design(n=n, p=size, q=size, theta_norm=1.0, theta_least=1.0)
+        found = regimes(design, rho1=1.0, rho2=1.0, kappa=0.5, constants=Constants(epsilon=exponent))
+        met = n >= least * (2 * math.sqrt(size)) ** 3
+        yield Fact(f"(6) with c_1 = {least:g} at p = q = {size:g}, n = {float(n):.3g}", met, True, 0)
+        ends = f"T_b = {float(found.privacy_from):.3g}, other end {float(found.valid_until):.3g}"
+        yield Fact(f"empty: {ends}", bool(found.valid_until < found.privacy_from), True, 0)
+
+
 def _range_ends(exponent: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
     """End of (5) over T_b = n^{1 - eps} rho_1 / (pq Lambda² rho_min)."""
     n, p, q, L, Q, rho1, least, eps = sympy.symbols("n p q Lambda Q rho_1 rho_min epsilon", positive=True)
@@ -148,7 +202,7 @@ CLAIMS = (
         correction=Correction(
             statement=(
                 "if $T_a <= T_b = n rho_min q Lambda^2 \\/ Q^6$. Else there is no plateau, and the privacy term takes "
-                "over where it meets $kappa^(T\\/2)$, before $T_a$."
+                "over where it meets $kappa^(T\\/2)$, between $T_b$ and $T_a$."
             ),
             checks=(
                 Symbolic(
@@ -158,6 +212,14 @@ CLAIMS = (
                         "Lambda for its square": {"residuals": lambda: _crossings(1)},
                         "T_b below T_a": {"nonnegative": lambda: _ordered(False)},
                     },
+                ),
+                Symbolic(
+                    nonnegative=_without_plateau,
+                    impostors={"T_a below T_b": {"nonnegative": lambda: _without_plateau(-1)}},
+                ),
+                Agreement(
+                    facts=_meeting_points,
+                    impostors={"1 % late": {"facts": lambda rng: _meeting_points(rng, 1.01)}},
                 ),
             ),
         ),
@@ -191,6 +253,10 @@ CLAIMS = (
                     residuals=_crossings,
                     nonnegative=lambda: _ordered(True),
                     impostors={"Lambda for its square": {"residuals": lambda: _crossings(1)}},
+                ),
+                Symbolic(
+                    nonnegative=_without_plateau,
+                    impostors={"T_a below T_b": {"nonnegative": lambda: _without_plateau(-1)}},
                 ),
             ),
         ),
@@ -238,10 +304,14 @@ CLAIMS = (
         ),
         correction=Correction(
             statement=(
-                "if and only if $n^(1 - epsilon) > p q Lambda^2 rho_min \\/ rho_1$, which (6) implies only for large "
-                "$c_1$."
+                "if and only if $n^(1 - epsilon) > p q Lambda^2 rho_min \\/ rho_1$. (6) implies that for no $c_1$: at "
+                "its least $n$ and equal budgets the condition is $c_1^(1 - epsilon) > (p q Lambda^2)^epsilon$, which "
+                "fails as $p q$ grows."
             ),
-            checks=(Symbolic(residuals=_range_ends, impostors={"n²": {"residuals": lambda: _range_ends(2)}}),),
+            checks=(
+                Symbolic(residuals=_range_ends, impostors={"n²": {"residuals": lambda: _range_ends(2)}}),
+                Agreement(facts=_empty_range, impostors={"epsilon = 0": {"facts": lambda rng: _empty_range(rng, 0.0)}}),
+            ),
         ),
         reviewed="corrected",
     ),

@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from dpbounds.iv import Design
 from simulators.engine import Arrays, Experiment, Streams
 from simulators.iv import LinearModel
 
@@ -58,6 +59,11 @@ def isotropic_model(
     beta, errors = np.eye(p)[0], np.eye(p + 1)
     errors[0, -1] = errors[-1, 0] = endogeneity
     return LinearModel(n=n, beta=beta, theta=scale * np.eye(q, p), error_covariance=errors, instruments=instruments)
+
+
+def isotropic_design(n: int, p: int = 1, q: int = 1, tau: float = 5.0) -> Design:
+    """For the theorem with Theta = [I; 0] and all sigmas 1."""
+    return Design(n=n, p=p, q=q, theta_norm=1.0, theta_least=1.0, tau=tau)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -100,15 +100,11 @@ class Setup:
     @property
     def noise(self) -> tuple[float, float]:
         """lambda_1 and lambda_2 of (4)."""
-        return self._private.noise_scales(self.n)
+        return self.settings().noise_scales(self.n)
 
     def settings(self) -> Settings:
         """For the simulator."""
-        if self.clipped:
-            return self._private
-        eta, alpha = self.step_sizes
-        lambda1, lambda2 = self.noise
-        return Settings(steps=self.steps, eta=eta, alpha=alpha, lambda1=lambda1, lambda2=lambda2)
+        return _settings(self)
 
     def experiment(self, block_trials: int = 32) -> Experiment:
         """Fresh data in every trial."""
@@ -131,14 +127,6 @@ class Setup:
         variance = float(self.model.error_covariance[-1, -1])
         covariance = population.two_stage_covariance(self.model.theta, variance, self.n)
         return norm_quantile(np.zeros(self.dimension), covariance)
-
-    @property
-    def _private(self) -> Settings:
-        eta, alpha = self.step_sizes
-        gamma1, rho1 = (math.inf, math.inf) if self.unnoised else (self.clip_norm, self.rho1)
-        return Settings(
-            steps=self.steps, eta=eta, alpha=alpha, gamma1=gamma1, gamma2=self.clip_norm, rho1=rho1, rho2=self.rho2
-        )
 
     @property
     def _expansion(self) -> LeadingOrder:
@@ -191,6 +179,20 @@ def drawn(label: str, setups: Sequence[Setup], x: Sequence[float], kind: Error) 
 def population_moments(theta: np.ndarray, beta: np.ndarray, n: int) -> Moments:
     """A = I, no residual: what the data of the model tend to."""
     return Moments(A=np.eye(len(theta)), G=theta, b=theta @ beta, n=n)
+
+
+@cache
+def _settings(setup: Setup) -> Settings:
+    """Kept, since a check asks for them once per block of every run."""
+    eta, alpha = setup.step_sizes
+    gamma1, rho1 = (math.inf, math.inf) if setup.unnoised else (setup.clip_norm, setup.rho1)
+    private = Settings(
+        steps=setup.steps, eta=eta, alpha=alpha, gamma1=gamma1, gamma2=setup.clip_norm, rho1=rho1, rho2=setup.rho2
+    )
+    if setup.clipped:
+        return private
+    lambda1, lambda2 = private.noise_scales(setup.n)
+    return Settings(steps=setup.steps, eta=eta, alpha=alpha, lambda1=lambda1, lambda2=lambda2)
 
 
 @cache
