@@ -43,6 +43,7 @@ class MonteCarlo(Check):
     `law` says how: `mean` by Student's interval on independent replicates; `variance` exactly, the output being centred
     Gaussian and the prediction its variance. `trials` per case by level, or None for as many as the resolution needs.
     `scale` multiplies the predictions: impostors set it. `lines` gives further series of the picture, such as bounds.
+    No picture without `axes`.
     """
 
     cases: Callable[[], Sequence[Case]]
@@ -128,7 +129,7 @@ class MonteCarlo(Check):
 
     def _picture(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
         plotted = [row for row in rows if math.isfinite(row["x"])]
-        if not plotted:
+        if not plotted or not any(self.axes):
             return None
         series: list[Mapping[str, Any]] = [*self.lines()]
         for group in dict.fromkeys(row["group"] for row in plotted):

@@ -23,6 +23,7 @@ Relation = Literal["theta", "upper", "lower"]
 BOUNDED, GROWING = 0.8, 0.95
 # Increments of the logarithm below this are flat: less than half a per cent while the range doubles.
 FLAT = 5e-3
+TRENDS = ("bounded", "unclear", "falling", "growing")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,13 +71,15 @@ class Rate(Check):
             "picture": _picture(traces),
             "evaluations": sum(map(len, traces.values())),
         }
-        worst = max(judged, key=lambda label: ("bounded", "unclear", "unbounded").index(judged[label][0]))
-        if judged[worst][0] == "unbounded":
-            _, smallest, largest = judged[worst]
-            summary = f"The ratio to the rate is unbounded for {worst}: from {smallest:.3g} to {largest:.3g} and on."
+        worst = max(judged, key=lambda label: TRENDS.index(judged[label][0]))
+        trend, smallest, largest = judged[worst]
+        if trend in ("falling", "growing"):
+            way = (smallest, largest) if trend == "growing" else (largest, smallest)
+            said = "grows without bound" if trend == "growing" else "falls towards 0"
+            summary = f"The ratio to the rate {said} for {worst}: from {way[0]:.3g} to {way[1]:.3g} and on."
             counterexample = {"setting": worst, "trace": traces[worst]}
             return Evidence(outcome="fails", how="numeric", summary=summary, counterexample=counterexample, **common)
-        if judged[worst][0] == "unclear":
+        if trend == "unclear":
             summary = f"The ratio to the rate has not settled for {worst}."
             needed = f"extents beyond {self.extents[-1]:g} decades for {worst}"
             return Evidence(outcome="unclear", how="numeric", summary=summary, needed=needed, **common)
@@ -90,25 +93,24 @@ class Rate(Check):
         highs = np.maximum.accumulate([high for _, high in ends])
         trends = []
         if self.relation in ("theta", "upper"):
-            trends.append(_trend(np.log(highs)))
+            trends.append(_trend(np.log(highs), "growing"))
         if self.relation in ("theta", "lower"):
             with np.errstate(divide="ignore"):
-                trends.append(_trend(-np.log(lows)))
-        order = ("bounded", "unclear", "unbounded")
-        return max(trends, key=order.index), float(lows[-1]), float(highs[-1])
+                trends.append(_trend(-np.log(lows), "falling"))
+        return max(trends, key=TRENDS.index), float(lows[-1]), float(highs[-1])
 
 
-def _trend(record: np.ndarray) -> str:
-    """Whether a nondecreasing record on doubling extents converges."""
+def _trend(record: np.ndarray, unbounded: str) -> str:
+    """Whether a nondecreasing record on doubling extents converges; what to call it if it goes on and on."""
     if not np.all(np.isfinite(record)):
-        return "unbounded"
+        return unbounded
     increments = np.diff(record)
     if increments[-1] <= FLAT:
         return "bounded"
     quotient = increments[-1] / max(increments[-2], FLAT)
     if quotient <= BOUNDED:
         return "bounded"
-    return "unbounded" if quotient >= GROWING and increments[-2] > FLAT else "unclear"
+    return unbounded if quotient >= GROWING and increments[-2] > FLAT else "unclear"
 
 
 def _picture(traces: Mapping[str, Sequence[Sequence[float]]]) -> dict[str, Any]:
