@@ -44,7 +44,8 @@ def run(arguments: Namespace) -> int:
         return 0
     show(rows)
     rest = f"; {len(stored) - len(rows)} rows of the file never had a proof" if len(stored) > len(rows) else ""
-    print(f"{path}: {len(rows)} bounds certified again, from their multipliers alone{rest}.")
+    said, whose = ("1 bound", "its") if len(rows) == 1 else (f"{len(rows)} bounds", "their")
+    print(f"{path}: {said} certified again, from {whose} multipliers alone{rest}.")
     return 0
 
 
