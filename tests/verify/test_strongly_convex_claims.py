@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy import integrate
 
 from dpbounds.ftrl import correlations
+from dpbounds.ftrl.strongly_convex import bound, optimize_correlation
 from dpbounds.ftrl.strongly_convex.programs import Program, Quadratics
 from simulators.engine import Experiment, seed_sequence
 from simulators.ftrl import kinked_quadratic
@@ -18,8 +20,9 @@ from verify.checks import BoundedMean, Case, Seed
 from verify.checks.base import Level
 from verify.evidence import Evidence
 from verify.ftrl import strongly_convex_appendix as appendix
+from verify.ftrl import strongly_convex_programs as programs
 from verify.ftrl import strongly_convex_steps as steps
-from verify.ftrl.strongly_convex_runs import Distance, worst_quadratic
+from verify.ftrl.strongly_convex_runs import RHO, Distance, worst_quadratic
 
 # --- (91) ---
 
@@ -63,6 +66,18 @@ def test_the_claim_evaluates_the_printed_matrix():
         wave = 1 + np.cos(2 * np.pi * np.arange(steps.FREQUENCIES) / steps.FREQUENCIES)
         sequences = (np.array(values, dtype=float)[None, :, None] for values in (theta, gradient))
         assert steps._form(np.ones(1), wave[None], *sequences)[0] == pytest.approx(float(expected), abs=1e-12)
+
+
+def test_the_tight_sequence_is_an_equality_on_the_line():
+    """Curvature 2 up to theta = 1 and 1 beyond, theta = (2, 1), lambda_1 = lambda_0: <p_1, q_1> = <p_2, q_1> > 0."""
+    theta, gradient = fractions(2, 1), fractions(3, 2)
+    p = [g - x for g, x in zip(gradient, theta, strict=True)]
+    q = [2 * x - g for g, x in zip(gradient, theta, strict=True)]
+    assert sum(a * b for a, b in zip(p, q, strict=True)) == p[1] * q[0] == 1
+    (point,) = steps._tight()
+    arrays: dict[str, Any] = {name: np.asarray(value)[None] for name, value in point.items()}
+    lags, rest = steps._constraint(**arrays)
+    assert lags == pytest.approx(rest, rel=1e-12) and rest > 1
 
 
 # --- (10) ---
@@ -134,6 +149,35 @@ def test_distance_is_simulated_in_place_of_the_loss():
     assert (wrapped.mu, wrapped.L, wrapped.dimension) == (loss.mu, loss.L, 2)
 
 
+def test_the_counterexample_is_simulated_from_the_minimiser():
+    """The start cannot be what lifts the mean above the bound; a tenth of it at most is left in the average."""
+    case = appendix._narrow_case(appendix._narrow_bound)
+    problem, settings = case.experiment.problem, case.experiment.settings
+    assert problem.initial is None and problem.sigma_sgd == 0.0
+    left = (1 - appendix.NARROW_ETA * appendix.NARROW_MU) ** settings.average_from
+    assert left < 0.1 and settings.steps - settings.average_from >= 3 / (appendix.NARROW_ETA * appendix.NARROW_MU)
+
+
+@pytest.mark.parametrize("program", ["theta", "f"])
+def test_the_optimised_correlation_is_that_of_the_public_function(program):
+    """From another start: equal values and equal spectra up to a constant."""
+    found = programs.optimised(program, 0.1, 16, max_lag=4)
+    public = optimize_correlation(1 / 16, 1.0, 0.1, RHO, program=program, max_lag=4, certify=False)
+    value = bound(found, 1 / 16, 1.0, 0.1, RHO, program=program, max_lag=4, certify=False).value
+    assert float(value) == pytest.approx(float(public.bound.value), rel=1e-6)
+    omega = np.linspace(0.0, np.pi, 50)
+    ratio = found.power_spectrum(omega) / public.correlation.power_spectrum(omega)
+    assert ratio / ratio.mean() == pytest.approx(np.ones(50), abs=1e-2)
+
+
+def test_large_steps_are_compared_with_the_worst_quadratic_too():
+    """The printed value with its factor 2 / eta^2 is 8 times the error of a quadratic or more."""
+    for eta, q in ((1.3, 0.5 + 0.5j), (1.7, -0.8 + 0.0j)):
+        correlation = correlations.HalfPowers((), (q, q))
+        found = bound(correlation, 0.05, 1.0, eta, RHO, program="paper", max_lag=3, nodes=200, certify=False)
+        assert 2 / eta**2 * float(found.value) >= 8 * (1 - 1e-6) * float(found.lower)
+
+
 # --- simulated means and upper bounds ---
 
 
@@ -163,6 +207,7 @@ def evidence(*bounds: float, level: Level = "quick", problem: Normal | None = No
 def test_bounded_mean_holds_above_and_fails_below():
     found = evidence(12.0, 30.0)
     assert found.outcome == "holds" and found.slack == pytest.approx(1.2, rel=0.05) and found.trials == 128
+    assert found.resolution is not None and 0.15 < found.resolution < 0.2, "two arms of about 7 / 8 each, mean 10"
     assert evidence(30.0, 8.0).outcome == "fails"
     assert evidence(12.0, scale=0.5).outcome == "fails"
 

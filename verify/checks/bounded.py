@@ -18,7 +18,8 @@ class BoundedMean(MonteCarlo):
     """Every case's mean is at most its bound: `predicted`, times `scale`.
 
     By Student's interval for the simulated mean: holds if the bound is at or above all of it, fails if below all of it,
-    unclear between or while the interval cannot be trusted. The resolution is not used. The picture has the simulated
+    unclear between or while the interval cannot be trusted. No resolution is asked for: the evidence states the length
+    of the longest interval, and a mean that far above its bound would have been refuted. The picture has the simulated
     means and `lines`, not the bounds.
     """
 
@@ -32,6 +33,8 @@ class BoundedMean(MonteCarlo):
         total, slack = sum(row["trials"] for row in rows), min(row["bound"] / row["observed"] for row in rows)
         common: dict[str, Any] = {
             "how": "statistical",
+            "resolution": max((row["high"] - row["low"]) / row["observed"] for row in rows),
+            "beta": statistics.BETA,
             "alpha": len(cases) * statistics.ALPHA * statistics.TAIL_FACTOR,
             "trials": total,
             "rows": rows,

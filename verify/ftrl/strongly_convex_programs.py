@@ -15,6 +15,7 @@ from dpbounds.ftrl import correlations
 from dpbounds.ftrl.correlations import ToeplitzCorrelation
 from dpbounds.ftrl.strongly_convex import bound, newton, optimize_correlation
 from dpbounds.ftrl.strongly_convex.noise import Noise
+from dpbounds.ftrl.strongly_convex.optimise import spectral_root
 from dpbounds.ftrl.strongly_convex.programs import Grid, Program, ProgramName, Quadratics
 from verify.checks import Agreement, Fact, Symbolic
 from verify.claims import Claim, Correction
@@ -143,7 +144,9 @@ def _enough(rng: np.random.Generator) -> Iterator[Fact]:
             yield Fact(f"{mechanism}, eta = 0.1, kappa = {kappa}: value at k = 1000 over its limit", ratio, 1.0, 0.01)
 
 
-def _resolved(settings: Sequence[tuple[float, float]], multiple: float = 10.0) -> Iterator[Fact]:
+def _resolved(
+    settings: Sequence[tuple[float, float]], multiple: float = 10.0, tolerance: float = 1e-3
+) -> Iterator[Fact]:
     """All programs and mechanisms on k = `multiple` / (eta mu) frequencies."""
     for eta, kappa in settings:
         for mechanism in MECHANISMS:
@@ -152,7 +155,7 @@ def _resolved(settings: Sequence[tuple[float, float]], multiple: float = 10.0) -
                 label = (
                     f"{name}, {mechanism}, eta = {eta}, kappa = {kappa}: relative error at k = {multiple:g} / (eta mu)"
                 )
-                yield Fact(label, error, 0.0, 1e-3)
+                yield Fact(label, error, 0.0, tolerance)
 
 
 def _without_zero(rng: np.random.Generator) -> Iterator[Fact]:
@@ -166,14 +169,14 @@ def _without_zero(rng: np.random.Generator) -> Iterator[Fact]:
 
 
 def _grid_picture() -> dict[str, Any]:
-    nodes = np.unique(np.geomspace(100, 10_000, 7).round().astype(int))
+    nodes = np.unique(np.geomspace(100, 10_000, 13).round().astype(int))
     series = []
     for kappa in (10, 100, 1000):
         errors = [abs(_error("paper", "DP-SGD", 0.1, kappa, int(k))) for k in nodes]
-        kept = [(float(k), float(error)) for k, error in zip(nodes, errors, strict=True) if error > 1e-12]
+        kept = [(float(k), float(error)) for k, error in zip(nodes, errors, strict=True) if error > 1e-10]
         x, y = zip(*kept, strict=True)
         series.append({"label": f"condition number {kappa}", "role": "theory", "x": x, "y": y})
-    axes = {"x": "uniform frequencies", "y": "relative error of (10), DP-SGD, learning rate 0.1"}
+    axes = {"x": "uniform frequencies", "y": "error of (10), DP-SGD, eta = 0.1, relative"}
     return {**axes, "log": ["x", "y"], "series": series}
 
 
@@ -194,25 +197,33 @@ def _starts(eta: float, mu: float) -> dict[str, Callable[[np.ndarray], np.ndarra
     }
 
 
-def alternate(
+def _alternate(
     name: ProgramName, eta: float, kappa: float, start: str, power: float = -0.5, max_lag: int = LAGS
-) -> np.ndarray:
-    """Value after each half step, N = 1: psi for given |B|^2, then |B|^2 = psi^power; -1/2 is the minimiser.
+) -> tuple[np.ndarray, np.ndarray]:
+    """Value after each half step, N = 1: psi for given |B|^2, then |B|^2 = psi^power; -1/2 is the minimiser. And the
+    multipliers of the last psi.
 
     For `paper` without the prefactor 4 eta^2 that (10) has for N = 1.
     """
     program = Program(name=name, mu=1 / kappa, L=1.0, eta=eta)
     grid = Grid.graded(program, max_lag, 400)
-    quadratics, history = Quadratics.on(program, grid.omega, max_lag), []
+    quadratics, history, multipliers = Quadratics.on(program, grid.omega, max_lag), [], np.zeros(0)
     shape = _starts(eta, 1 / kappa)[start](grid.omega)
     for _ in range(ROUNDS):
         found = newton.solve(program, grid, grid.mean(1 / shape) * shape, max_lag)
-        psi = quadratics.psi(found.multipliers)
+        multipliers = found.multipliers
+        psi = quadratics.psi(multipliers)
         shape = psi**power
         history += [found.value, grid.mean(1 / shape) * grid.mean(shape * psi)]
         if abs(history[-2] - history[-1]) <= 1e-9 * history[-1]:
             break
-    return np.array(history)
+    return np.array(history), multipliers
+
+
+def optimised(name: ProgramName, eta: float, kappa: float, max_lag: int) -> ToeplitzCorrelation:
+    """The correlation that the alternation from nu = eta mu ends with."""
+    _, multipliers = _alternate(name, eta, kappa, "nu = eta mu", max_lag=max_lag)
+    return spectral_root(Program(name=name, mu=1 / kappa, L=1.0, eta=eta), multipliers)
 
 
 def _rounds(settings: Sequence[tuple[float, float]], power: float = -0.5) -> Iterator[Fact]:
@@ -221,7 +232,7 @@ def _rounds(settings: Sequence[tuple[float, float]], power: float = -0.5) -> Ite
         for eta, kappa in settings:
             ends = {}
             for start in _starts(eta, 1 / kappa):
-                history = alternate(name, eta, kappa, start, power)
+                history, _ = _alternate(name, eta, kappa, start, power)
                 label = f"{name}, eta = {eta}, kappa = {kappa}, from {start}"
                 yield Fact(
                     f"{label}: half steps that raise the value",
@@ -258,10 +269,10 @@ def _history_picture() -> dict[str, Any]:
     series = []
     for name in ("theta", "f"):
         for start in ("independent noise", "nu = eta mu"):
-            values = alternate(name, *SHOWN, start)[:10]
+            values = _alternate(name, *SHOWN, start)[0][:10]
             halves = (0.5 * np.arange(1, len(values) + 1)).tolist()
             series.append({"label": f"program {name} from {start}", "role": "bound", "x": halves, "y": values.tolist()})
-    axes = {"x": "rounds", "y": "bound, learning rate 0.1, condition number 100"}
+    axes = {"x": "rounds", "y": "bound, eta = 0.1, kappa = 100"}
     return {**axes, "log": ["y"], "series": series}
 
 
@@ -279,7 +290,7 @@ CLAIMS = (
             Symbolic(residuals=_cone_form, impostors={"5 |X|^2": {"residuals": lambda: _cone_form(slip=1)}}),
             Agreement(
                 facts=_cone_program,
-                impostors={"sum lambda_t <= 1.5 lambda_0": {"facts": lambda rng: _cone_program(rng, 1.5)}},
+                impostors={"sum lambda_t <= 1.95 lambda_0": {"facts": lambda rng: _cone_program(rng, 1.95)}},
             ),
         ),
     ),
@@ -297,14 +308,16 @@ CLAIMS = (
         checks=(Agreement(facts=_enough, picture=_grid_picture),),
         correction=Correction(
             statement=(
-                "$k >= 10 \\/ (eta mu)$ frequencies with 0 among them give every program to 0.1 %, so $k = 1000$ is "
-                "enough for $eta mu >= 0.01$. A grid off 0 can even return less than the error of a quadratic."
+                "$k >= 10 \\/ (eta mu)$ frequencies with 0 among them give every program to 0.1 %, twice as many to "
+                "0.01 %, so $k = 1000$ is enough for $eta mu >= 0.01$. A grid off 0 can even return less than the "
+                "error of a quadratic."
             ),
             checks=(
                 Agreement(
                     facts=lambda rng: _resolved(((0.5, 20), (0.1, 100))),
-                    impostors={"1 / (eta mu)": {"facts": lambda rng: _resolved(((0.5, 20),), 1.0)}},
+                    impostors={"k = 4 / (eta mu)": {"facts": lambda rng: _resolved(((0.5, 20),), 4.0)}},
                 ),
+                Agreement(facts=lambda rng: _resolved(((0.5, 20), (0.1, 100)), 20.0, 1e-4)),
                 Agreement(level="full", facts=lambda rng: _resolved(((0.1, 1000), (0.01, 100), (0.001, 1.5)))),
                 Agreement(facts=_without_zero),
             ),
@@ -320,19 +333,19 @@ CLAIMS = (
             "provable gap between the bounds for DP-SGD and DP-FTRL."
         ),
         hypotheses=(
-            "The printed program and its valid forms; quickly: within 1 % in 5 rounds. Not a convex problem in $psi$ "
-            "and $abs(B)^2$ together, but three starts end alike."
+            "For (10) and its valid forms; quickly: 1 % in 5 rounds. Not convex in $psi$ and $abs(B)^2$ together, but "
+            "three starts end alike."
         ),
         checks=(
             Agreement(
                 facts=lambda rng: _rounds(SETTINGS),
                 picture=_history_picture,
-                impostors={"|B|^2 = 1 / psi": {"facts": lambda rng: _rounds(SETTINGS[:1], -1.0)}},
+                impostors={"|B|^2 = psi^-0.55": {"facts": lambda rng: _rounds(SETTINGS[:1], -0.55)}},
             ),
             Agreement(level="full", facts=lambda rng: _rounds(((0.1, 10), (0.1, 10_000), (1.0, 100)))),
             Agreement(
                 facts=_separated,
-                impostors={"bounds three times as large": {"facts": lambda rng: _separated(rng, 3.0)}},
+                impostors={"bounds 15 % larger": {"facts": lambda rng: _separated(rng, 1.15)}},
             ),
         ),
     ),

@@ -12,7 +12,7 @@ import sympy
 from dpbounds.ftrl import correlations
 from dpbounds.ftrl.correlations import ToeplitzCorrelation
 from simulators.engine import Experiment
-from simulators.ftrl import Loss, Settings, StronglyConvex, strongly_convex
+from simulators.ftrl import Loss, StronglyConvex, stationary_settings, strongly_convex
 from verify.checks import Case, Level
 
 MECHANISMS = ("DP-SGD", "nu-DP-FTRL", "damped anti-PGD")
@@ -72,30 +72,21 @@ def stationary_case(
     bound: Callable[[], float],
     *,
     sigma_sgd: float = 0.0,
-    initial: tuple[float, ...] | None = None,
-    windows: tuple[float, float] = (6.0, 30.0),
+    forgotten: float = 6.0,
+    averaged: float = 30.0,
     block_trials: int = 512,
     x: float = math.nan,
     group: str = "",
     level: Level = "quick",
 ) -> Case:
-    """Time averages of F - F* with the limiting sensitivity, and what they must not exceed.
+    """Time averages of F - F*, started at theta*, and what F_inf must not exceed.
 
-    `windows`: what is left out and what is averaged, in units of 1 / (eta mu); long averages are hardly skewed, as the
-    test of a mean wants them. The start is theta* unless `initial` is given; what remains of it makes the average
-    smaller.
+    `stationary_settings` says what is left out and what is averaged, and that what remains of the start adds at most 2
+    e^{-forgotten} of F_inf; long averages are hardly skewed, as the test of a mean wants them. Every F is admitted by
+    Theorem 3.1 as r, with f linear in theta: f is Lipschitz, and its gradient is the noise.
     """
-    left_out, averaged = (math.ceil(window / (eta * loss.mu)) for window in windows)
-    settings = Settings(
-        correlation=correlation,
-        eta=eta,
-        rho=RHO,
-        steps=left_out + averaged,
-        clipping=False,
-        sensitivity="limiting",
-        average_from=left_out,
-    )
-    problem = StronglyConvex(loss=loss, sigma_sgd=sigma_sgd, initial=initial)
+    settings = stationary_settings(loss, correlation, eta, RHO, forgotten=forgotten, averaged=averaged)
+    problem = StronglyConvex(loss=loss, sigma_sgd=sigma_sgd)
     return Case(
         label=label,
         experiment=Experiment(algorithm=strongly_convex, problem=problem, settings=settings, block_trials=block_trials),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import sympy
@@ -110,6 +111,17 @@ SEQUENCES = {
     "slopes": (Real(0.0, 1.0), 4 * len(DIRECTIONS)),
     "lags": (Real(0.0, 1.0), len(LAGS)),
 }
+
+
+def _tight() -> Iterator[dict[str, Any]]:
+    """An equality: curvature L up to theta = (0, 1 / sqrt(3)), mu from there on; twice that point, then the point.
+
+    There q = 0 at the second point and p is the same at both, so <p_1, q_1> + <p_2, q_2> = <p_2, q_1>.
+    """
+    at = KNOT / np.sin(ANGLES[1])
+    slopes = np.array([[0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], [0.0, 1.0, 0.0, 0.0]])
+    path = np.array([[0.0, 2 * at], [0.0, at], [0.0, 0.0], [0.0, 0.0]])
+    yield {"mu": 0.5, "theta": path.ravel(), "slopes": slopes.ravel(), "lags": np.array([0.0, 0.0, 1.0, 0.0])}
 
 
 def _zames_falb(slip: int = 0) -> Iterator[tuple[str, sympy.Expr]]:
@@ -247,11 +259,12 @@ CLAIMS = (
                 Search(
                     sides=_constraint,
                     box=SEQUENCES,
+                    extremal=_tight,
                     vectorised=True,
                     evaluations={"quick": 20_000, "full": 500_000},
                     impostors={
                         "plus signs": {"sides": lambda **point: _constraint(**point, sign=1)},
-                        "sum up to 1.5 lambda_0": {"sides": lambda **point: _constraint(**point, most=1.5)},
+                        "sum up to 1.01 lambda_0": {"sides": lambda **point: _constraint(**point, most=1.01)},
                     },
                 ),
             ),
