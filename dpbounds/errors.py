@@ -6,6 +6,7 @@ Every message names the parameter, its value, what is allowed and what to do abo
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from pathlib import PurePath
 from typing import Any
 
@@ -28,12 +29,23 @@ class AccuracyError(ArithmeticError):
     """A quadrature, series or solver that did not reach the accuracy it states."""
 
 
+# Kinds of NumPy's types that are numbers: text, times and complex numbers convert to floats too.
+_NUMBERS, _NUMBERS_OR_TRUTH = "iufO", "biufO"
+# Beyond, squares and products of a few arguments leave the range of floats.
+SMALLEST, LARGEST = 1e-50, 1e50
+LARGEST_COUNT = 1e300
+_SIZE = f"a number from {SMALLEST:g} to {LARGEST:g}"
+
+
 def real(parameter: str, value: Any) -> float:
-    """`value` as a finite float."""
+    """`value` as a finite float; text, truth values, complex numbers and arrays with axes are no numbers."""
     try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise DomainError(parameter, value, "a real number") from None
+        given = np.asarray(value)
+        number = float(value) if given.ndim == 0 and given.dtype.kind in _NUMBERS else None
+    except (TypeError, ValueError, OverflowError):
+        number = None
+    if number is None:
+        raise DomainError(parameter, value, "a real number")
     if not math.isfinite(number):
         raise DomainError(parameter, value, "a finite real number")
     return number
@@ -55,6 +67,32 @@ def nonnegative(parameter: str, value: Any, remedy: str = "") -> float:
     return number
 
 
+def moderate(parameter: str, value: Any, remedy: str = "") -> float:
+    """`value` as a float above zero of a size that can be computed with: 1e-50 to 1e50."""
+    number = positive(parameter, value, remedy)
+    if not SMALLEST <= number <= LARGEST:
+        raise DomainError(parameter, value, _SIZE, "change the units")
+    return number
+
+
+def moderate_or_zero(parameter: str, value: Any, remedy: str = "") -> float:
+    """`value` as a float from 0 to 1e50; not for what is divided by."""
+    number = nonnegative(parameter, value, remedy)
+    if number > LARGEST:
+        raise DomainError(parameter, value, f"at most {LARGEST:g}", "change the units")
+    return number
+
+
+def all_moderate(parameter: str, values: Any) -> np.ndarray:
+    """`values` as a non-empty one-dimensional float array of entries from 1e-50 to 1e50."""
+    array = vector(parameter, values, above=0.0)
+    outside = (array < SMALLEST) | (array > LARGEST)
+    if outside.any():
+        first = int(np.flatnonzero(outside)[0])
+        raise DomainError(f"{parameter}[{first}]", float(array[first]), _SIZE, "change the units")
+    return array
+
+
 def within(parameter: str, value: Any, interval: str, remedy: str = "") -> float:
     """`value` as a float inside `interval`, written as in print: "(0, 1]", "[1, inf)"."""
     number = real(parameter, value)
@@ -67,23 +105,49 @@ def within(parameter: str, value: Any, interval: str, remedy: str = "") -> float
 
 
 def count(parameter: str, value: Any, least: int = 1, remedy: str = "") -> int:
-    """`value` as an integer of at least `least`."""
-    try:
-        number = int(value)
-        whole = number == value
-    except (TypeError, ValueError, OverflowError):
-        raise DomainError(parameter, value, f"a whole number of at least {least}", remedy) from None
-    if not whole or number < least:
+    """`value` as an integer of at least `least` and at most 1e300."""
+    number = int(value) if _is_whole(value) else least - 1
+    if number < least:
         raise DomainError(parameter, value, f"a whole number of at least {least}", remedy)
+    if number > LARGEST_COUNT:
+        raise DomainError(parameter, value, f"a whole number of at most {LARGEST_COUNT:g}", remedy)
     return number
+
+
+def choice(parameter: str, value: Any, allowed: Collection[str]) -> str:
+    """`value` if it is one of the names `allowed`."""
+    if not (isinstance(value, str) and value in allowed):
+        raise DomainError(parameter, value, f"one of {', '.join(allowed)}")
+    return value
+
+
+def listed(parameter: str, values: Any) -> list:
+    """What an iterable holds, as a list."""
+    try:
+        entries = iter(values)
+    except TypeError:
+        raise DomainError(parameter, values, "a list") from None
+    return list(entries)
+
+
+def real_array(parameter: str, values: Any) -> np.ndarray:
+    """`values` as a new float array of any shape, whose entries need not be finite; text, None and complex numbers are
+    refused.
+    """
+    try:
+        given = np.asarray(values)
+    except ValueError:
+        given = None
+    if given is None or given.dtype.kind not in _NUMBERS_OR_TRUTH:
+        raise DomainError(parameter, values, "an array of real numbers")
+    if given.dtype == object:
+        return np.array([real(f"an entry of {parameter}", entry) for entry in given.flat]).reshape(given.shape)
+    return given.astype(float)
 
 
 def vector(parameter: str, values: Any, *, above: float | None = None) -> np.ndarray:
     """`values` as a non-empty one-dimensional float array of finite entries, all `above` a number if one is given."""
-    try:
-        array = np.atleast_1d(np.asarray(values, dtype=float))
-    except (TypeError, ValueError):
-        raise DomainError(parameter, values, "a list of real numbers") from None
+    array = np.atleast_1d(real_array(parameter, values))
     if array.ndim != 1 or array.size == 0:
         raise DomainError(parameter, f"an array of shape {array.shape}", "a non-empty one-dimensional list of numbers")
     bad = ~np.isfinite(array)
@@ -96,8 +160,17 @@ def vector(parameter: str, values: Any, *, above: float | None = None) -> np.nda
     return array
 
 
+def _is_whole(value: Any) -> bool:
+    """Whether `value` is a number without a fraction."""
+    try:
+        given = np.asarray(value)
+        return given.ndim == 0 and given.dtype.kind in _NUMBERS and bool(int(value) == value)
+    except (TypeError, ValueError, OverflowError):
+        return False
+
+
 def _brief(value: Any) -> str:
     if isinstance(value, PurePath):
         return str(value)
-    text = value if isinstance(value, str) else repr(value)
+    text = value if isinstance(value, str) else " ".join(repr(value).split())
     return text if len(text) <= 80 else text[:77] + "..."

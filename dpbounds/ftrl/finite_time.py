@@ -13,13 +13,13 @@ latter tends to 0 with T = 1, p -> 1.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 from jaxtyping import Float
 from scipy.optimize import brentq, minimize_scalar
 
-from dpbounds.errors import DomainError, count, nonnegative, positive, vector, within
+from dpbounds.errors import DomainError, all_moderate, choice, count, moderate, moderate_or_zero, vector, within
 from dpbounds.ftrl import correlations
 from dpbounds.ftrl.correlations import DampedAntiPGD, FiniteImpulse, NuCorrelation, ToeplitzCorrelation
 from dpbounds.ftrl.linear_regression import CONVENTION, effective_dimension, gaussian_r_squared, suboptimality
@@ -68,13 +68,13 @@ def expected_bound(
     leaves out the cross term: theta'_t is the sum of a part that depends on the inputs alone and one that is centred
     given the inputs, so the two second moments add. Needs eta < 1 / R^2.
     """
-    spectrum = vector("eigenvalues", eigenvalues, above=0.0)
-    product = positive("eta", eta) * _r_squared(spectrum, R_squared)
+    spectrum = all_moderate("eigenvalues", eigenvalues)
+    product = moderate("eta", eta) * _r_squared(spectrum, R_squared)
     within("eta * R_squared", product, "(0, 1)", "the theorem needs eta < 1 / R^2")
     decay = np.exp(-eta * spectrum.min() * count("steps", steps, least=0))
-    forgotten = spectrum.max() / spectrum.min() * decay * nonnegative("initial_gap", initial_gap)
-    stationary = nonnegative("stationary_gap", stationary_gap)
-    cross = 2.0 * np.sqrt(forgotten * stationary) if form == "paper" else 0.0
+    forgotten = spectrum.max() / spectrum.min() * decay * moderate_or_zero("initial_gap", initial_gap)
+    stationary = moderate_or_zero("stationary_gap", stationary_gap)
+    cross = 2.0 * np.sqrt(forgotten * stationary) if choice("form", form, ("paper", "sum")) == "paper" else 0.0
     return Value(forgotten + stationary + cross, kind="upper", source="ftrl Thm D.11", convention=CONVENTION)
 
 
@@ -107,10 +107,10 @@ def iterate_bound(
     if not np.isfinite(constant):
         raise DomainError("decay", rate, "a parameter for which the correlation has half-expo decay")
     remembered = min((2.0 + np.log(6.0 * steps**2 / failure) + 2.0 * np.log(constant / absolute)) / rate, steps)
-    residual = TAIL * eta * nonnegative("sigma_sgd", sigma_sgd) ** 2 * log_term
-    privacy = TAIL * eta**2 * nonnegative("noise_variance", noise_variance) * absolute**2 * log_term * remembered
+    residual = TAIL * eta * moderate_or_zero("sigma_sgd", sigma_sgd) ** 2 * log_term
+    privacy = TAIL * eta**2 * moderate_or_zero("noise_variance", noise_variance) * absolute**2 * log_term * remembered
     roots = np.sqrt(len(spectrum)) * (np.sqrt(residual) + np.sqrt(privacy))
-    bound = (nonnegative("initial_distance", initial_distance) + roots) ** 2
+    bound = (moderate_or_zero("initial_distance", initial_distance) + roots) ** 2
     return Value(bound, kind="upper", source="dpbounds, ftrl Thm D.4 with constants", convention="w.p. 1 - p")
 
 
@@ -165,11 +165,11 @@ def clip_norm(
 
     The constant c is not given in the paper; its proof has c = 4 C, C the constant of `largest_learning_rate`.
     """
-    spectrum = vector("eigenvalues", eigenvalues, above=0.0)
-    r_squared, sigma = _r_squared(spectrum, R_squared), nonnegative("sigma_sgd", sigma_sgd)
-    wander = np.sqrt(positive("eta", eta) * r_squared / spectrum.min()) * sigma
-    scale = max(nonnegative("initial_distance", initial_distance), wander, sigma / np.sqrt(r_squared))
-    norm = positive("c", c) * r_squared * scale * _log_term(steps, failure) ** 2.5
+    spectrum = all_moderate("eigenvalues", eigenvalues)
+    r_squared, sigma = _r_squared(spectrum, R_squared), moderate_or_zero("sigma_sgd", sigma_sgd)
+    wander = np.sqrt(moderate("eta", eta) * r_squared / spectrum.min()) * sigma
+    scale = max(moderate_or_zero("initial_distance", initial_distance), wander, sigma / np.sqrt(r_squared))
+    norm = moderate("c", c) * r_squared * scale * _log_term(steps, failure) ** 2.5
     return Value(norm, kind="asymptotic", source="ftrl Thm D.13")
 
 
@@ -190,9 +190,9 @@ def largest_learning_rate(
     increases (nu gamma^2 = 1 / agm(1, 2 / nu - 1)), with ||beta||_1^2 <= 4 as in ftrl Cor D.15. Also below 1 / R^2,
     which the theorem uses through Thm D.11. The constant C is not given in the paper.
     """
-    spectrum = vector("eigenvalues", eigenvalues, above=0.0)
+    spectrum = all_moderate("eigenvalues", eigenvalues)
     mu, r_squared, log_term = spectrum.min(), _r_squared(spectrum, R_squared), _log_term(steps, failure)
-    budget = mu * positive("rho", rho) / (8.0 * (positive("C", C) * r_squared) ** 2 * len(spectrum) * log_term**5)
+    budget = mu * moderate("rho", rho) / (8.0 * (moderate("C", C) * r_squared) ** 2 * len(spectrum) * log_term**5)
     cap = min(1.0 / (C * log_term), 1.0 - 1e-9) / r_squared
     eta = min(cap, budget) if _known(mechanism) == "independent" else _largest_for_nu(mu, budget, cap)
     return Value(eta, kind="asymptotic", source="ftrl Thm D.13")
@@ -226,7 +226,7 @@ def at_learning_rate(
     The bound is 2 kappa e^{-eta mu T} Delta_0 + 2 F_inf with the exact F_inf; part (c) holds for every clip norm (its
     event is that no gradient is clipped), the constant c decides how likely the event is.
     """
-    spectrum, start = vector("eigenvalues", eigenvalues, above=0.0), vector("initial", initial)
+    spectrum, start = all_moderate("eigenvalues", eigenvalues), vector("initial", initial)
     if len(start) != len(spectrum):
         raise DomainError("initial", f"{len(start)} numbers", f"one per eigenvalue, {len(spectrum)}")
     distance = float(np.linalg.norm(start))
@@ -295,8 +295,8 @@ def finite_time_rate(
     F(theta_0) - F*, and T >= kappa d_e l, without which the limit 1 / (C R^2 l) of the learning rate forbids
     convergence.
     """
-    spectrum = vector("eigenvalues", eigenvalues, above=0.0)
-    steps, rho = count("steps", steps), positive("rho", rho)
+    spectrum = all_moderate("eigenvalues", eigenvalues)
+    steps, rho = count("steps", steps), moderate("rho", rho)
     kappa, effective, log_term = (
         spectrum.max() / spectrum.min(),
         effective_dimension(spectrum),
@@ -304,21 +304,19 @@ def finite_time_rate(
     )
     J = kappa**2 * effective**2 * len(spectrum) / rho
     dimension = len(spectrum) if _known(mechanism) == "independent" else kappa * effective / steps
-    sigma_squared = nonnegative("sigma_sgd", sigma_sgd) ** 2
-    signal = spectrum.sum() * nonnegative("initial_distance", initial_distance) ** 2 + sigma_squared
-    value = kappa * effective * (dimension * signal / rho + sigma_squared) / steps * positive("log_factor", log_factor)
-    if form == "corollary":
+    sigma_squared = moderate_or_zero("sigma_sgd", sigma_sgd) ** 2
+    signal = spectrum.sum() * moderate_or_zero("initial_distance", initial_distance) ** 2 + sigma_squared
+    value = kappa * effective * (dimension * signal / rho + sigma_squared) / steps * moderate("log_factor", log_factor)
+    if choice("form", form, ("corollary", "section")) == "corollary":
         scale = J * log_term**5 if mechanism == "independent" else J * log_term**7 * np.log(J)
-        value += kappa * np.exp(-steps / (positive("c", c) * scale))
+        value += kappa * np.exp(-steps / (moderate("c", c) * scale))
     sources = {"independent": "ftrl Cor D.14", "nu": "ftrl Cor D.15"}
     source = sources[mechanism] if form == "corollary" else "ftrl Section 2.3(b)"
     return Value(value, kind="asymptotic", source=source, convention=CONVENTION)
 
 
 def _known(mechanism: str) -> str:
-    if mechanism not in ("independent", "nu"):
-        raise DomainError("mechanism", mechanism, '"independent" or "nu"')
-    return mechanism
+    return choice("mechanism", mechanism, get_args(Mechanism))
 
 
 def _correlation(mechanism: str, nu: float) -> ToeplitzCorrelation:
@@ -343,7 +341,7 @@ def _r_squared(spectrum: np.ndarray, R_squared: float | None) -> float:
     """Given, at least Tr H (every law has that), or Gaussian."""
     if R_squared is None:
         return gaussian_r_squared(spectrum)
-    if positive("R_squared", R_squared) < spectrum.sum() * (1 - 1e-12):
+    if moderate("R_squared", R_squared) < spectrum.sum() * (1 - 1e-12):
         raise DomainError("R_squared", R_squared, f"at least the trace of H, {spectrum.sum():.6g}")
     return float(R_squared)
 
@@ -357,13 +355,13 @@ def _high_probability(
     eigenvalues: np.ndarray, eta: float, steps: int, failure: float, decay: float | None, R_squared: float | None
 ) -> tuple[np.ndarray, float, float]:
     """Spectrum, log(6 T / p) and the decay parameter, within the ranges of `iterate_bound`."""
-    spectrum = vector("eigenvalues", eigenvalues, above=0.0)
+    spectrum = all_moderate("eigenvalues", eigenvalues)
     log_term = _log_term(steps, failure) + float(np.log(6.0))
     limit = 1.0 / (TAIL * _r_squared(spectrum, R_squared) * log_term)
-    if positive("eta", eta) > limit * (1 + 1e-12):
+    if moderate("eta", eta) > limit * (1 + 1e-12):
         raise DomainError("eta", eta, f"at most 1 / (4 R^2 log(6 T / p)) = {limit:.6g}", "take a smaller eta")
     slowest = float(eta * spectrum.min())
-    rate = slowest if decay is None else positive("decay", decay)
+    rate = slowest if decay is None else moderate("decay", decay)
     if rate > slowest * (1 + 1e-12):
         raise DomainError("decay", decay, f"at most eta * mu = {slowest:.6g}")
     return spectrum, log_term, rate

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from dpbounds import elliptic
-from dpbounds.errors import nonnegative, positive, within
+from dpbounds.errors import moderate, moderate_or_zero, within
 from dpbounds.ftrl.correlations import NuCorrelation, ToeplitzCorrelation, nu
 from dpbounds.values import Value
 
@@ -31,7 +31,7 @@ def stationary_variance(
     privacy = (
         np.inf if np.isinf(gamma_squared) else noise * gamma_squared * correlation.filtered_power(np.array([eta]))[0]
     )
-    variance = eta / (2.0 - eta) * (privacy + nonnegative("sigma_sgd", sigma_sgd) ** 2)
+    variance = eta / (2.0 - eta) * (privacy + moderate_or_zero("sigma_sgd", sigma_sgd) ** 2)
     return Value(variance, kind="exact", source="ftrl eq. (18)", convention=CONVENTION)
 
 
@@ -40,7 +40,7 @@ def independent_variance(eta: float, rho: float, *, clip_norm: float = 1.0, sigm
     constants.
     """
     eta, noise = _arguments(eta, rho, clip_norm)
-    variance = eta / (2.0 - eta) * (noise + nonnegative("sigma_sgd", sigma_sgd) ** 2)
+    variance = eta / (2.0 - eta) * (noise + moderate_or_zero("sigma_sgd", sigma_sgd) ** 2)
     return Value(variance, kind="exact", source="ftrl Thm 2.1", convention=CONVENTION)
 
 
@@ -52,7 +52,7 @@ def optimal_variance(eta: float, rho: float, *, clip_norm: float = 1.0, sigma_sg
     """
     eta, noise = _arguments(eta, rho, clip_norm)
     mean_inverse = float(elliptic.integral_inverse(eta)) / (2.0 * np.pi)
-    variance = noise * (eta * mean_inverse) ** 2 + eta / (2.0 - eta) * nonnegative("sigma_sgd", sigma_sgd) ** 2
+    variance = noise * (eta * mean_inverse) ** 2 + eta / (2.0 - eta) * moderate_or_zero("sigma_sgd", sigma_sgd) ** 2
     return Value(variance, kind="exact", source="ftrl Thm 2.1, eq. (19)", convention=CONVENTION)
 
 
@@ -74,4 +74,4 @@ def optimal_ratio(eta: float) -> Value:
 def _arguments(eta: float, rho: float, clip_norm: float) -> tuple[float, float]:
     """eta and the variance N per squared sensitivity."""
     eta = within("eta", eta, "(0, 1]", "the system is stable for 0 < eta < 2 and the theory covers eta <= 1")
-    return eta, positive("clip_norm", clip_norm) ** 2 / (2.0 * positive("rho", rho))
+    return eta, moderate("clip_norm", clip_norm) ** 2 / (2.0 * moderate("rho", rho))

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import lambertw
 
-from dpbounds.errors import count, positive, within
+from dpbounds.errors import count, moderate, positive, within
 from dpbounds.iv.noiseless import Rates, StepSizes
 from dpbounds.iv.privacy import NoiseScales, budget, joint_cost, noise_scales
 from dpbounds.iv.quantities import (
@@ -104,7 +104,7 @@ def conditions(
     (3) twice, (5), (6) twice; Lemma D.1's n >= c_1 Q³ sqrt(T / min rho), which the statement of the theorem does not
     list; delta < 1 and psi < sigma_min(Theta), without which (10) is void.
     """
-    eta, alpha, n = positive("eta", eta), positive("alpha", alpha), design.n
+    eta, alpha, n = moderate("eta", eta), moderate("alpha", alpha), design.n
     limits, c1, longest = theorem_step_limits(bounds), constants.sample_size, _horizon(design, rho1, constants)
     least = math.sqrt(min(budget("rho1", rho1), budget("rho2", rho2)))
     clipping = c1 * design.Q**3 * math.sqrt(count("steps", steps)) / least
@@ -209,7 +209,7 @@ def stationary_steps(start: float, rate: float, growth: float) -> float | None:
     u e^{-u} = growth² / (2 start² rate) with u = 2 rate T: T = -W_{-1}(-growth² / (2 start² rate)) / (2 rate); W_0 is
     the local maximum. Exists if that number is below 1/e. T = 0 can still be better.
     """
-    start, rate, growth = positive("start", start), positive("rate", rate), positive("growth", growth)
+    start, rate, growth = moderate("start", start), moderate("rate", rate), within("growth", growth, "[1e-150, 1e50]")
     level = growth**2 / (2 * start**2 * rate)
     return -float(lambertw(-level, -1).real) / (2 * rate) if level < math.exp(-1) else None
 
@@ -219,7 +219,7 @@ def stationary_steps_of_squares(start: float, rate: float, growth: float) -> flo
 
     For root mean squares, where the terms add in squares.
     """
-    start, rate, growth = positive("start", start), positive("rate", rate), positive("growth", growth)
+    start, rate, growth = moderate("start", start), moderate("rate", rate), within("growth", growth, "[1e-150, 1e50]")
     ratio = 2 * start**2 * rate / growth**2
     return math.log(ratio) / (2 * rate) if ratio > 1 else None
 

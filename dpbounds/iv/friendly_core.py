@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from dpbounds.errors import count, nonnegative, positive
+from dpbounds.errors import count, moderate, moderate_or_zero
 from dpbounds.values import Value
 
 
@@ -19,13 +19,14 @@ def moment_dimension(p: int, q: int) -> int:
 
 def printed_moment_dimension(p: int, q: int) -> int:
     """pq + p² + p, as iv App. F.2 has it."""
+    p, q = count("p", p), count("q", q)
     return p * q + p**2 + p
 
 
 def average_error(dimension: int, n: int, rho: float, *, radius: float | None = None) -> Value:
     """r sqrt(d / rho) / n with the effective diameter r, sqrt(d) by default: d / (n sqrt(rho))."""
-    d, n, rho = count("dimension", dimension), count("n", n), positive("rho", rho)
-    r = math.sqrt(d) if radius is None else positive("radius", radius)
+    d, n, rho = count("dimension", dimension), count("n", n), moderate("rho", rho)
+    r = math.sqrt(d) if radius is None else moderate("radius", radius)
     return Value(r * math.sqrt(d / rho) / n, kind="asymptotic", source="iv App. F.2", convention="constant 1")
 
 
@@ -34,7 +35,7 @@ def printed_term(p: int, q: int, n: int, rho: float) -> Value:
 
     `average_error` with the true dimension is of order q² / (n sqrt(rho)): the same for q = O(p) only.
     """
-    number = count("p", p) * count("q", q) / (count("n", n) * math.sqrt(positive("rho", rho)))
+    number = count("p", p) * count("q", q) / (count("n", n) * math.sqrt(moderate("rho", rho)))
     return Value(number, kind="asymptotic", source="iv App. F.2", convention="constant 1")
 
 
@@ -43,5 +44,5 @@ def lipschitz_constant(C_h: float, C_G: float, lambda_0: float) -> Value:
 
     C_h bounds ||h_2|| and is a Lipschitz constant of h, C_G one of G, both in the same norm of the moments.
     """
-    C_h, C_G, lambda_0 = nonnegative("C_h", C_h), nonnegative("C_G", C_G), positive("lambda_0", lambda_0)
+    C_h, C_G, lambda_0 = moderate_or_zero("C_h", C_h), moderate_or_zero("C_G", C_G), moderate("lambda_0", lambda_0)
     return Value(C_h / lambda_0 + C_G * C_h / lambda_0**2, kind="upper", source="iv App. F.2, after eq. (53)")

@@ -16,7 +16,7 @@ from jaxtyping import Float
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
-from dpbounds.errors import AccuracyError, DomainError, nonnegative, within
+from dpbounds.errors import LARGEST, SMALLEST, AccuracyError, DomainError, moderate_or_zero, real_array, within
 
 # Absolute error of a probability, and relative error of a quantile.
 PROBABILITY_ERROR = 1e-9
@@ -39,7 +39,8 @@ def norm_cdf(
     radius or a matrix that is not a covariance, `AccuracyError` where the rule does not converge.
     """
     spectrum = _spectrum(mean, covariance)
-    return _cdf(spectrum, nonnegative("radius", radius)).reshape(np.shape(mean)[:-1])
+    radius = moderate_or_zero("radius", radius)
+    return _cdf(spectrum, radius if radius > SMALLEST else 0.0).reshape(np.shape(mean)[:-1])
 
 
 def norm_quantile(
@@ -90,10 +91,15 @@ def norm_mean(
 
 
 def _spectrum(mean: np.ndarray, covariance: np.ndarray) -> _Spectrum:
-    p = np.shape(mean)[-1]
-    means, matrices = np.reshape(mean, (-1, p)), np.reshape(covariance, (-1, p, p))
-    if not (np.isfinite(means).all() and np.isfinite(matrices).all()):
-        raise DomainError("mean, covariance", "an array with inf or nan", "finite", "the run diverges")
+    mean, covariance = real_array("mean", mean), real_array("covariance", covariance)
+    if not (mean.size and mean.ndim) or covariance.shape != (*mean.shape, mean.shape[-1]):
+        shapes = f"arrays of shapes {mean.shape}, {covariance.shape}"
+        raise DomainError("mean, covariance", shapes, "of shapes (..., p), (..., p, p)")
+    p = mean.shape[-1]
+    means, matrices = mean.reshape(-1, p), covariance.reshape(-1, p, p)
+    if not (np.abs(means) <= LARGEST).all() or not (np.abs(matrices) <= LARGEST).all():
+        allowed = f"finite, of a size of at most {LARGEST:g}"
+        raise DomainError("mean, covariance", "an array with larger entries, inf or nan", allowed, "the run diverges")
     variances, basis = np.linalg.eigh(matrices)
     if (variances[:, 0] < -1e-9 * variances[:, -1] - 1e-300).any():
         raise DomainError(

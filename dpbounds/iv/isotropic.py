@@ -15,8 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from dpbounds.errors import DomainError, count, nonnegative, positive, vector
+from dpbounds.errors import DomainError, all_moderate, count, listed, moderate, moderate_or_zero
 from dpbounds.iv.leading_order import LeadingOrder
+from dpbounds.iv.moments import target_vector
 
 # Transients are below exp(-60) times powers of t when a run counts as settled.
 _FORGOTTEN = 60.0
@@ -37,12 +38,12 @@ class Isotropic:
     alpha: float
 
     def __post_init__(self) -> None:
-        s = vector("singular_values", self.singular_values, above=0.0)
-        if vector("beta", self.beta).shape != s.shape:
-            raise DomainError("beta", f"{len(self.beta)} numbers", f"as many as singular values, {len(s)}")
-        count("q", self.q, len(s), "2SLS needs as many instruments as regressors")
+        s = all_moderate("singular_values", self.singular_values)
+        q = count("q", self.q, len(s), "2SLS needs as many instruments as regressors")
+        for name, value in (("singular_values", s), ("beta", target_vector("beta", self.beta, len(s))), ("q", q)):
+            object.__setattr__(self, name, value)
         for name, limit, why in (("eta", 2.0, "2"), ("alpha", 2 / float(s.max()) ** 2, "2 / ||Theta||²")):
-            if not positive(name, getattr(self, name)) < limit:
+            if not moderate(name, getattr(self, name)) < limit:
                 raise DomainError(name, getattr(self, name), f"below {why} = {limit:.6g}", "the stage diverges")
 
     @property
@@ -86,7 +87,7 @@ class ErrorTerms:
 
     def at(self, horizons: Sequence[int]) -> ErrorTerms:
         """At these steps alone; beyond the last one, that one."""
-        where = np.minimum(horizons, len(self.first) - 1)
+        where = np.minimum(_horizons(horizons), len(self.first) - 1)
         return ErrorTerms(
             noiseless=self.noiseless[where],
             crossed=self.crossed[where],
@@ -103,8 +104,14 @@ class ErrorTerms:
         As where the noise is calibrated to T = t. The square of the shift, which `LeadingOrder.mean_squared_error`
         leaves to the fourth order, is in it: with q much larger than p it is most of that order.
         """
+        lambda1, lambda2 = self._scales("lambda1", lambda1), self._scales("lambda2", lambda2)
         first = lambda1**2 * (self.crossed + self.first + lambda1**2 * self.shift**2)
         return np.sqrt(self.noiseless**2 + first + lambda2**2 * self.second)
+
+    def _scales(self, name: str, values: np.ndarray) -> np.ndarray:
+        scales = target_vector(name, values, len(self.first))
+        moderate_or_zero(f"least entry of {name}", scales.min())
+        return scales
 
 
 def isotropic_expansion(problem: Isotropic, horizons: Collection[int]) -> LeadingOrder:
@@ -113,7 +120,7 @@ def isotropic_expansion(problem: Isotropic, horizons: Collection[int]) -> Leadin
     A horizon beyond `Isotropic.settled_after` gets the stationary coefficients. Raises `DomainError` for horizons
     below 0.
     """
-    wanted = [min(count("horizons", horizon, least=0), problem.settled_after) for horizon in horizons]
+    wanted = [min(horizon, problem.settled_after) for horizon in _horizons(horizons)]
     kept: dict[float, _State] = {}
     for t, state in enumerate(_states(problem)):
         if t in wanted:
@@ -154,13 +161,21 @@ def starting_gradient_norms(problem: Isotropic, sigma_1: float, sigma_2: float) 
     and E z'Mz (c'z)² = tr M ||c||² + 2 c'Mc, with M = Theta Theta', c = Theta beta. The largest of n records is
     several times as long. Raises `DomainError` for negative deviations.
     """
-    sigma_1, sigma_2 = nonnegative("sigma_1", sigma_1), nonnegative("sigma_2", sigma_2)
+    sigma_1, sigma_2 = moderate_or_zero("sigma_1", sigma_1), moderate_or_zero("sigma_2", sigma_2)
     s, beta, q = problem.singular_values, problem.beta, problem.q
     trace, signal = float(s @ s), float(np.sum((s * beta) ** 2))
     first = (q + 2) * trace + q * len(s) * sigma_2**2
     errors = sigma_1**2 + sigma_2**2 * float(beta @ beta)
     second = trace * (signal + errors) + 2 * float(np.sum((s**2 * beta) ** 2))
     return GradientNorms(math.sqrt(first), math.sqrt(second))
+
+
+def _horizons(horizons: Collection[int]) -> list[int]:
+    """A non-empty list of whole numbers of steps."""
+    steps = [count("horizons", horizon, least=0) for horizon in listed("horizons", horizons)]
+    if not steps:
+        raise DomainError("horizons", horizons, "at least one number of steps")
+    return steps
 
 
 def _states(problem: Isotropic) -> Iterator[_State]:

@@ -18,14 +18,14 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from dpbounds.errors import DomainError, count, nonnegative, positive
-from dpbounds.iv.moments import Moments
+from dpbounds.errors import LARGEST, DomainError, count, moderate, moderate_or_zero, real_array
+from dpbounds.iv.moments import Moments, finite_array, target_vector
 
 
 def theta_mean(moments: Moments, eta: float, step: int) -> Float[np.ndarray, "q p"]:
     """E Theta_t = (I - M^t) theta_hat, M = I - eta A: the noiseless iterate (iv eq. (11))."""
     a, basis = np.linalg.eigh(moments.A)
-    remaining = (1 - positive("eta", eta) * a) ** count("step", step, least=0)
+    remaining = (1 - moderate("eta", eta) * a) ** count("step", step, least=0)
     return basis @ ((1 - remaining)[:, None] * (basis.T @ moments.theta_hat))
 
 
@@ -40,7 +40,7 @@ def theta_covariance(
     first = count("step", step, least=0)
     second = first if other_step is None else count("other_step", other_step, least=0)
     a, basis = np.linalg.eigh(moments.A)
-    variances = noise_variances(a, eta, min(first, second)) * nonnegative("lambda1", lambda1) ** 2
+    variances = noise_variances(a, eta, min(first, second)) * moderate_or_zero("lambda1", lambda1) ** 2
     return (basis * (variances * (1 - eta * a) ** abs(first - second))) @ basis.T
 
 
@@ -51,7 +51,8 @@ def noise_variances(eigenvalues: Float[np.ndarray, " q"], eta: float, step: int 
     either end. inf where the limit does not exist. Raises `DomainError` unless eta > 0 and `step` is whole or inf.
     """
     step = step if step == np.inf else count("step", step, least=0)
-    distance = positive("eta", eta) * np.asarray(eigenvalues, dtype=float)
+    eta = moderate("eta", eta)
+    distance = eta * finite_array("eigenvalues", eigenvalues, 1)
     near = np.minimum(distance, 2 - distance)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         log_square = 2 * np.log1p(-near)
@@ -74,7 +75,10 @@ def beta_law(moments: Moments, thetas: Float[np.ndarray, "*trials steps q p"], a
     Theta_t' A Theta_t: beta_t is affine in nu. Without first-stage noise (`noiseless.path`) it is the law of beta_t
     itself; with it E beta_t = E m_t and Cov beta_t = E C_t + Cov m_t (simulate Theta alone).
     """
-    *trials, steps, _, p = np.shape(thetas)
+    thetas = _thetas(moments, thetas)
+    if thetas.ndim < 3:
+        raise DomainError("thetas", f"an array of shape {thetas.shape}", "of shape (..., T, q, p)")
+    *trials, steps, _, p = thetas.shape
     means, covariances = np.zeros((*trials, steps + 1, p)), np.zeros((*trials, steps + 1, p, p))
     path = (thetas[..., t, :, :] for t in range(steps))
     for t, (mean, covariance) in enumerate(_beta_laws(moments, path, alpha, lambda2)):
@@ -87,7 +91,8 @@ def last_beta_law(moments: Moments, thetas: Iterable[np.ndarray], alpha: float, 
 
     For many trials or long paths, with `theta_path`: memory does not grow with T. Raises `DomainError` for T = 0.
     """
-    last = deque(_beta_laws(moments, thetas, alpha, lambda2), maxlen=1)
+    path = (_thetas(moments, theta) for theta in thetas)
+    last = deque(_beta_laws(moments, path, alpha, lambda2), maxlen=1)
     if not last:
         raise DomainError("thetas", "an empty path", "at least Theta_0")
     mean, covariance = last[0]
@@ -100,8 +105,9 @@ def theta_path(moments: Moments, eta: float, noise: Iterable[np.ndarray]) -> Ite
     Unclipped; Theta_t does not use Xi_t. The noise is what enters the averaged gradient, of standard deviation
     lambda_1.
     """
-    eta, theta = positive("eta", eta), np.zeros((moments.q, moments.p))
+    eta, theta = moderate("eta", eta), np.zeros((moments.q, moments.p))
     for Xi in noise:
+        Xi = _thetas(moments, Xi, name="noise")
         yield np.broadcast_to(theta, Xi.shape)
         theta = theta - eta * (moments.A @ theta - moments.G - Xi)
 
@@ -114,6 +120,7 @@ class BetaMoments(NamedTuple):
 
     def mean_squared_error(self, target: Float[np.ndarray, " p"]) -> Float[np.ndarray, " steps"]:
         """E ||beta_t - target||²."""
+        target = target_vector("target", target, self.mean.shape[1])
         spread = np.trace(self.second, axis1=1, axis2=2)
         return spread - 2 * self.mean @ target + target @ target
 
@@ -127,8 +134,8 @@ def whitened_moments(moments: Moments, alpha: float, lambda1: float, lambda2: fl
     """
     if not np.allclose(moments.A, np.eye(moments.q), rtol=0.0, atol=1e-12):
         raise DomainError("Z'Z/n", "another matrix", "the identity", "whiten the instruments first")
-    alpha, s = positive("alpha", alpha), nonnegative("lambda1", lambda1) ** 2
-    added = (alpha * nonnegative("lambda2", lambda2)) ** 2 * np.eye(moments.p)
+    alpha, s = moderate("alpha", alpha), moderate_or_zero("lambda1", lambda1) ** 2
+    added = (alpha * moderate_or_zero("lambda2", lambda2)) ** 2 * np.eye(moments.p)
     steps, p = count("steps", steps, least=0), moments.p
     drift, mean_hessian = moments.theta_hat.T @ moments.b, moments.hessian + moments.q * s * np.eye(p)
     source = np.outer(drift, drift) + s * (moments.b @ moments.b) * np.eye(p)
@@ -150,15 +157,26 @@ def ridge_limit(moments: Moments, lambda1: float) -> Float[np.ndarray, " p"]:
 
     It is one if alpha (h_max + q lambda_1²) < 2.
     """
-    penalty = moments.q * nonnegative("lambda1", lambda1) ** 2 * np.eye(moments.p)
+    penalty = moments.q * moderate_or_zero("lambda1", lambda1) ** 2 * np.eye(moments.p)
     return np.linalg.solve(moments.hessian + penalty, moments.hessian @ moments.beta_hat)
+
+
+def _thetas(moments: Moments, values: np.ndarray, *, name: str = "thetas") -> np.ndarray:
+    """`values` as an array (..., q, p)."""
+    array = real_array(name, values)
+    if array.shape[-2:] != (moments.q, moments.p):
+        raise DomainError(name, f"an array of shape {array.shape}", f"of shape (..., {moments.q}, {moments.p})")
+    if not (np.abs(array) <= LARGEST).all():
+        allowed = f"finite, of a size of at most {LARGEST:g}"
+        raise DomainError(name, "an array with larger entries, inf or nan", allowed, "the run diverges")
+    return array
 
 
 def _beta_laws(
     moments: Moments, thetas: Iterable[np.ndarray], alpha: float, lambda2: float
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Mean and covariance of beta_1, beta_2, ... given Theta_0, Theta_1, ..."""
-    alpha, scale, eye = positive("alpha", alpha), nonnegative("lambda2", lambda2), np.eye(moments.p)
+    alpha, scale, eye = moderate("alpha", alpha), moderate_or_zero("lambda2", lambda2), np.eye(moments.p)
     mean, covariance = np.zeros(moments.p), np.zeros((moments.p, moments.p))
     for theta in thetas:
         turned = np.swapaxes(theta, -1, -2)

@@ -17,9 +17,9 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from dpbounds.errors import DomainError, count, nonnegative, positive
+from dpbounds.errors import DomainError, all_moderate, count, moderate, moderate_or_zero
 from dpbounds.iv.laws import noise_variances
-from dpbounds.iv.moments import Moments
+from dpbounds.iv.moments import Moments, target_vector
 from dpbounds.iv.noiseless import path, require_convergence
 from dpbounds.values import Value
 
@@ -46,9 +46,18 @@ class LeadingOrder:
     first: Float[np.ndarray, "steps p p"]
     second: Float[np.ndarray, "steps p p"]
 
+    def position(self, step: int) -> int:
+        """Where a step stands on the leading axis; negative ones count from the end. `DomainError` outside."""
+        length = len(self.noiseless)
+        index = count("step", step, least=-length)
+        if index >= length:
+            raise DomainError("step", step, f"between {-length} and {length - 1}", "run the recursion further")
+        return index
+
     def law(self, step: int, lambda1: float, lambda2: float) -> GaussianLaw:
         """beta_t ~ N(mean, covariance) to leading order, the shift of the mean included; `step` -1 is the last."""
-        first, second = nonnegative("lambda1", lambda1) ** 2, nonnegative("lambda2", lambda2) ** 2
+        first, second = moderate_or_zero("lambda1", lambda1) ** 2, moderate_or_zero("lambda2", lambda2) ** 2
+        step = self.position(step)
         mean = self.noiseless[step] + first * self.shift[step]
         return GaussianLaw(mean, first * self.first[step] + second * self.second[step])
 
@@ -56,8 +65,8 @@ class LeadingOrder:
         self, target: Float[np.ndarray, " p"], lambda1: float, lambda2: float
     ) -> Float[np.ndarray, " steps"]:
         """E ||beta_t - target||² = ||d||² + 2 lambda_1² d's + tr Cov, d = bar beta_t - target, up to fourth order."""
-        first, second = nonnegative("lambda1", lambda1) ** 2, nonnegative("lambda2", lambda2) ** 2
-        distance = self.noiseless - target
+        first, second = moderate_or_zero("lambda1", lambda1) ** 2, moderate_or_zero("lambda2", lambda2) ** 2
+        distance = self.noiseless - target_vector("target", target, self.noiseless.shape[1])
         spread = first * np.trace(self.first, axis1=1, axis2=2) + second * np.trace(self.second, axis1=1, axis2=2)
         return (distance**2).sum(axis=1) + 2 * first * (distance * self.shift).sum(axis=1) + spread
 
@@ -75,7 +84,7 @@ def noise_expansion(moments: Moments, eta: float, alpha: float, steps: int) -> L
 
     Any step sizes. Raises `DomainError` unless eta, alpha > 0 and steps >= 0.
     """
-    eta, alpha, steps = positive("eta", eta), positive("alpha", alpha), count("steps", steps, least=0)
+    eta, alpha, steps = moderate("eta", eta), moderate("alpha", alpha), count("steps", steps, least=0)
     run, eigen, p = path(moments, eta, alpha, steps), _Eigenbasis.of(moments), moments.p
     shift, first, second = np.zeros((steps + 1, p)), np.zeros((steps + 1, p, p)), np.zeros((steps + 1, p, p))
     v, S, m = np.zeros(moments.q), np.zeros((moments.q, p, p)), 1 - eta * eigen.a
@@ -96,6 +105,7 @@ def stationary_expansion(moments: Moments, eta: float, alpha: float) -> LeadingO
     below `noiseless.step_size_limits`.
     """
     require_convergence(moments, eta, alpha)
+    eta, alpha = float(eta), float(alpha)
     eigen, beta, p = _Eigenbasis.of(moments), moments.beta_hat, moments.p
     v, m = noise_variances(eigen.a, eta, np.inf), 1 - eta * eigen.a
     at = eigen.linearised(moments.theta_hat, beta, alpha)
@@ -115,12 +125,12 @@ def isotropic_variances(
     autoregression driven by another one. p and q enter through H alone. Raises `DomainError` unless 0 < eta < 2 and
     0 < alpha h < 2.
     """
-    h, eta = np.asarray(eigenvalues, dtype=float), positive("eta", eta)
-    for name, rate in (("eta", np.array([eta])), ("alpha * eigenvalues", positive("alpha", alpha) * h)):
+    h, eta = all_moderate("eigenvalues", eigenvalues), moderate("eta", eta)
+    for name, rate in (("eta", np.array([eta])), ("alpha * eigenvalues", moderate("alpha", alpha) * h)):
         _require_between(name, rate)
-    l, m, v = 1 - alpha * h, 1 - eta, eta * nonnegative("lambda1", lambda1) ** 2 / (2 - eta)
-    own = alpha * nonnegative("lambda2", lambda2) ** 2 / (h * (2 - alpha * h))
-    passed_on = alpha * v * nonnegative("beta_norm", beta_norm) ** 2 / (2 - alpha * h)
+    l, m, v = 1 - alpha * h, 1 - eta, eta * moderate_or_zero("lambda1", lambda1) ** 2 / (2 - eta)
+    own = alpha * moderate_or_zero("lambda2", lambda2) ** 2 / (h * (2 - alpha * h))
+    passed_on = alpha * v * moderate_or_zero("beta_norm", beta_norm) ** 2 / (2 - alpha * h)
     return own + passed_on * (1 + m * l) / (1 - m * l)
 
 
@@ -131,8 +141,9 @@ def best_split(law: LeadingOrder, gamma1: float, gamma2: float, *, step: int = -
     sqrt(W_2))² / (rho_1 + rho_2). Holds under iv eq. (4), for every n and T. Raises `DomainError` for t = 0, where
     nothing is random.
     """
-    root1 = positive("gamma1", gamma1) * np.sqrt(np.trace(law.first[step]))
-    root2 = positive("gamma2", gamma2) * np.sqrt(positive("tr Cov beta_t", np.trace(law.second[step])))
+    step = law.position(step)
+    root1 = moderate("gamma1", gamma1) * np.sqrt(np.trace(law.first[step]))
+    root2 = moderate("gamma2", gamma2) * np.sqrt(moderate("tr Cov beta_t", np.trace(law.second[step])))
     return Value(root1 / (root1 + root2), kind="asymptotic", source=SOURCE, convention="leading order in the noise")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from dpbounds.errors import count, nonnegative, positive, within
+from dpbounds.errors import count, moderate, moderate_or_zero, positive, within
 from dpbounds.iv.privacy import budget
 from dpbounds.iv.quantities import UNIT, Constants, Design, Spectrum
 from dpbounds.values import Value
@@ -79,7 +79,8 @@ def product_bound(design: Design, constants: Constants = UNIT) -> Value:
 def product_tail(level: float, design: Design, constants: Constants = UNIT) -> Value:
     """App. E.3: P(||Z'E_2|| >= level) <= 2pq exp(-level / (c_0 sigma_z sigma_2 sqrt(npq))), inverted by Lemma D.3."""
     scale = constants.product * design.sigma_z * design.sigma_2 * math.sqrt(design.n * design.p * design.q)
-    number = 2 * design.p * design.q * math.exp(-nonnegative("level", level) / positive("c_0 sigma_z sigma_2", scale))
+    exponent = -moderate_or_zero("level", level) / moderate("c_0 sigma_z sigma_2", scale)
+    number = 2 * design.p * design.q * math.exp(exponent)
     return Value(number, kind="asymptotic", source="iv App. E.3")
 
 
@@ -109,7 +110,7 @@ def first_stage_bound(
 ) -> Value:
     """epsilon of iv eq. (18): kappa_Theta^{T_0} ||theta_hat|| + `noise_bound`, on ||Theta_k - theta_hat||, k >= T_0."""
     noise = noise_bound(design, eta=eta, lambda1=lambda1, kappa_theta=kappa_theta)
-    forgotten = kappa_theta ** count("burn_in", burn_in, least=0) * positive("theta_hat_norm", theta_hat_norm)
+    forgotten = kappa_theta ** count("burn_in", burn_in, least=0) * moderate("theta_hat_norm", theta_hat_norm)
     return Value(forgotten + noise, kind="upper", source="iv eq. (18), one step")
 
 
@@ -119,14 +120,14 @@ def first_stage_tolerance(bounds: Spectrum, theta_hat_norm: float) -> Value:
     The largest eps with (2 ||theta_hat|| + eps) (1 + delta)² eps <= gamma-lower / 2, so that H_t stays within that of
     H-hat. Written without the difference of nearly equal numbers.
     """
-    room, norm = bounds.lower / (2 * (1 + bounds.delta) ** 2), positive("theta_hat_norm", theta_hat_norm)
+    room, norm = bounds.lower / (2 * (1 + bounds.delta) ** 2), moderate("theta_hat_norm", theta_hat_norm)
     return Value(room / (math.sqrt(norm**2 + room) + norm), kind="exact", source="iv eq. (20)")
 
 
 def burn_in(bounds: Spectrum, theta_hat_norm: float, kappa_theta: float) -> int:
     """t_0(n) of iv eq. (22): ceil(log(eps-bar / (2 ||theta_hat||)) / log kappa_Theta)."""
     tolerance = first_stage_tolerance(bounds, theta_hat_norm)
-    ratio = positive("gamma-lower", tolerance) / (2 * theta_hat_norm)
+    ratio = moderate("gamma-lower", tolerance) / (2 * theta_hat_norm)
     return math.ceil(math.log(ratio) / math.log(within("kappa_theta", kappa_theta, "(0, 1)")))
 
 
@@ -136,10 +137,11 @@ def burn_in_limit(eta: float, theta_norm: float, theta_least: float) -> Value:
     Below iv eq. (25) the root covers the -1, which leaves sigma_min / (2 sqrt(2) ||Theta||), and the base is 1 - eta,
     negative for eta > 1. Raises `DomainError` for eta = 1, where one step suffices, and outside (0, 2).
     """
-    base = abs(1 - within("eta", eta, "(0, 2)"))
-    half = positive("theta_least", theta_least) ** 2 / (2 * positive("theta_norm", theta_norm) ** 2)
+    eta = within("eta", moderate("eta", eta), "(0, 2)")
+    half = moderate("theta_least", theta_least) ** 2 / (2 * moderate("theta_norm", theta_norm) ** 2)
     inside = half / (math.sqrt(1 + half) + 1) / 2
-    number = math.log(inside) / math.log(positive("|1 - eta|", base))
+    log_rate = math.log1p(-eta) if eta < 1 else math.log(positive("|1 - eta|", eta - 1))
+    number = math.log(inside) / log_rate
     return Value(number, kind="exact", source="iv, below eq. (25), corrected")
 
 
@@ -176,14 +178,14 @@ def product_of_contractions_bound(
 
     `first_stage_error` bounds ||Theta_t - theta_hat|| for t < t_0 = `burn_in`; after that no factor exceeds 1.
     """
-    reach = nonnegative("first_stage_error", first_stage_error) + positive("theta_hat_norm", theta_hat_norm)
-    factor = 1 + positive("alpha", alpha) * (1 + bounds.delta) ** 2 * reach**2
+    reach = moderate_or_zero("first_stage_error", first_stage_error) + moderate("theta_hat_norm", theta_hat_norm)
+    factor = 1 + moderate("alpha", alpha) * (1 + bounds.delta) ** 2 * reach**2
     return Value(factor ** count("burn_in", burn_in, least=0), kind="upper", source="iv Lemma D.9, App. E.9")
 
 
 def _noise_scale(eta: float, lambda1: float, kappa_theta: float) -> float:
     kappa = within("kappa_theta", kappa_theta, "[0, 1)")
-    return positive("eta", eta) * nonnegative("lambda1", lambda1) / math.sqrt((1 - kappa) * (1 + kappa))
+    return moderate("eta", eta) * moderate_or_zero("lambda1", lambda1) / math.sqrt((1 - kappa) * (1 + kappa))
 
 
 def _reach(design: Design) -> float:

@@ -16,12 +16,14 @@ import numpy as np
 from jaxtyping import Float
 from scipy.linalg import cholesky, solve_triangular
 
-from dpbounds.errors import DomainError, count
+from dpbounds.errors import LARGEST, SMALLEST, DomainError, count, real_array
 
 # Least eigenvalue of the instruments' correlation matrix, and least singular value of the fitted regressors in units of
 # the regressors themselves, that rounding of the data to doubles does not produce by itself.
 _LEAST_EIGENVALUE = 1e-13
 _LEAST_SINGULAR_VALUE = 1e-11
+# Squares of what is shorter leave the range of floats.
+_ZERO_LENGTH = 1e-120
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -119,8 +121,9 @@ class Moments:
             raise DomainError("shapes of A, G, b", shapes, "(q, q), (q, p), (q,)")
         if q < p:
             raise DomainError("q", q, f"at least p = {p}", "2SLS needs as many instruments as regressors")
-        count("n", self.n, q, "with fewer records than instruments Z'Z is singular")
-        if not (np.diag(self.A) > 0).all():
+        n = count("n", self.n, q, "with fewer records than instruments Z'Z is singular")
+        object.__setattr__(self, "n", n)
+        if not (np.diag(self.A) > _ZERO_LENGTH).all():
             raise DomainError("Z'Z/n", "a matrix with a zero on the diagonal", "positive definite", "drop zero columns")
         scale = np.sqrt(np.diag(self.A))
         if (np.abs(self.A - self.A.T) > 1e-10 * np.outer(scale, scale)).any():
@@ -129,23 +132,32 @@ class Moments:
 
 def finite_array(parameter: str, values: Any, dimensions: int) -> np.ndarray:
     """`values` as a read-only float array with this number of axes, none empty, all entries finite."""
-    try:
-        array = np.array(values, dtype=float)
-    except (TypeError, ValueError):
-        raise DomainError(parameter, values, "an array of real numbers") from None
+    array = real_array(parameter, values)
     if array.ndim != dimensions or array.size == 0:
         raise DomainError(parameter, f"an array of shape {array.shape}", f"a non-empty array with {dimensions} axes")
     if not np.isfinite(array).all():
         first = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         raise DomainError(f"{parameter}{list(first)}", float(array[first]), "a finite number", "drop missing values")
+    largest = float(np.abs(array).max())
+    if largest > LARGEST or 0 < largest < SMALLEST:
+        allowed = f"of a size from {SMALLEST:g} to {LARGEST:g}"
+        raise DomainError(f"largest entry of {parameter}", largest, allowed, "change the units")
     array.setflags(write=False)
+    return array
+
+
+def target_vector(parameter: str, values: Any, p: int) -> np.ndarray:
+    """`values` as `finite_array` with `p` entries."""
+    array = finite_array(parameter, values, 1)
+    if len(array) != p:
+        raise DomainError(parameter, f"an array of shape {array.shape}", f"of shape ({p},)")
     return array
 
 
 def _require_full_rank(whitened: np.ndarray, sizes: np.ndarray) -> None:
     """Singular values at unit column length, against the rounding that columns of these sizes leave in `whitened`."""
     lengths = np.linalg.norm(whitened, axis=0)
-    if (lengths == 0).any():
+    if (lengths <= _ZERO_LENGTH).any():
         _refuse_rank(f"a matrix whose column {int(np.argmin(lengths))} is zero")
     least = np.linalg.svd(whitened / lengths, compute_uv=False)[-1]
     if not least > _LEAST_SINGULAR_VALUE * max(1.0, float(np.max(sizes / lengths))):

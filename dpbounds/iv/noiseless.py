@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from dpbounds.errors import DomainError, count, positive
+from dpbounds.errors import DomainError, count, moderate
 from dpbounds.iv.moments import Moments, finite_array
 from dpbounds.values import Value
 
@@ -35,7 +35,7 @@ def path(moments: Moments, eta: float, alpha: float, steps: int) -> Path:
 
     Any step sizes; a diverging run ends in inf or nan. Raises `DomainError` unless eta, alpha > 0, steps >= 0.
     """
-    eta, alpha, steps = positive("eta", eta), positive("alpha", alpha), count("steps", steps, least=0)
+    eta, alpha, steps = moderate("eta", eta), moderate("alpha", alpha), count("steps", steps, least=0)
     thetas, betas = np.zeros((steps + 1, moments.q, moments.p)), np.zeros((steps + 1, moments.p))
     with np.errstate(over="ignore", invalid="ignore"):
         for t in range(steps):
@@ -60,7 +60,7 @@ def contraction_rates(moments: Moments, eta: float, alpha: float) -> Rates:
     and only if the step sizes are below `step_size_limits`. Raises `DomainError` unless eta, alpha > 0.
     """
     radii = [
-        float(np.max(np.abs(1 - positive(name, step) * np.linalg.eigvalsh(matrix))))
+        float(np.max(np.abs(1 - moderate(name, step) * np.linalg.eigvalsh(matrix))))
         for name, step, matrix in (("eta", eta, moments.A), ("alpha", alpha, moments.hessian))
     ]
     return Rates(*(Value(rate, kind="exact", source="dpbounds, iv Algorithm 2") for rate in (*radii, max(radii))))
@@ -85,7 +85,7 @@ def require_convergence(moments: Moments, eta: float, alpha: float) -> None:
     """Raise `DomainError` unless 0 < eta, alpha are below `step_size_limits`."""
     limits = step_size_limits(moments)
     for name, step, limit in (("eta", eta, limits.eta), ("alpha", alpha, limits.alpha)):
-        if not 0 < positive(name, step) < limit:
+        if not 0 < moderate(name, step) < limit:
             matrix = "Z'Z/n" if name == "eta" else "theta_hat'(Z'Z/n) theta_hat"
             raise DomainError(name, step, f"below 2/lambda_max({matrix}) = {limit:.6g}", "otherwise the stage diverges")
 
@@ -105,7 +105,8 @@ def population_limits(theta: Float[np.ndarray, "q p"]) -> PopulationLimits:
     The ratio is 2/(2 + sigma_min²/||Theta||²), from 2/3 (all singular values equal) up to 1: "slightly tighter" is
     up to a third. Raises `DomainError` for theta = 0, which identifies nothing.
     """
-    values = np.linalg.svd(finite_array("theta", theta, 2), compute_uv=False)
-    high, low = positive("||theta||", values[0]) ** 2, values[-1] ** 2 if len(theta) >= theta.shape[1] else 0.0
+    theta = finite_array("theta", theta, 2)
+    values = np.linalg.svd(theta, compute_uv=False)
+    high, low = moderate("||theta||", values[0]) ** 2, values[-1] ** 2 if len(theta) >= theta.shape[1] else 0.0
     numbers = (2.0, 2.0 / high, 4.0 / (2.0 * high + low), 2.0 / (2.0 + low / high))
     return PopulationLimits(*(Value(float(number), kind="exact", source="iv Remark 3.2") for number in numbers))

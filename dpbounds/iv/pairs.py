@@ -7,12 +7,13 @@ vanishes as K grows, and is never 0 at finite K).
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
-from dpbounds.errors import count, nonnegative, positive
+from dpbounds.errors import LARGEST, DomainError, count, listed, moderate, moderate_or_zero, real_array
 from dpbounds.privacy import Adjacency, sensitivity_factor
 
 
@@ -38,7 +39,7 @@ def joint_pair(n: int, *, magnitude: float = 1e9, adjacency: Adjacency = "replac
     -gamma_2 in the direction of Theta. On the neighbour both have the other sign, or are 0: every release moves by the
     whole sensitivity, except the first of beta (Theta_0 = 0). Source: dpbounds, exact form of iv Prop. 3.1.
     """
-    K = positive("magnitude", magnitude)
+    K = moderate("magnitude", magnitude)
     return _pair([(0.0, 0.0, 0.0)] * (count("n", n) - 1), (1.0, K, K), (1.0, -K, -K), adjacency)
 
 
@@ -52,7 +53,7 @@ def beta_only_pair(n: int, *, shift: float, magnitude: float = 1e9, adjacency: A
     gamma_1 = shift and noise, Theta_1 moves by c eta gamma_1 / n (`privacy.beta_only_attack`). Counterexample to iv
     Lemma F.1.
     """
-    K, x = positive("magnitude", magnitude), positive("shift", shift)
+    K, x = moderate("magnitude", magnitude), moderate("shift", shift)
     others = [(1.0, 0.0, K)] * (count("n", n) - 1)
     if sensitivity_factor(adjacency) == 1 and others:
         others[0] = (1.0, -x / 2, K)
@@ -72,6 +73,13 @@ def clipped_gradients(
     z(z'Theta - x') has Frobenius norm ||z|| ||z'Theta - x'||, Theta'z(z'Theta beta - y) has norm ||Theta'z|| |...|.
     """
     Z, X, Y = data
+    theta, beta = real_array("theta", theta), real_array("beta", beta)
+    if theta.shape != (Z.shape[1], X.shape[1]) or beta.shape != X.shape[1:]:
+        found = f"arrays of shapes {theta.shape}, {beta.shape}"
+        raise DomainError("theta, beta", found, f"of shapes {(Z.shape[1], X.shape[1])}, {X.shape[1:]}")
+    largest = float(np.maximum(np.abs(theta).max(), np.abs(beta).max()))
+    if not largest <= LARGEST:
+        raise DomainError("largest entry of theta, beta", largest, f"at most {LARGEST:g}", "the run diverges")
     misfit, predicted = Z @ theta - X, Z @ theta
     surprise = predicted @ beta - Y
     weights1 = _clip_factors(np.linalg.norm(Z, axis=1) * np.linalg.norm(misfit, axis=1), gamma1)
@@ -96,10 +104,13 @@ def joint_cost_along(
     set's number of records. A stage without shift costs nothing whatever its noise.
     """
     n, total = len(pair.first.Y), 0.0
-    for theta, beta in zip(thetas, betas, strict=True):
+    first, second = listed("thetas", thetas), listed("betas", betas)
+    if len(first) != len(second):
+        raise DomainError("thetas, betas", f"{len(first)} and {len(second)} iterates", "as many of both")
+    for theta, beta in zip(first, second, strict=True):
         own, other = (clipped_gradients(data, theta, beta, gamma1=gamma1, gamma2=gamma2) for data in pair)
         for a, b, scale in zip(own, other, (lambda1, lambda2), strict=True):
-            total += _shift_cost(float(np.linalg.norm(a - b)) / n, nonnegative("lambda", scale))
+            total += _shift_cost(float(np.linalg.norm(a - b)) / n, moderate_or_zero("lambda", scale))
     return total
 
 
@@ -119,13 +130,14 @@ def unnoised_cost_along(
     """
     n, total = len(pair.first.Y), 0.0
     thetas = [np.zeros((pair.first.Z.shape[1], pair.first.X.shape[1])) for _ in pair]
-    for beta in betas:
+    eta = moderate("eta", eta)
+    for beta in listed("betas", betas):
         steps = [
             clipped_gradients(data, theta, beta, gamma1=gamma1, gamma2=gamma2)
             for data, theta in zip(pair, thetas, strict=True)
         ]
         shift = float(np.linalg.norm(steps[0][1] - steps[1][1])) / n
-        total += _shift_cost(shift, nonnegative("lambda2", lambda2))
+        total += _shift_cost(shift, moderate_or_zero("lambda2", lambda2))
         thetas = [theta - eta * gradient / n for theta, (gradient, _) in zip(thetas, steps, strict=True)]
     return total
 
@@ -144,10 +156,13 @@ def _data(records: list) -> Data:
 
 def _clip_factors(norms: np.ndarray, gamma: float) -> np.ndarray:
     """min(1, gamma / norm), 1 where the norm is 0."""
+    gamma = (
+        math.inf if isinstance(gamma, float) and gamma == math.inf else moderate("gamma", gamma, "inf does not clip")
+    )
     return np.where(norms > gamma, gamma / np.where(norms > gamma, norms, 1.0), 1.0)
 
 
 def _shift_cost(shift: float, scale: float) -> float:
     if shift == 0:
         return 0.0
-    return float("inf") if scale == 0 else 0.5 * (shift / scale) ** 2
+    return float("inf") if scale == 0 else 0.5 * (shift / moderate("lambda", scale)) ** 2

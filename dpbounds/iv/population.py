@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
-from dpbounds.errors import DomainError, count
-from dpbounds.iv.moments import finite_array
+from dpbounds.errors import DomainError, count, moderate_or_zero
+from dpbounds.iv.moments import finite_array, target_vector
 
 
 def ols_limit(
@@ -26,9 +26,13 @@ def ols_limit(
     where x has a singular covariance.
     """
     errors = finite_array("error_covariance", error_covariance, 2)
-    x_covariance = _fitted(theta, instrument_covariance) + errors[:-1, :-1]
+    fitted = _fitted(theta, instrument_covariance)
+    p = len(fitted)
+    if errors.shape != (p + 1, p + 1):
+        raise DomainError("error_covariance", f"an array of shape {errors.shape}", f"of shape ({p + 1}, {p + 1})")
+    x_covariance = fitted + errors[:-1, :-1]
     _require_definite("covariance of x", x_covariance)
-    return beta + np.linalg.solve(x_covariance, errors[:-1, -1])
+    return target_vector("beta", beta, p) + np.linalg.solve(x_covariance, errors[:-1, -1])
 
 
 def two_stage_covariance(
@@ -44,12 +48,17 @@ def two_stage_covariance(
     """
     fitted = _fitted(theta, instrument_covariance)
     _require_definite("Theta' Cov(z) Theta", fitted)
-    return outcome_variance / count("n", n) * np.linalg.inv(fitted)
+    return moderate_or_zero("outcome_variance", outcome_variance) / count("n", n) * np.linalg.inv(fitted)
 
 
 def _fitted(theta: np.ndarray, instrument_covariance: np.ndarray | None) -> np.ndarray:
     theta = finite_array("theta", theta, 2)
-    S = np.eye(len(theta)) if instrument_covariance is None else finite_array("S", instrument_covariance, 2)
+    q = len(theta)
+    if instrument_covariance is None:
+        return theta.T @ theta
+    S = finite_array("instrument_covariance", instrument_covariance, 2)
+    if S.shape != (q, q):
+        raise DomainError("instrument_covariance", f"an array of shape {S.shape}", f"of shape ({q}, {q})")
     return theta.T @ S @ theta
 
 

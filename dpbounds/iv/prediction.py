@@ -16,10 +16,11 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from dpbounds.errors import DomainError
+from dpbounds.errors import DomainError, count, listed
 from dpbounds.iv.gaussian_norm import norm_cdf, norm_mean, norm_quantile
 from dpbounds.iv.laws import BetaLaw
 from dpbounds.iv.leading_order import SOURCE, LeadingOrder
+from dpbounds.iv.moments import target_vector
 from dpbounds.values import Value
 
 
@@ -40,8 +41,8 @@ def predicted_error(
     accurate to fourth order in the noise, `LeadingOrder.mean_squared_error`. `target` is beta_hat or the true beta.
     """
     law = order.law(step, lambda1, lambda2)
-    deviation = law.mean - target
-    square = order.mean_squared_error(target, lambda1, lambda2)[step]
+    deviation = law.mean - target_vector("target", target, len(law.mean))
+    square = order.mean_squared_error(target, lambda1, lambda2)[order.position(step)]
     numbers = (
         norm_quantile(deviation, law.covariance),
         float(norm_mean(deviation, law.covariance)),
@@ -61,7 +62,8 @@ def predicted_quantile(
 ) -> Value:
     """A quantile of ||beta_t - target|| under the law of `predicted_error`; inverted to 1e-9 relative."""
     law = order.law(step, lambda1, lambda2)
-    number = norm_quantile(law.mean - target, law.covariance, probability)
+    deviation = law.mean - target_vector("target", target, len(law.mean))
+    number = norm_quantile(deviation, law.covariance, probability)
     return Value(number, kind="asymptotic", source=SOURCE)
 
 
@@ -78,10 +80,14 @@ def predicted_curve(
     One recursion up to the longest horizon serves all. Raises `DomainError` for horizons beyond it.
     """
     longest = len(order.noiseless) - 1
-    for horizon in horizons:
-        if not 0 <= horizon <= longest:
-            raise DomainError("horizons", horizon, f"between 0 and {longest}", "run the recursion further")
-    points = zip(horizons, lambda1, lambda2, strict=True)
+    steps = [count("horizons", horizon, least=0) for horizon in listed("horizons", horizons)]
+    if steps and max(steps) > longest:
+        raise DomainError("horizons", max(steps), f"between 0 and {longest}", "run the recursion further")
+    scales = listed("lambda1", lambda1), listed("lambda2", lambda2)
+    if {len(scale) for scale in scales} != {len(steps)}:
+        found = f"{len(scales[0])} and {len(scales[1])} numbers"
+        raise DomainError("lambda1, lambda2", found, f"one per horizon, {len(steps)}")
+    points = zip(steps, *scales, strict=True)
     return [predicted_error(order, target, lambda1=one, lambda2=two, step=horizon) for horizon, one, two in points]
 
 
@@ -101,7 +107,12 @@ def mixture_quantile(
     any noise, no expansion. The standard error is that of the mean of the conditional probabilities, over the density.
     Raises `DomainError` for fewer than 2 paths.
     """
+    length = law.mean.shape[-2]
+    step = count("step", step, least=-length)
+    if step >= length:
+        raise DomainError("step", step, f"between {-length} and {length - 1}")
     means, covariances = law.mean[..., step, :], law.covariance[..., step, :, :]
+    target = target_vector("target", target, means.shape[-1])
     if means.ndim != 2 or len(means) < 2:
         raise DomainError("law", f"means of shape {np.shape(law.mean)}", "one leading axis of at least 2 paths")
     quantile = norm_quantile(means - target, covariances, probability)

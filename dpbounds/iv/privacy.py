@@ -18,13 +18,13 @@ What the paper states and what holds:
 from __future__ import annotations
 
 import math
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from scipy.integrate import quad
 from scipy.special import log_ndtr
 
-from dpbounds.errors import AccuracyError, DomainError, count, nonnegative, positive, real
+from dpbounds.errors import AccuracyError, DomainError, choice, count, moderate, moderate_or_zero, real
 from dpbounds.privacy import Adjacency, sensitivity_factor
 from dpbounds.values import Value
 
@@ -57,13 +57,12 @@ def noise_scales(
     0 makes its first gradient zero). Raises `DomainError` for n, steps < 1, budgets or clip norms that are not above
     0, and unknown names.
     """
-    if calibration not in ("paper", "tight"):
-        raise DomainError("calibration", calibration, "paper or tight")
+    choice("calibration", calibration, get_args(Calibration))
     n, steps, factor = count("n", n), count("steps", steps), sensitivity_factor(adjacency)
     uses = (steps, steps) if calibration == "paper" else (steps / 2, (steps - 1) / 2)
     stages = zip(("1", "2"), uses, (rho1, rho2), (gamma1, gamma2), strict=True)
     scales = [
-        factor * positive(f"gamma{stage}", gamma) / n * math.sqrt(used / budget(f"rho{stage}", rho))
+        factor * moderate(f"gamma{stage}", gamma) / n * math.sqrt(used / budget(f"rho{stage}", rho))
         for stage, used, rho, gamma in stages
     ]
     source = "iv eq. (4)" if calibration == "paper" else "dpbounds, exact cost of iv Algorithm 1"
@@ -169,7 +168,7 @@ def unnoised_sensitivity(n: int, gamma2: float, *, adjacency: Adjacency = "repla
     """
     share = 2.0 if sensitivity_factor(adjacency) == 2 else 2 - 1 / count("n", n)
     return Value(
-        share * positive("gamma2", gamma2), kind="exact", source="dpbounds, iv Algorithm 3", convention=adjacency
+        share * moderate("gamma2", gamma2), kind="exact", source="dpbounds, iv Algorithm 3", convention=adjacency
     )
 
 
@@ -202,9 +201,9 @@ def beta_only_attack(
     lambda_2 it tends to (2w - 1) log(w / (1 - w)). Quadrature to 1e-9, else `AccuracyError`.
     """
     factor, n = sensitivity_factor(adjacency), count("n", n)
-    distance = positive("gamma2", gamma2) / positive("lambda2", lambda2)
+    distance = moderate("gamma2", gamma2) / moderate("lambda2", lambda2)
     gap = 0.0 if factor == 2 else distance / n
-    reach = 0.5 * factor * positive("gamma1", gamma1) / (n * positive("lambda1", lambda1))
+    reach = 0.5 * factor * moderate("gamma1", gamma1) / (n * moderate("lambda1", lambda1))
     divergence = _mixture_divergence(reach, distance, gap)
     source = "dpbounds, against iv Lemma F.1"
     return Value(divergence, kind="lower", source=source, convention=f"zCDP, {adjacency}, T >= 2")
@@ -241,12 +240,12 @@ def projected_sensitivities(
     B_z(2 B_z B_Theta B_beta + B_y)], never more than `unnoised_sensitivity`, and Delta_0 = 0. Upper bounds. Raises
     `DomainError` for eta > 2/B_z² and numbers that are not above 0.
     """
-    B_z, B_y, B_theta, B_beta = (positive(f"enforced.{name}", value) for name, value in enforced._asdict().items())
-    if positive("eta", eta) > 2 / B_z**2:
+    B_z, B_y, B_theta, B_beta = (moderate(f"enforced.{name}", value) for name, value in enforced._asdict().items())
+    if moderate("eta", eta) > 2 / B_z**2:
         raise DomainError("eta", eta, f"at most 2 / instrument² = {2 / B_z**2:.6g}", "larger steps may expand")
     lipschitz = B_z * (2 * B_z * B_theta * B_beta + B_y)
-    drift = eta * positive("gamma1", gamma1) * np.arange(count("steps", steps)) * lipschitz
-    bound = sensitivity_factor(adjacency) / count("n", n) * (positive("gamma2", gamma2) + drift)
+    drift = eta * moderate("gamma1", gamma1) * np.arange(count("steps", steps)) * lipschitz
+    bound = sensitivity_factor(adjacency) / count("n", n) * (moderate("gamma2", gamma2) + drift)
     bound[0] = 0.0
     return np.minimum(bound, float(unnoised_sensitivity(n, gamma2, adjacency=adjacency)))
 
@@ -274,15 +273,15 @@ def budget(parameter: str, rho: float) -> float:
     """A zCDP budget: above 0, inf for no noise."""
     if isinstance(rho, (int, float, np.number)) and rho == math.inf:
         return math.inf
-    return positive(parameter, real(parameter, rho), "inf stands for no noise")
+    return moderate(parameter, real(parameter, rho), "inf stands for no noise")
 
 
 def _uses(releases: int, gamma: float, scale: float, stage: str) -> float:
     """releases gamma² / lambda²; nothing for no release, inf without noise."""
-    gamma, scale = positive(f"gamma{stage}", gamma), nonnegative(f"lambda{stage}", scale)
+    gamma, scale = moderate(f"gamma{stage}", gamma), moderate_or_zero(f"lambda{stage}", scale)
     if releases == 0:
         return 0.0
-    return math.inf if scale == 0 else releases * (gamma / scale) ** 2
+    return math.inf if scale == 0 else releases * (gamma / moderate(f"lambda{stage}", scale)) ** 2
 
 
 def _mixture_divergence(reach: float, distance: float, gap: float) -> float:

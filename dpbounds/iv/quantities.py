@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from dpbounds.errors import DomainError, count, nonnegative, positive
+from dpbounds.errors import DomainError, count, moderate, moderate_or_zero
 from dpbounds.iv.moments import finite_array
 from dpbounds.iv.noiseless import Rates, StepSizes
 from dpbounds.values import Value
@@ -45,9 +45,9 @@ class Constants:
 
     def __post_init__(self) -> None:
         for name in ("concentration", "product", "epsilon"):
-            nonnegative(name, getattr(self, name))
+            moderate_or_zero(name, getattr(self, name))
         for name in ("clipping", "sample_size", "horizon", "optimisation", "privacy", "statistical"):
-            positive(name, getattr(self, name))
+            moderate(name, getattr(self, name))
 
 
 UNIT = Constants()
@@ -72,12 +72,14 @@ class Design:
     tau: float = 5.0
 
     def __post_init__(self) -> None:
-        count("n", self.n)
-        count("p", self.p)
-        count("q", self.q, least=self.p, remedy="2SLS needs as many instruments as regressors")
+        p = count("p", self.p)
+        checked: dict[str, float] = {"n": count("n", self.n), "p": p}
+        checked["q"] = count("q", self.q, least=p, remedy="2SLS needs as many instruments as regressors")
         for name in ("theta_norm", "theta_least", "sigma_z", "tau"):
-            positive(name, getattr(self, name))
-        nonnegative("sigma_2", self.sigma_2)
+            checked[name] = moderate(name, getattr(self, name))
+        checked["sigma_2"] = moderate_or_zero("sigma_2", self.sigma_2)
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
         if self.theta_least > self.theta_norm:
             raise DomainError("theta_least", self.theta_least, f"at most theta_norm = {self.theta_norm:.6g}")
 
@@ -169,7 +171,7 @@ def theorem_rates(bounds: Spectrum, eta: float, alpha: float) -> Rates:
     They bound the spectral radii of `noiseless.contraction_rates` where `bounds` hold; the bound on the second stage is
     for H_t within gamma-lower / 2 of H-hat, so at least 1 - alpha gamma-lower / 2 even in the limit.
     """
-    eta, alpha, delta = positive("eta", eta), positive("alpha", alpha), bounds.delta
+    eta, alpha, delta = moderate("eta", eta), moderate("alpha", alpha), bounds.delta
     theta = max(abs(1 - eta * (1 - delta) ** 2), abs(1 - eta * (1 + delta) ** 2))
     beta = max(abs(1 - alpha * bounds.lower / 2), abs(1 - alpha * (2 * bounds.upper + bounds.lower) / 2))
     numbers = (theta, beta, max(theta, beta))

@@ -18,7 +18,7 @@ from jaxtyping import Complex, Float
 from scipy.optimize import brentq
 from scipy.special import digamma, gammaln, xlogy
 
-from dpbounds.errors import AccuracyError, DomainError, count, nonnegative, positive, within
+from dpbounds.errors import AccuracyError, DomainError, count, moderate, moderate_or_zero, real, real_array, within
 from dpbounds.iv.laws import noise_variances, theta_mean
 from dpbounds.iv.leading_order import noise_expansion
 from dpbounds.iv.moments import Moments
@@ -49,6 +49,9 @@ def scalar_moments(
     is large, where medians tell more (`scalar_law`).
     """
     steps = count("steps", steps, least=0)
+    numbers = {"A": A, "G": G, "b": b, "eta": eta, "alpha": alpha}
+    for name, number in (numbers | {"lambda1_squared": lambda1_squared, "lambda2_squared": lambda2_squared}).items():
+        moderate_or_zero(f"|{name}|", abs(real(name, number)))
     A, G, b, eta, alpha, lambda1_squared, lambda2_squared = (
         Fraction(value) if isinstance(value, int) else value
         for value in (A, G, b, eta, alpha, lambda1_squared, lambda2_squared)
@@ -77,6 +80,9 @@ class ScalarLaw:
 
     def density(self, deviation: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
         """Density of beta_T - beta_hat."""
+        deviation = real_array("deviation", deviation)
+        if not (np.abs(deviation) <= self.half_width).all():
+            raise DomainError("deviation", deviation, f"within [-{self.half_width}, {self.half_width}]")
         waves = np.exp(-1j * np.multiply.outer(deviation, self._wave_numbers))
         return (0.5 + np.real(waves @ self.characteristic[1:])) / self.half_width
 
@@ -122,14 +128,16 @@ def scalar_law(
     remedy = "the density needs noise in beta"
     chain = _Chain(
         moments=moments,
-        eta=positive("eta", eta),
-        alpha=positive("alpha", alpha),
-        lambda1=nonnegative("lambda1", lambda1),
-        lambda2=positive("lambda2", lambda2, remedy),
+        eta=moderate("eta", eta),
+        alpha=moderate("alpha", alpha),
+        lambda1=moderate_or_zero("lambda1", lambda1),
+        lambda2=moderate("lambda2", lambda2, remedy),
         steps=count("steps", steps),
     )
     tolerance = within("tolerance", tolerance, "[1e-10, 1e-2]")
     width, nodes = chain.first_width(), 40
+    if not nodes * chain.modes(width) <= _WORK:
+        raise AccuracyError(f"law of beta_T: half width {width:.3g} needs {chain.modes(width)} modes, too many")
     coarse = chain.law(width, nodes)
     while nodes * chain.modes(width) <= _WORK:
         width, nodes = 1.5 * width, math.ceil(1.5 * nodes)
@@ -151,9 +159,10 @@ def lyapunov_exponent(moments: Moments, eta: float, alpha: float, lambda1: float
     if moments.q > 1:
         raise DomainError("q", moments.q, "1", "for more instruments the exponent has no closed form")
     a = float(moments.A[0, 0])
-    within("eta * A", positive("eta", eta) * a, "(0, 2)", "otherwise Theta has no stationary law")
-    size = math.sqrt(positive("alpha", alpha) * a)
-    variance = size**2 * float(noise_variances(np.array([a]), eta, math.inf)[0]) * nonnegative("lambda1", lambda1) ** 2
+    within("eta * A", moderate("eta", eta) * a, "(0, 2)", "otherwise Theta has no stationary law")
+    size = math.sqrt(moderate("alpha", alpha) * a)
+    unit = float(noise_variances(np.array([a]), eta, math.inf)[0])
+    variance = size**2 * unit * moderate_or_zero("lambda1", lambda1) ** 2
     centres = [1 + sign * size * float(moments.theta_hat[0, 0]) for sign in (1, -1)]
     exponent = sum(_mean_log_modulus(centre, variance) for centre in centres)
     return Value(exponent, kind="exact", source="dpbounds, ergodic theorem", convention="per step, unclipped")

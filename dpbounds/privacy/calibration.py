@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from dpbounds.errors import DomainError, positive, within
+from dpbounds.errors import DomainError, choice, positive, within
 from dpbounds.privacy.gaussian import MU_RANGE, gaussian_delta, gaussian_epsilon, gaussian_mu
 from dpbounds.privacy.zcdp import gaussian_of_zcdp, zcdp_of_gaussian
 from dpbounds.values import Value
@@ -30,9 +30,7 @@ def sensitivity_factor(adjacency: Adjacency) -> float:
     exchanges it for any other clipped row, in the worst case its negative. Source: Ponomareva et al. 2023,
     Sec. 2.1.1; ftrl App. A.2 (zero-out). Raises `DomainError` for any other adjacency.
     """
-    if adjacency not in _FACTORS:
-        raise DomainError("adjacency", adjacency, f"one of {', '.join(_FACTORS)}")
-    return _FACTORS[adjacency]
+    return _FACTORS[choice("adjacency", adjacency, _FACTORS)]
 
 
 def noise_multiplier(

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import erfcx, erfinv, ndtr, ndtri
 
-from dpbounds.errors import AccuracyError, vector, within
+from dpbounds.errors import AccuracyError, DomainError, listed, real_array, vector, within
 from dpbounds.values import Value
 
 # The ranges of this room's parameters, wider than any use. Below, squares would underflow; above, x = ε/μ - μ/2 is a
@@ -44,7 +44,13 @@ def gaussian_log_delta(mu: ArrayLike, epsilon: ArrayLike) -> np.ndarray:
     1e-15 relative in the logarithm below.
     Source: Balle & Wang 2018, Thm 8. Raises `DomainError` unless mu is in `MU_RANGE` and epsilon in `EPSILON_RANGE`.
     """
-    return _log_delta(array_within("mu", mu, MU_RANGE), array_within("epsilon", epsilon, EPSILON_RANGE))
+    mus, epsilons = array_within("mu", mu, MU_RANGE), array_within("epsilon", epsilon, EPSILON_RANGE)
+    try:
+        mus, epsilons = np.broadcast_arrays(mus, epsilons)
+    except ValueError:
+        shapes = f"arrays of shapes {mus.shape}, {epsilons.shape}"
+        raise DomainError("mu, epsilon", shapes, "arrays that broadcast") from None
+    return _log_delta(mus, epsilons)
 
 
 def gaussian_delta(mu: float, epsilon: float) -> Value:
@@ -106,13 +112,14 @@ def compose_gdp(mus: Iterable[float]) -> Value:
     Equality for Gaussian mechanisms, an upper bound for other mu-GDP ones. Source: Dong, Roth & Su 2022, Cor. 3.3.
     Raises `DomainError` unless every mu is in [0, 1e4].
     """
-    total = math.hypot(*(within(f"mus[{i}]", mu, "[0, 1e4]") for i, mu in enumerate(mus)))
+    total = math.hypot(*(within(f"mus[{i}]", mu, "[0, 1e4]") for i, mu in enumerate(listed("mus", mus))))
     return Value(total, kind="upper", source="Dong, Roth & Su 2022, Cor. 3.3", convention="equality if Gaussian")
 
 
 def array_within(parameter: str, values: ArrayLike, interval: str) -> np.ndarray:
     """`values` as a float array of any shape, every entry inside `interval`."""
-    array = vector(parameter, np.ravel(values)).reshape(np.shape(values))
+    given = real_array(parameter, values)
+    array = vector(parameter, given.ravel()).reshape(given.shape)
     for extreme in (array.min(), array.max()):
         within(parameter, float(extreme), interval)
     return array

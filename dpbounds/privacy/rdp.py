@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpbounds.errors import DomainError, vector, within
+from dpbounds.errors import DomainError, listed, vector, within
 from dpbounds.privacy.gaussian import DELTA_RANGE, EPSILON_RANGE, array_within, probability
 from dpbounds.values import Value
 
@@ -54,7 +54,7 @@ def compose_rdp(curves: Sequence[ArrayLike]) -> np.ndarray:
     Holds when each mechanism is chosen after the last answer. Source: Mironov 2017, Prop. 1. Raises `DomainError`
     for curves of different lengths, or entries outside [0, 1e100].
     """
-    rows = [_divergences(f"curves[{i}]", curve) for i, curve in enumerate(curves)]
+    rows = [_divergences(f"curves[{i}]", curve) for i, curve in enumerate(listed("curves", curves))]
     lengths = {len(row) for row in rows}
     if len(lengths) != 1:
         raise DomainError("curves", sorted(lengths), "curves of one length", "evaluate all at the same orders")

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
-from dpbounds.errors import AccuracyError, DomainError, within
+from dpbounds.errors import AccuracyError, choice, listed, within
 from dpbounds.privacy.gaussian import (
     DELTA_RANGE,
     EPSILON_RANGE,
@@ -77,7 +77,7 @@ def compose_zcdp(rhos: Iterable[float]) -> Value:
     Equality for Gaussian mechanisms. Source: Bun & Steinke 2016, Lemma 1.7. Raises `DomainError` unless every rho is
     in [0, 5e7].
     """
-    total = math.fsum(within(f"rhos[{i}]", rho, "[0, 5e7]") for i, rho in enumerate(rhos))
+    total = math.fsum(within(f"rhos[{i}]", rho, "[0, 5e7]") for i, rho in enumerate(listed("rhos", rhos)))
     return Value(total, kind="upper", source="Bun & Steinke 2016, Lemma 1.7", convention="equality if Gaussian")
 
 
@@ -126,8 +126,7 @@ def zcdp_rho(epsilon: float, delta: float, method: Conversion = "renyi") -> Valu
 
 
 def _check(method: str) -> None:
-    if method not in get_args(Conversion):
-        raise DomainError("method", method, f"one of {', '.join(get_args(Conversion))}")
+    choice("method", method, get_args(Conversion))
 
 
 def _for_gaussians(value: float) -> Value:

@@ -52,7 +52,8 @@ def angrist_evans(data_dir: str | Path, *, n: int | None = 8065, seed: int = 0) 
     if n is not None:
         if count("n", n) > len(rows):
             raise DomainError("n", n, f"at most {len(rows)}, the records in {path.name}", "None takes all")
-        rows = rows[np.sort(np.random.default_rng(seed).choice(len(rows), size=n, replace=False))]
+        chosen = np.random.default_rng(count("seed", seed, least=0)).choice(len(rows), size=int(n), replace=False)
+        rows = rows[np.sort(chosen)]
     rows -= rows.mean(axis=0)
     return FixedData(instruments=rows[:, :1], regressors=rows[:, 1:2], outcome=rows[:, 2])
 

@@ -14,14 +14,18 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float
 
-from dpbounds.errors import DomainError, positive, within
+from dpbounds.errors import count, moderate, within
+from dpbounds.iv.privacy import budget
 from simulators.engine import Arrays, Streams
 from simulators.iv.problems import Problem
 from simulators.iv.recording import distance
 from simulators.iv.samples import MomentSample, RecordSample, average, block_sizes
+from simulators.iv.settings import plain
 
 # Share of the budget that pays for the average; the rest goes to the core (iv App. F.2).
 _AVERAGE_SHARE = 0.9
+# Least eigenvalue in units of the largest with which a matrix is still positive definite in floats.
+_ROUNDING = 1e-13
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,12 +47,13 @@ class FriendlyCore:
     least_eigenvalue: float = 1e-6
 
     def __post_init__(self) -> None:
-        if not self.rho > 0:
-            raise DomainError("rho", self.rho, "a number above 0", "inf adds no noise")
+        budget("rho", self.rho)
         if self.diameter is not None:
-            positive("diameter", self.diameter)
+            moderate("diameter", self.diameter)
         within("coverage", self.coverage, "(0, 1]")
-        positive("least_eigenvalue", self.least_eigenvalue)
+        moderate("least_eigenvalue", self.least_eigenvalue)
+        for name in ("rho", "diameter", "coverage", "least_eigenvalue"):
+            object.__setattr__(self, name, plain(getattr(self, name)))
 
 
 def friendly_core(problem: Problem, settings: FriendlyCore, streams: Streams, trials: int) -> Arrays:
@@ -63,6 +68,7 @@ def friendly_core(problem: Problem, settings: FriendlyCore, streams: Streams, tr
     with an empty core has beta 0 and infinite errors.
     """
     q, p = problem.dimensions
+    trials = count("trials", trials)
     sizes = block_sizes(problem.n * (2 * q + 3 * p + 6), trials)
     parts = [_block(problem, settings, streams, size) for size in sizes]
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
@@ -132,9 +138,10 @@ def _noisy(moments: MomentSample, noise: np.ndarray, generator: np.random.Genera
 
 
 def _regular(moments: MomentSample, least: float) -> MomentSample:
-    """The same moments with the eigenvalues of A raised to `least`."""
+    """The same moments with the eigenvalues of A raised to `least`, or to what rounding leaves of the largest."""
     eigenvalues, vectors = np.linalg.eigh(moments.A)
-    raised = (vectors * np.maximum(eigenvalues, least)[:, None, :]) @ np.swapaxes(vectors, 1, 2)
+    floor = np.maximum(least, _ROUNDING * eigenvalues[:, -1:])
+    raised = (vectors * np.maximum(eigenvalues, floor)[:, None, :]) @ np.swapaxes(vectors, 1, 2)
     return MomentSample(A=raised, G=moments.G, b=moments.b)
 
 

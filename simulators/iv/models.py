@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpbounds.errors import count
+from dpbounds.errors import count, moderate_or_zero, real
 from simulators.iv.problems import LinearModel
 
 
@@ -15,10 +15,9 @@ def synthetic_model(*, n: int, p: int, q: int, r: int, parameter_seed: int) -> L
     Theta = 5I + E, Phi (r, p), phi (r,). The confounder u enters through the covariance of the errors alone, with
     blocks I + Phi'Phi, Phi'phi and 1 + ||phi||^2; r = 0 leaves it out. Raises `DomainError` for counts out of range.
     """
-    count("p", p)
-    count("q", q, least=p, remedy="2SLS needs as many instruments as regressors")
-    count("r", r, least=0)
-    generator = np.random.default_rng(parameter_seed)
+    p, r = count("p", p), count("r", r, least=0)
+    q = count("q", q, least=p, remedy="2SLS needs as many instruments as regressors")
+    generator = np.random.default_rng(count("parameter_seed", parameter_seed, least=0))
     beta, E = generator.standard_normal(p), generator.standard_normal((q, p))
     loadings = np.column_stack([generator.standard_normal((r, p)), generator.standard_normal(r)])
     covariance = np.eye(p + 1) + loadings.T @ loadings
@@ -32,6 +31,8 @@ def angrist_surrogate(*, n: int = 8065, beta: float = -4.3) -> LinearModel:
     than two children) and 22 of y (weeks worked), errors uncorrelated: rounded sample values, with the effect that the
     paper reports. Errors are Gaussian here, not binary and censored.
     """
+    beta = real("beta", beta)
+    moderate_or_zero("|beta|", abs(beta))
     first_stage, x_deviation, y_deviation = 0.067, 0.48, 22.0
     errors = np.diag([x_deviation**2 - (first_stage / 2.0) ** 2, y_deviation**2 - (beta * x_deviation) ** 2])
     return LinearModel(

@@ -48,7 +48,12 @@ class MomentSample:
 
         H = G'A^{-1}G is never formed: it would square the condition number of the second stage.
         """
-        whitened = np.linalg.solve(np.linalg.cholesky(self.A), np.concatenate([self.G, self.b[..., None]], axis=2))
+        try:
+            root = np.linalg.cholesky(self.A)
+        except np.linalg.LinAlgError:
+            found = "a singular matrix in some trial"
+            raise DomainError("Z'Z/n", found, "positive definite in all of them", "take more records") from None
+        whitened = np.linalg.solve(root, np.concatenate([self.G, self.b[..., None]], axis=2))
         orthogonal, triangular = np.linalg.qr(whitened[..., :-1])
         return np.linalg.solve(triangular, np.swapaxes(orthogonal, 1, 2) @ whitened[..., -1:])[..., 0]
 

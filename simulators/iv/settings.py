@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any, get_args
 
-from dpbounds.errors import DomainError, count, nonnegative, positive
+from dpbounds.errors import DomainError, choice, count, moderate, moderate_or_zero
 from dpbounds.iv.privacy import Calibration, budget, noise_scales
 from dpbounds.privacy import Adjacency, sensitivity_factor
+
+
+def plain(number: Any) -> Any:
+    """Python's own numbers and None as they are, other numbers as floats: what streams can be keyed by."""
+    return number if number is None or isinstance(number, (int, float)) else float(number)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,25 +52,27 @@ class Settings:
     record_paths: bool = False
 
     def __post_init__(self) -> None:
-        count("steps", self.steps)
-        positive("eta", self.eta)
-        positive("alpha", self.alpha)
+        object.__setattr__(self, "steps", count("steps", self.steps))
+        moderate("eta", self.eta)
+        moderate("alpha", self.alpha)
         for stage in ("1", "2"):
             self._check_stage(stage)
-        if self.calibration not in ("paper", "tight"):
-            raise DomainError("calibration", self.calibration, "paper or tight")
+        choice("calibration", self.calibration, get_args(Calibration))
         sensitivity_factor(self.adjacency)
         if self.calibration != "paper" and math.isinf(self.rho1) and math.isfinite(self.rho2) and self.lambda2 is None:
             remedy = "give lambda2 = dpbounds.iv.privacy.unnoised_noise_scale(...) for a private release of beta alone"
             raise DomainError("calibration", self.calibration, "paper where rho1 = inf", remedy)
 
+        for name in ("eta", "alpha", "gamma1", "gamma2", "rho1", "rho2", "lambda1", "lambda2"):
+            object.__setattr__(self, name, plain(getattr(self, name)))
+
     def _check_stage(self, stage: str) -> None:
         gamma, rho, noise = (getattr(self, name + stage) for name in ("gamma", "rho", "lambda"))
-        if gamma != math.inf:
-            positive("gamma" + stage, gamma, "inf does not clip")
+        if not (isinstance(gamma, float) and gamma == math.inf):
+            moderate("gamma" + stage, gamma, "inf does not clip")
         budget("rho" + stage, rho)
         if noise is not None:
-            nonnegative("lambda" + stage, noise)
+            moderate_or_zero("lambda" + stage, noise)
         elif math.isinf(gamma) and math.isfinite(rho):
             raise DomainError("gamma" + stage, gamma, f"finite where rho{stage} is", f"or give lambda{stage}")
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
+from dpbounds.errors import count
 from simulators.engine import Arrays, Streams
 from simulators.iv.problems import Problem
 from simulators.iv.recording import Iterate, Recorder, Stage
@@ -76,6 +77,7 @@ def _descents(problem: Problem, settings: Sequence[Settings], streams: Streams, 
     """The arrays of every run, block by block."""
     visits = any(one.visits_records for one in settings)
     parts: list[list[Arrays]] = [[] for _ in settings]
+    trials = count("trials", trials)
     q, p = problem.dimensions
     for size in block_sizes(problem.n * (q + 3 * p + 4) if visits else q * (q + 5 * p), trials):
         sample = problem.draw(streams.data, size, records=visits)

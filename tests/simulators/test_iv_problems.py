@@ -310,7 +310,7 @@ def test_counts_of_section_4_1_are_checked():
         (np.eye(3), np.eye(3)[:, :1], "rows"),
         (np.full((4, 1), math.inf), np.ones((4, 1)), "instruments"),
         (np.ones(4), np.ones((4, 1)), "instruments"),
-        (np.eye(4)[:, :1], 1e61 * np.ones((4, 1)), "largest entry = 1e\\+61"),
+        (np.eye(4)[:, :1], 1e61 * np.ones((4, 1)), "largest entry of regressors = 1e\\+61"),
     ],
 )
 def test_data_that_leave_2sls_undefined_are_refused(Z, X, message):

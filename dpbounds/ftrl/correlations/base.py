@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from dpbounds.arithmetic import FLOATS, Arithmetic
-from dpbounds.errors import DomainError, count
+from dpbounds.errors import DomainError, count, real_array, vector
 from dpbounds.values import Value
 
 
@@ -82,7 +82,7 @@ class ToeplitzCorrelation(Correlation):
 
     def power_spectrum(self, omega: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
         """|B(omega)|^2 at frequencies in [-pi, pi]."""
-        return np.asarray(self.spectral_density(FLOATS, np.sin(np.asarray(omega, dtype=float) / 2.0) ** 2))
+        return np.asarray(self.spectral_density(FLOATS, np.sin(frequencies(omega) / 2.0) ** 2))
 
     def matrix(self, T: int) -> Float[np.ndarray, "T T"]:
         """The T x T lower-triangular Toeplitz matrix with first column beta."""
@@ -94,23 +94,34 @@ class ToeplitzCorrelation(Correlation):
 
     def sensitivity(self, T: int) -> float:
         """gamma_T in O(T): the columns of C are shifts of the first, which therefore has the largest norm."""
-        return float(np.linalg.norm(self.inverse_coefficients(T)))
+        column = self.inverse_coefficients(T)
+        # Squares may overflow where the norm does not.
+        scale = float(np.abs(column).max())
+        return scale * float(np.linalg.norm(column / scale)) if np.isfinite(scale) else np.inf
 
     def prefix_error(self, T: int) -> float:
         """phi = ||A B||_F^2 in O(T): the first column of A B is cumsum(beta), its t-th entry stands in T - t
         columns.
         """
         prefix = np.cumsum(self.coefficients(T))
-        return float(np.arange(T, 0, -1) @ prefix**2)
+        return float(np.arange(len(prefix), 0, -1) @ prefix**2)
 
 
 def decay_rates(decay: Float[np.ndarray, " d"]) -> Float[np.ndarray, " d"]:
-    """`decay` if all of it lies in (0, 1], else `DomainError`."""
-    x = np.asarray(decay, dtype=float)
+    """`decay` as an array if all of it lies in (0, 1], else `DomainError`."""
+    x = vector("decay", decay)
     outside = ~((x > 0) & (x <= 1))
     if outside.any():
         raise DomainError("decay", float(x[outside].flat[0]), "the interval (0, 1]", "decay is eta * lambda_j")
     return x
+
+
+def frequencies(omega: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
+    """`omega` as a float array if all of it is finite, else `DomainError`."""
+    array = real_array("omega", omega)
+    if not np.isfinite(array).all():
+        raise DomainError("omega", float(array[~np.isfinite(array)][0]), "a finite frequency")
+    return array
 
 
 def _toeplitz(column: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Complex, Float
 
 from dpbounds.arithmetic import FLOATS, Arithmetic
-from dpbounds.errors import DomainError, count
+from dpbounds.errors import LARGEST, DomainError, count, listed
 from dpbounds.ftrl.correlations.base import ToeplitzCorrelation, decay_rates
 from dpbounds.polynomials import Fraction, exact
 from dpbounds.quadrature import even_integral
@@ -33,8 +33,12 @@ class HalfPowers(ToeplitzCorrelation):
 
     def __post_init__(self) -> None:
         for name, numbers in (("zeros", self.zeros), ("poles", self.poles)):
-            for number in numbers:
-                if not (abs(number) < 1 and complex(number).imag >= 0):
+            for number in listed(name, numbers):
+                if not (
+                    isinstance(number, int | float | complex | np.number)
+                    and abs(number) < 1
+                    and complex(number).imag >= 0
+                ):
                     raise DomainError(name, number, "inside the unit disc, with an imaginary part of at least 0")
 
     @property
@@ -92,7 +96,10 @@ def half_powers_from_roots(
 
 
 def _inside(name: str, roots: np.ndarray) -> tuple[complex, ...]:
-    upper = np.asarray(roots)[np.imag(roots) <= 0].astype(complex)  # q has the other sign
+    roots = np.atleast_1d(roots)
+    if roots.dtype.kind not in "iufc" or not (np.abs(roots) <= LARGEST).all():
+        raise DomainError(name, roots, f"complex numbers of a size of at most {LARGEST:g}")
+    upper = roots[np.imag(roots) <= 0].astype(complex)  # q has the other sign
     middle, distance = 1.0 - 2.0 * upper, 2.0 * np.sqrt(upper) * np.sqrt(upper - 1.0)
     outside = np.where(np.abs(middle + distance) >= 1.0, middle + distance, middle - distance)
     inside = 1.0 / outside

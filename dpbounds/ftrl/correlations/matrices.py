@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 
-from dpbounds.errors import AccuracyError, DomainError, count
+from dpbounds.errors import AccuracyError, DomainError, choice, count, positive, real_array
 from dpbounds.ftrl.correlations.base import Correlation
 
 
@@ -41,15 +41,16 @@ class MatrixCorrelation(Correlation):
         return self.encoding[:, : self._own(T)]
 
     def _own(self, T: int) -> int:
-        if self.steps != T:
+        if count("T", T) != self.steps:
             raise DomainError("T", T, f"the horizon {self.steps} this matrix was made for", "make one for this T")
-        return T
+        return self.steps
 
 
 def from_matrix(matrix: np.ndarray, *, name: str = "given matrix") -> MatrixCorrelation:
     """Any invertible square B, C = B^{-1}; raises `DomainError` if it is not square and invertible."""
-    decoder = np.asarray(matrix, dtype=float)
-    if decoder.ndim != 2 or decoder.shape[0] != decoder.shape[1] or not np.all(np.isfinite(decoder)):
+    decoder = real_array("matrix", matrix)
+    square = decoder.ndim == 2 and decoder.shape[0] == decoder.shape[1] and decoder.size > 0
+    if not (square and np.all(np.isfinite(decoder))):
         raise DomainError("matrix", f"shape {decoder.shape}", "a finite square matrix")
     if np.linalg.matrix_rank(decoder) < len(decoder):
         raise DomainError(
@@ -64,7 +65,9 @@ def tree_aggregation(T: int, *, decoder: Literal["plain", "honaker"] = "plain") 
     `plain`: the prefix [0, t) is the sum of the nodes of t's binary expansion. `honaker`: a node is replaced by the
     inverse-variance average of itself and the estimates of its two children ("from below").
     """
-    intervals = _dyadic_intervals(count("T", T))
+    T = count("T", T)
+    choice("decoder", decoder, ("plain", "honaker"))
+    intervals = _dyadic_intervals(T)
     position = {interval: row for row, interval in enumerate(intervals)}
     estimates: dict[tuple[int, int], np.ndarray] = {}
     for start, stop in intervals:  # children come before parents
@@ -82,7 +85,8 @@ def tree_aggregation(T: int, *, decoder: Literal["plain", "honaker"] = "plain") 
 
 def full_honaker(T: int) -> MatrixCorrelation:
     """The tree's draws with the least-squares decoder B = C^+ = (C^T C)^{-1} C^T: not lower triangular, not anytime."""
-    encoding = _incidence(_dyadic_intervals(count("T", T)), T)
+    T = count("T", T)
+    encoding = _incidence(_dyadic_intervals(T), T)
     return MatrixCorrelation("full Honaker", T, np.linalg.pinv(encoding), encoding)
 
 
@@ -91,7 +95,8 @@ def fft_mechanism(T: int) -> MatrixCorrelation:
 
     The complex draws are written as twice as many real ones (real parts, then imaginary parts).
     """
-    column = np.concatenate([np.ones(count("T", T)), np.zeros(T)])
+    T = count("T", T)
+    column = np.concatenate([np.ones(T), np.zeros(T)])
     root = np.sqrt(np.fft.fft(column).astype(complex))
     fourier = np.fft.fft(np.eye(2 * T)) / np.sqrt(2 * T)
     encoding = (root[:, None] * fourier)[:, :T]
@@ -108,7 +113,8 @@ def optimal_prefix_sum(T: int, *, tolerance: float = 1e-9, iterations: int = 10_
     Fixed point v = diag(sqrt(D_v^{1/2} A^T A D_v^{1/2})) of the dual; the optimum is sum(v). `duality_gap` is relative
     and proves how near the primal point is; `AccuracyError` if it is not below `tolerance` after `iterations`.
     """
-    workload = _ones(count("T", T)).T @ _ones(T)
+    T, tolerance, iterations = count("T", T), positive("tolerance", tolerance), count("iterations", iterations)
+    workload = _ones(T).T @ _ones(T)
     v = np.ones(T)
     for _ in range(iterations):
         root = _square_root(np.sqrt(v)[:, None] * workload * np.sqrt(v))
@@ -132,7 +138,8 @@ def banded(T: int, bands: int, *, tolerance: float = 1e-5) -> MatrixCorrelation:
     """
     from scipy.optimize import minimize
 
-    if count("bands", bands) > count("T", T):
+    T, bands, tolerance = count("T", T), count("bands", bands), positive("tolerance", tolerance)
+    if bands > T:
         raise DomainError("bands", bands, f"at most T = {T}")
     rows, columns = _band_indices(T, bands)
     ones = _ones(T)
@@ -163,7 +170,8 @@ def banded(T: int, bands: int, *, tolerance: float = 1e-5) -> MatrixCorrelation:
 
 def restarted(correlation: Correlation, T: int, restarts: int) -> MatrixCorrelation:
     """Suffix "x S" of ftrl Table 3: a fresh start every T / S steps, B block diagonal; T must be a multiple of S."""
-    if count("T", T) % count("restarts", restarts):
+    T, restarts = count("T", T), count("restarts", restarts)
+    if T % restarts:
         raise DomainError("restarts", restarts, f"a divisor of T = {T}")
     length, unit = T // restarts, np.eye(restarts)
     decoder = np.kron(unit, correlation.matrix(length))

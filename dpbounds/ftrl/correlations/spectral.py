@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from dpbounds.arithmetic import FLOATS, Arithmetic
 from dpbounds.errors import AccuracyError, DomainError, count, positive
-from dpbounds.ftrl.correlations.base import ToeplitzCorrelation, decay_rates
+from dpbounds.ftrl.correlations.base import ToeplitzCorrelation, decay_rates, frequencies
 from dpbounds.quadrature import circle_nodes, even_integral
 from dpbounds.values import Value
 
@@ -45,7 +45,7 @@ class PowerSpectrum(ToeplitzCorrelation):
 
     def power_spectrum(self, omega: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
         """The spectrum as given."""
-        return np.asarray(self.spectrum(np.abs(np.asarray(omega, dtype=float))), dtype=float)
+        return np.asarray(self.spectrum(np.abs(frequencies(omega))), dtype=float)
 
     def spectral_density(self, m: Arithmetic, s: Any) -> Any:
         """The spectrum as given, in floats only; `DomainError` for balls, which know nothing of a user's function."""
@@ -78,6 +78,8 @@ def from_power_spectrum(spectrum: Spectrum, *, name: str = "given spectrum", tol
     resolve it: features narrower than about 1e-6 need a closed form such as `nu`.
     """
     positive("tolerance", tolerance)
+    if not callable(spectrum):
+        raise DomainError("spectrum", spectrum, "a function of frequencies in [0, pi]")
     _check_positive(spectrum)
     before = _factor(spectrum, SMALLEST_GRID)
     grid = 2 * SMALLEST_GRID
@@ -125,5 +127,5 @@ def _check_positive(spectrum: Spectrum) -> None:
 
 def _padded(series: np.ndarray, T: int) -> np.ndarray:
     result = np.zeros(count("T", T))
-    result[: min(T, len(series))] = series[:T]
+    result[: len(series)] = series[: len(result)]
     return result

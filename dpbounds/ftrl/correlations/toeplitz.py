@@ -17,12 +17,14 @@ from jaxtyping import Float
 from dpbounds import elliptic
 from dpbounds.arithmetic import FLOATS, Arithmetic
 from dpbounds.errors import DomainError, count, vector, within
-from dpbounds.ftrl.correlations.base import ToeplitzCorrelation, decay_rates
+from dpbounds.ftrl.correlations.base import ToeplitzCorrelation, decay_rates, frequencies
 from dpbounds.polynomials import Fraction, exact, in_sine
 from dpbounds.values import Value
 
 # Reflection coefficients this close to 1 mean a zero on the unit circle: double rounding cannot tell.
 ON_THE_CIRCLE = 1e-12
+# Below, 1 / beta_0 is not a finite float or its digits are lost.
+SMALLEST_WEIGHT = 1e-300
 # Computed zeros this far inside the circle are inside: a double zero on it is computed to 1e-8.
 INSIDE = 1e-5
 
@@ -115,6 +117,9 @@ class FiniteImpulse(ToeplitzCorrelation):
         vector("beta", self.beta)
         if self.beta[0] == 0:
             raise DomainError("beta[0]", 0.0, "a nonzero number", "the first weight multiplies the newest draw")
+        if not abs(self.beta[0]) >= SMALLEST_WEIGHT:
+            allowed = f"of a size of at least {SMALLEST_WEIGHT:g}"
+            raise DomainError("beta[0]", self.beta[0], allowed, "its inverse leaves the range of floats")
         if not self.allow_unstable_inverse and self._zero_inside():
             raise DomainError(
                 "beta",
@@ -134,7 +139,7 @@ class FiniteImpulse(ToeplitzCorrelation):
     def coefficients(self, T: int) -> Float[np.ndarray, " T"]:
         """The weights, padded with zeros."""
         padded = np.zeros(count("T", T))
-        padded[: len(self.beta)] = self.beta[:T]
+        padded[: len(self.beta)] = self.beta[: len(padded)]
         return padded
 
     def inverse_coefficients(self, T: int) -> Float[np.ndarray, " T"]:
@@ -146,7 +151,7 @@ class FiniteImpulse(ToeplitzCorrelation):
 
     def power_spectrum(self, omega: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
         """|sum_t beta_t e^{i omega t}|^2, which keeps its digits near a zero."""
-        return np.abs(np.polynomial.polynomial.polyval(np.exp(1j * np.asarray(omega)), self.beta)) ** 2
+        return np.abs(np.polynomial.polynomial.polyval(np.exp(1j * frequencies(omega)), self.beta)) ** 2
 
     def spectral_density(self, m: Arithmetic, s: Any) -> Any:
         """A polynomial in s of degree len(beta) - 1, exact in balls."""
@@ -272,6 +277,6 @@ def _counting_ratio(x: np.ndarray) -> np.ndarray:
     """
     root = np.sqrt(1.0 - x)
     s = 2.0 * root / (2.0 - x)
-    artanh = np.log((2.0 - x + 2.0 * root) / x)
+    artanh = np.log(2.0 - x + 2.0 * root) - np.log(x)
     ratio = np.divide(artanh, s, out=np.ones_like(x), where=s > 1e-8)
     return 8.0 * ratio / (2.0 - x) ** 2

@@ -6,13 +6,13 @@ The paper's Appendix C leaves the factor 1/2 of F open: each docstring says for 
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from jaxtyping import Float
 
 from dpbounds import elliptic
-from dpbounds.errors import DomainError, nonnegative, positive, vector, within
+from dpbounds.errors import DomainError, all_moderate, choice, moderate, moderate_or_zero, within
 from dpbounds.ftrl.correlations import ToeplitzCorrelation
 from dpbounds.ftrl.linear_regression.exact import CONVENTION
 from dpbounds.values import Value
@@ -26,7 +26,7 @@ Form = Literal["time", "frequency"]
 
 def gaussian_r_squared(eigenvalues: Float[np.ndarray, " d"]) -> float:
     """Smallest R^2 for Gaussian inputs, 2 lambda_1 + Tr H: E ||x||^2 x x^T = 2 H^2 + Tr(H) H (Wick), ftrl Prop C.3."""
-    spectrum = vector("eigenvalues", eigenvalues, above=0.0)
+    spectrum = all_moderate("eigenvalues", eigenvalues)
     return float(2.0 * spectrum.max() + spectrum.sum())
 
 
@@ -48,11 +48,12 @@ def paper_upper_bound(
     <beta, T beta> is replaced by (eta / pi) int |B|^2 h >= it. Default R^2: `gaussian_r_squared`. Needs eta R^2 < 1.
     """
     x, noise, sigma_squared = _arguments(correlation, eigenvalues, eta, rho, clip_norm, sigma_sgd)
-    R_squared = gaussian_r_squared(eigenvalues) if R_squared is None else R_squared
+    R_squared = gaussian_r_squared(eigenvalues) if R_squared is None else moderate("R_squared", R_squared)
     product = within("eta * R_squared", eta * R_squared, "(0, 1)", "the theorem needs eta < 1 / R^2")
     k0 = (1.0 - np.sqrt(product)) ** -2
+    kurtosis_constant = moderate_or_zero("kurtosis_constant", kurtosis_constant)
     powers = correlation.filtered_power(x)
-    total = powers.sum() if form == "time" else np.sum(2.0 * powers / (2.0 - x))
+    total = powers.sum() if choice("form", form, get_args(Form)) == "time" else np.sum(2.0 * powers / (2.0 - x))
     bound = (1 + k0) * product * sigma_squared + (1 + kurtosis_constant * k0) * eta * noise * total
     return Value(bound, kind="upper", source=f"ftrl Thm {'C.14' if form == 'time' else 'C.15'}", convention=CONVENTION)
 
@@ -73,7 +74,7 @@ def paper_lower_bound(
     """
     x, noise, sigma_squared = _arguments(correlation, eigenvalues, eta, rho, clip_norm, sigma_sgd)
     powers = correlation.filtered_power(x)
-    total = powers.sum() / 2.0 if form == "time" else np.sum(powers / (2.0 - x))
+    total = powers.sum() / 2.0 if choice("form", form, get_args(Form)) == "time" else np.sum(powers / (2.0 - x))
     bound = sigma_squared * x.sum() / 2.0 + eta * noise * total
     return Value(bound, kind="lower", source="ftrl Thm C.18", convention="Tr[H S], no factor 1/2")
 
@@ -84,9 +85,9 @@ def paper_lower_bound_any_correlation(
     """Last line of ftrl Thm C.18 as printed, for every beta: (2 eta sigma^2 + eta^2 G^2 / (2 rho)) Tr(H) / 4; F without
     1/2.
     """
-    spectrum = vector("eigenvalues", eigenvalues, above=0.0)
-    eta, noise = positive("eta", eta), positive("clip_norm", clip_norm) ** 2 / (2.0 * positive("rho", rho))
-    bound = (2.0 * eta * nonnegative("sigma_sgd", sigma_sgd) ** 2 + eta**2 * noise) * spectrum.sum() / 4.0
+    spectrum = all_moderate("eigenvalues", eigenvalues)
+    eta, noise = moderate("eta", eta), moderate("clip_norm", clip_norm) ** 2 / (2.0 * moderate("rho", rho))
+    bound = (2.0 * eta * moderate_or_zero("sigma_sgd", sigma_sgd) ** 2 + eta**2 * noise) * spectrum.sum() / 4.0
     return Value(bound, kind="lower", source="ftrl Thm C.18", convention="Tr[H S], no factor 1/2")
 
 
@@ -108,7 +109,7 @@ def trace_bounds(
     ||x||^2 = R^2.
     """
     x, noise, sigma_squared = _arguments(correlation, eigenvalues, eta, rho, clip_norm, sigma_sgd)
-    R_squared = gaussian_r_squared(eigenvalues) if R_squared is None else R_squared
+    R_squared = gaussian_r_squared(eigenvalues) if R_squared is None else moderate("R_squared", R_squared)
     product = within("eta * R_squared", eta * R_squared, "(0, 2)", "the bound needs eta < 2 / R^2")
     lower = 0.25 * (sigma_squared * x.sum() + eta * noise * correlation.filtered_power(x).sum())
     source = "dpbounds, trace of ftrl eq. (83)"
@@ -133,18 +134,19 @@ def nu_upper_bound(
     2 / (2 - eta R^2) [eta sigma^2 Tr(H) / 4 + 1 / (2 log^2 8) eta^2 G^2 Tr(H) log^2(8 / nu) / rho]: `trace_bounds` with
     gamma_inf^2 <= log(8 / nu) / log 8 and c(x) <= 4 x log(8 / nu) / log 8 for nu <= x.
     """
-    spectrum = vector("eigenvalues", eigenvalues, above=0.0)
-    eta, nu = positive("eta", eta), within("nu", nu, "(0, 1]")
+    spectrum = all_moderate("eigenvalues", eigenvalues)
+    eta, nu = moderate("eta", eta), within("nu", nu, "(0, 1]")
     if nu > eta * spectrum.min() * (1 + 1e-12):
         raise DomainError(
             "nu", nu, f"at most eta * mu = {eta * spectrum.min():.6g}", "the bound holds for nu <= eta mu"
         )
-    R_squared = gaussian_r_squared(spectrum) if R_squared is None else R_squared
+    R_squared = gaussian_r_squared(spectrum) if R_squared is None else moderate("R_squared", R_squared)
     product = within("eta * R_squared", eta * R_squared, "(0, 2)", "the bound needs eta < 2 / R^2")
     privacy = (
-        NU_CONSTANT * eta**2 * positive("clip_norm", clip_norm) ** 2 / positive("rho", rho) * np.log(8.0 / nu) ** 2
+        NU_CONSTANT * eta**2 * moderate("clip_norm", clip_norm) ** 2 / moderate("rho", rho) * np.log(8.0 / nu) ** 2
     )
-    bound = 2.0 / (2.0 - product) * spectrum.sum() * (0.25 * eta * nonnegative("sigma_sgd", sigma_sgd) ** 2 + privacy)
+    residual = 0.25 * eta * moderate_or_zero("sigma_sgd", sigma_sgd) ** 2
+    bound = 2.0 / (2.0 - product) * spectrum.sum() * (residual + privacy)
     return Value(bound, kind="upper", source="dpbounds, ftrl Thm 2.2 with constants", convention=CONVENTION)
 
 
@@ -157,11 +159,11 @@ def lower_bound(
     Cauchy-Schwarz in each eigendirection, gamma_inf^2 c(x) >= x (2 - x) ((1 / 2 pi) int 1 / |1 - x - e^{i omega}|)^2,
     in `trace_bounds`. It carries the log^2(8 / x_j), so the log^2 of nu-Noisy-FTRL is needed.
     """
-    spectrum = vector("eigenvalues", eigenvalues, above=0.0)
-    eta, noise = positive("eta", eta), positive("clip_norm", clip_norm) ** 2 / (2.0 * positive("rho", rho))
+    spectrum = all_moderate("eigenvalues", eigenvalues)
+    eta, noise = moderate("eta", eta), moderate("clip_norm", clip_norm) ** 2 / (2.0 * moderate("rho", rho))
     x = _rates(eta * spectrum)
     per_direction = x * (2.0 - x) * (elliptic.integral_inverse(x) / (2.0 * np.pi)) ** 2
-    bound = 0.25 * eta * (nonnegative("sigma_sgd", sigma_sgd) ** 2 * spectrum.sum() + noise * per_direction.sum())
+    bound = 0.25 * eta * (moderate_or_zero("sigma_sgd", sigma_sgd) ** 2 * spectrum.sum() + noise * per_direction.sum())
     return Value(bound, kind="lower", source="dpbounds, trace of ftrl eq. (83)", convention=CONVENTION)
 
 
@@ -174,9 +176,9 @@ def _arguments(
     sigma_sgd: float,
 ) -> tuple[np.ndarray, float, float]:
     """x_j = eta lambda_j, the noise variance N, the residual variance."""
-    spectrum = vector("eigenvalues", eigenvalues, above=0.0)
-    noise = (positive("clip_norm", clip_norm) * correlation.limiting_sensitivity()) ** 2 / (2.0 * positive("rho", rho))
-    return _rates(positive("eta", eta) * spectrum), noise, nonnegative("sigma_sgd", sigma_sgd) ** 2
+    spectrum = all_moderate("eigenvalues", eigenvalues)
+    noise = (moderate("clip_norm", clip_norm) * correlation.limiting_sensitivity()) ** 2 / (2.0 * moderate("rho", rho))
+    return _rates(moderate("eta", eta) * spectrum), noise, moderate_or_zero("sigma_sgd", sigma_sgd) ** 2
 
 
 def _rates(x: np.ndarray) -> np.ndarray:

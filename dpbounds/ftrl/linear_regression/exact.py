@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.optimize import brentq
 
-from dpbounds.errors import DomainError, count, nonnegative, positive, real, vector
+from dpbounds.errors import DomainError, all_moderate, count, moderate, moderate_or_zero, real, vector
 from dpbounds.ftrl.correlations import Correlation, ToeplitzCorrelation
 from dpbounds.values import Value
 
@@ -43,7 +43,8 @@ def suboptimality(
     kurtosis below 2, and for bad arguments.
     """
     spectrum, noise, sigma_squared = _arguments(eigenvalues, rho, clip_norm, sigma_sgd)
-    x = positive("eta", eta) * spectrum
+    eta = moderate("eta", eta)
+    x = eta * spectrum
     contraction, feedback = _stable(spectrum, eta, kurtosis)
     gamma_squared = correlation.limiting_sensitivity() ** 2
     if np.isinf(gamma_squared):
@@ -73,7 +74,7 @@ def trajectory(
     T = steps (`horizon`), by gamma_inf (`limiting`) or by a given number. Needs no stability: a diverging run diverges.
     """
     spectrum, noise, sigma_squared = _arguments(eigenvalues, rho, clip_norm, sigma_sgd)
-    eta, steps = positive("eta", eta), count("steps", steps)
+    eta, steps = moderate("eta", eta), count("steps", steps)
     x = eta * spectrum
     gamma = _sensitivity(correlation, steps, sensitivity)
     powers = _noise_powers(correlation, x, steps)
@@ -112,8 +113,8 @@ def _arguments(
     eigenvalues: np.ndarray, rho: float, clip_norm: float, sigma_sgd: float
 ) -> tuple[np.ndarray, float, float]:
     """Eigenvalues, noise variance per squared sensitivity, residual variance."""
-    noise = positive("clip_norm", clip_norm) ** 2 / (2.0 * positive("rho", rho))
-    return vector("eigenvalues", eigenvalues, above=0.0), noise, nonnegative("sigma_sgd", sigma_sgd) ** 2
+    noise = moderate("clip_norm", clip_norm) ** 2 / (2.0 * moderate("rho", rho))
+    return all_moderate("eigenvalues", eigenvalues), noise, moderate_or_zero("sigma_sgd", sigma_sgd) ** 2
 
 
 def _stable(spectrum: np.ndarray, eta: float, kurtosis: float) -> tuple[np.ndarray, float]:
@@ -131,7 +132,7 @@ def _stable(spectrum: np.ndarray, eta: float, kurtosis: float) -> tuple[np.ndarr
 
 def _excess_kurtosis(kurtosis: float) -> float:
     """kurtosis - 1 >= 0: the fourth moment of a unit-variance variable is at least 1."""
-    return nonnegative("kurtosis - 1", real("kurtosis", kurtosis) - 1.0, "E z^4 >= (E z^2)^2 = 1")
+    return moderate_or_zero("kurtosis - 1", real("kurtosis", kurtosis) - 1.0, "E z^4 >= (E z^2)^2 = 1")
 
 
 def _sensitivity(correlation: Correlation, steps: int, choice: float | str) -> float:
@@ -146,13 +147,14 @@ def _sensitivity(correlation: Correlation, steps: int, choice: float | str) -> f
                 "sensitivity", choice, '"horizon" or a number', f"its limit is infinite for {correlation.name}"
             )
         return limit
-    return positive("sensitivity", choice)
+    return moderate("sensitivity", choice)
 
 
 def _initial(initial: np.ndarray, dimension: int) -> np.ndarray:
     coordinates = vector("initial", initial)
     if len(coordinates) != dimension:
         raise DomainError("initial", f"{len(coordinates)} numbers", f"one per eigenvalue, {dimension}")
+    moderate_or_zero("largest entry of initial", np.abs(coordinates).max())
     return coordinates
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.optimize import minimize_scalar
 
-from dpbounds.errors import vector
+from dpbounds.errors import all_moderate, moderate
 from dpbounds.ftrl.correlations import PowerSpectrum, from_power_spectrum, nu
 from dpbounds.ftrl.linear_regression.exact import CONVENTION, GAUSSIAN_KURTOSIS, _arguments, _stable, suboptimality
 from dpbounds.quadrature import even_integral
@@ -24,7 +24,7 @@ def optimal_spectrum(
     The exact error is a constant times int |B|^{-2} int |B|^2 g: Cauchy-Schwarz as in ftrl eq. (19). With the bound of
     ftrl Thm C.18 in place of the exact error g would be h of eq. (21).
     """
-    spectrum = vector("eigenvalues", eigenvalues, above=0.0)
+    spectrum, eta = all_moderate("eigenvalues", eigenvalues), moderate("eta", eta)
     x = eta * spectrum
     contraction, _ = _stable(spectrum, eta, kurtosis)
     weights = 2.0 * spectrum * x * (2.0 - x) / contraction
@@ -54,6 +54,7 @@ def optimal_suboptimality(
     `optimal_spectrum`.
     """
     spectrum, noise, sigma_squared = _arguments(eigenvalues, rho, clip_norm, sigma_sgd)
+    eta = moderate("eta", eta)
     contraction, feedback = _stable(spectrum, eta, kurtosis)
     inverse_root = optimal_spectrum(spectrum, eta, kurtosis=kurtosis)
     mean_root = float(even_integral(lambda omega: 1.0 / inverse_root(omega))) / (2.0 * np.pi)
@@ -79,7 +80,7 @@ def best_nu(
 
     One-dimensional search in log nu on a grid refined by Brent's method; neither depends on rho or clip_norm.
     """
-    spectrum = vector("eigenvalues", eigenvalues, above=0.0)
+    spectrum, eta = all_moderate("eigenvalues", eigenvalues), moderate("eta", eta)
 
     def error(log_nu: float) -> float:
         return float(suboptimality(nu(min(float(np.exp(log_nu)), 1.0)), spectrum, eta, 0.5, kurtosis=kurtosis))

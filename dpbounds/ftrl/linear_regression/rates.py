@@ -6,12 +6,12 @@ difference.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from jaxtyping import Float
 
-from dpbounds.errors import DomainError, count, nonnegative, positive, vector, within
+from dpbounds.errors import all_moderate, choice, count, moderate, moderate_or_zero, within
 from dpbounds.values import Value
 
 Mechanism = Literal["independent", "nu", "lower", "damped anti-PGD"]
@@ -19,13 +19,13 @@ Mechanism = Literal["independent", "nu", "lower", "damped anti-PGD"]
 
 def effective_dimension(eigenvalues: Float[np.ndarray, " d"]) -> float:
     """d_eff = Tr(H) / lambda_1, the stable rank of H^{1/2}: ftrl Section C.6; between 1 and d."""
-    spectrum = vector("eigenvalues", eigenvalues, above=0.0)
+    spectrum = all_moderate("eigenvalues", eigenvalues)
     return float(spectrum.sum() / spectrum.max())
 
 
 def power_law(d: int, exponent: float) -> Float[np.ndarray, " d"]:
     """lambda_k = k^{-exponent}, k = 1, ..., d: the spectra of ftrl Table 4 and Fig. 2."""
-    return np.arange(1, count("d", d) + 1, dtype=float) ** -nonnegative("exponent", exponent)
+    return np.arange(1, count("d", d) + 1, dtype=float) ** -moderate_or_zero("exponent", exponent)
 
 
 def rate(
@@ -43,9 +43,10 @@ def rate(
     With t = Tr H: eta d G^2/rho + eta sigma^2 t | (eta^2 G^2/rho log^2(1/nu) + eta sigma^2) t | (eta^2 G^2/rho + eta
     sigma^2) t | eta^{3/2} G^2/rho sqrt(d t) + eta sigma^2 t. Default nu: eta mu.
     """
-    spectrum = vector("eigenvalues", eigenvalues, above=0.0)
-    eta, trace = positive("eta", eta), spectrum.sum()
-    privacy = positive("clip_norm", clip_norm) ** 2 / positive("rho", rho)
+    choice("mechanism", mechanism, get_args(Mechanism))
+    spectrum = all_moderate("eigenvalues", eigenvalues)
+    eta, trace = moderate("eta", eta), spectrum.sum()
+    privacy = moderate("clip_norm", clip_norm) ** 2 / moderate("rho", rho)
     damping = within("nu", eta * spectrum.min() if nu is None else nu, "(0, 1]") if mechanism == "nu" else 1.0
     per_budget = {
         "independent": eta * len(spectrum),
@@ -53,8 +54,6 @@ def rate(
         "lower": eta**2 * trace,
         "damped anti-PGD": eta**1.5 * np.sqrt(len(spectrum) * trace),
     }
-    if mechanism not in per_budget:
-        raise DomainError("mechanism", mechanism, f"one of {', '.join(per_budget)}")
-    value = privacy * per_budget[mechanism] + eta * nonnegative("sigma_sgd", sigma_sgd) ** 2 * trace
+    value = privacy * per_budget[mechanism] + eta * moderate_or_zero("sigma_sgd", sigma_sgd) ** 2 * trace
     source = "ftrl Table 2" if mechanism == "damped anti-PGD" else "ftrl Thm 2.2"
     return Value(value, kind="asymptotic", source=source)

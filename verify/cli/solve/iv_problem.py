@@ -149,7 +149,11 @@ def _constants(given: list[str]) -> Constants:
         name, _, number = text.partition("=")
         if name not in names:
             raise DomainError("constant", text, f"NAME=VALUE with NAME one of {', '.join(names)}")
-        values[name] = within(f"constant {name}", number, "[0, 1e12]")
+        try:
+            value = float(number)
+        except ValueError:
+            raise DomainError(f"constant {name}", number, "a real number") from None
+        values[name] = within(f"constant {name}", value, "[0, 1e12]")
     return Constants(**values)
 
 
