@@ -206,6 +206,28 @@ def test_rounding_in_the_derivatives_does_not_hide_a_solution(program):
         assert many == pytest.approx(alone, rel=1e-6)  # other lags do not help, as with the plain anti-PGD above
 
 
+@pytest.mark.parametrize(
+    ("kappa", "eta", "pole", "n"),
+    [
+        (541.0, 1.7, 0.9 * np.exp(2.9j), 6),
+        (67.25, 1.777, 0.95 * np.exp(1.21j), 5),
+        (5388.5, 1.92, 0.906 * np.exp(3.04j), 6),
+        (2.88, 1.325, 0.9911 * np.exp(0.7557j), 6),
+    ],
+)
+def test_noise_in_a_narrow_band(kappa, eta, pole, n):
+    """Elsewhere it is as good as 0: D, which hardly counts there, must be positive between the nodes too; and the
+    certificate must not miss the band.
+    """
+    noise = c.HalfPowers((), (complex(pole),) * n)
+    found = sc.bound(noise, 1 / kappa, 1.0, eta, 0.5)
+    alone = sc.bound(noise, 1 / kappa, 1.0, eta, 0.5, max_lag=0)
+    assert found.value.certified and found.lower <= found.value <= alone.value
+    omega = np.linspace(0, np.pi, 2**18 + 1)
+    mean = np.trapezoid(noise.power_spectrum(omega) * found.psi(omega), omega) / np.pi
+    assert mean * float(noise.limiting_sensitivity()) ** 2 == pytest.approx(float(found.value), rel=1e-8)
+
+
 def test_the_cone_program_has_the_same_feasible_set():
     """At the oracle's optimum psi eliminated in closed form gives the value that cvxpy reports."""
     constants = Program(name="f", mu=0.1, L=1.0, eta=0.5)

@@ -183,16 +183,16 @@ def _bound(
     started = time.perf_counter()
     spectrum = _spectrum(noise, grid, as_printed=program.name == "paper")
     candidate = (newton if method == "newton" else cone).solve(program, grid, spectrum, max_lag)
-    pruned = newton.pruned(program, grid, spectrum, candidate)
+    candidate = newton.lifted(program, grid, spectrum, newton.pruned(program, grid, spectrum, candidate))
     seconds = time.perf_counter() - started
     curvature = worst_curvature(program, noise, grid)
     if certify:
-        return _proved(program, noise, pruned, curvature, len(grid.omega), seconds)
+        return _proved(program, noise, candidate, curvature, len(grid.omega), seconds)
     density = noise.density(np.sin(grid.omega / 2.0) ** 2)
     quadratic = float(grid.mean(density / squared_distance(grid.omega, program.eta * curvature)))
     frame = _frame(FLOATS, program, noise, curvature, float(grid.mean(density)), quadratic)
-    value = value_of(_prefactor(FLOATS, program) * pruned.value, "upper", _source(program))
-    return _bound_of(program, noise, pruned, curvature, len(grid.omega), seconds, value=value, **frame)
+    value = value_of(_prefactor(FLOATS, program) * candidate.value, "upper", _source(program))
+    return _bound_of(program, noise, candidate, curvature, len(grid.omega), seconds, value=value, **frame)
 
 
 def _proved(

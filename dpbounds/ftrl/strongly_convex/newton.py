@@ -1,9 +1,9 @@
 """The default solver: psi eliminated, primal-dual interior-point Newton steps on the multipliers.
 
 The objective sum_k q_k (|c_k|^2 - a b) / D_k is smooth and convex where D > 0, and rises to infinity at the edge: it
-keeps D positive by itself, except at nodes where the spectrum is 0. Only D > 0 at those nodes, lambda_t >= 0 and sum
-lambda_t <= lambda_0, all linear, need dual variables. What is returned is a candidate: `certificate` turns it into a
-bound.
+keeps D positive by itself, except at nodes where the spectrum is 0 or nearly so. Only D > 0 at those nodes, lambda_t >=
+0 and sum lambda_t <= lambda_0, all linear, need dual variables. What is returned is a candidate: `certificate` turns it
+into a bound.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ from dpbounds.errors import AccuracyError
 from dpbounds.ftrl.strongly_convex.programs import Grid, Program, Quadratics
 
 STEPS = 100
+# Nodes with less than this share of the largest weight have dual variables of their own where the solution is not found
+# otherwise; there are many of them, and to have them always would cost up to 50 times as much.
+FAINT = 1e-3
 # Duality gap and stationarity residual, relative to the value; and the residual with which a solution is accepted whose
 # gap is closed: where D is a small difference of large terms, rounding leaves no less.
 TOLERANCE, ROUNDING = 1e-9, 1e-6
@@ -28,6 +31,8 @@ TOLERANCE, ROUNDING = 1e-9, 1e-6
 QUADRATIC = 1e-6
 # Multipliers below this share of the largest are dropped if that costs less than DROPPED of the value.
 NEGLIGIBLE, DROPPED = 1e-6, 1e-9
+# Nodes on which D must be positive, for each of the grid.
+BETWEEN = 4
 # Bounds of the share of the gap that a step aims at, and how far it goes towards the boundary.
 LEAST_CENTRING, CENTRING, TO_THE_BOUNDARY = 5e-2, 0.3, 0.99
 
@@ -48,13 +53,15 @@ def solve(program: Program, grid: Grid, spectrum: Float[np.ndarray, " nodes"], m
     Raises `AccuracyError` if no multiplier makes D positive, if the gap does not reach `TOLERANCE`, or if rounding
     leaves the derivatives less than six digits.
     """
-    weights = program.eta**2 / (2.0 * np.pi) * grid.weights * spectrum
-    single = _Objective(Quadratics.on(program, grid.omega, 0), weights)
-    start = np.concatenate([_scalar(single), np.zeros(2 * max_lag)])
-    objective = _Objective(Quadratics.on(program, grid.omega, max_lag), weights)
+    start = _single(program, grid, spectrum, max_lag)
+    objective = _Objective.on(program, grid, spectrum, max_lag)
     if max_lag == 0 or program.L - program.mu <= QUADRATIC * program.L:
         return Candidate(multipliers=start, value=objective.value(start), gap=0.0, steps=0)
-    return _interior_point(objective, _inside(objective, start))
+    inside = _inside(objective, start)
+    try:
+        return _interior_point(objective, inside, 0.0)
+    except AccuracyError:
+        return _interior_point(objective, inside, FAINT)
 
 
 def pruned(program: Program, grid: Grid, spectrum: Float[np.ndarray, " nodes"], candidate: Candidate) -> Candidate:
@@ -66,15 +73,39 @@ def pruned(program: Program, grid: Grid, spectrum: Float[np.ndarray, " nodes"], 
     shorter = int(used[-1]) + 1 if len(used) else 0
     multipliers = np.concatenate([candidate.multipliers[:1], kept[0, :shorter], kept[1, :shorter]])
     psi = Quadratics.on(program, grid.omega, shorter).psi(multipliers)
-    value = float(grid.weights @ (spectrum * psi)) / (2.0 * np.pi)
+    value = grid.mean(spectrum * psi)
     if not value <= candidate.value * (1.0 + DROPPED):
         return candidate
     return replace(candidate, multipliers=multipliers, value=value)
 
 
-def _scalar(objective: _Objective) -> np.ndarray:
-    """Best single multiplier lambda_0: the value is convex in it; searched on a logarithmic scale in units of L."""
-    program = objective.quadratics.program
+def lifted(program: Program, grid: Grid, spectrum: Float[np.ndarray, " nodes"], candidate: Candidate) -> Candidate:
+    """Moved towards the best single multiplier, no farther than it takes for D to be positive between the nodes too.
+
+    Where the spectrum is faint the best D is 0 at some nodes. D is linear in the multipliers, and in s = sin^2(omega /
+    2) where there is one alone.
+    """
+    max_lag = (len(candidate.multipliers) - 1) // 2
+    between = Grid.graded(program, max_lag, BETWEEN * len(grid.omega))
+    quadratics = Quadratics.on(program, between.omega, max_lag)
+    *_, D = quadratics.parts(candidate.multipliers)
+    low = D <= 0
+    if not low.any():
+        return candidate
+    single = _single(program, grid, spectrum, max_lag)
+    *_, single_D = quadratics.parts(single)
+    share = float(np.max(-D[low] / (single_D[low] / 2.0 - D[low])))
+    multipliers = (1.0 - share) * candidate.multipliers + share * single
+    psi = Quadratics.on(program, grid.omega, max_lag).psi(multipliers)
+    value = grid.mean(spectrum * psi)
+    return replace(candidate, multipliers=multipliers, value=value, gap=candidate.gap + value / candidate.value - 1.0)
+
+
+def _single(program: Program, grid: Grid, spectrum: np.ndarray, max_lag: int) -> np.ndarray:
+    """Best single multiplier lambda_0, the others 0: the value is convex in it; searched on a logarithmic scale in
+    units of L.
+    """
+    objective = _Objective.on(program, grid, spectrum, 0)
 
     def value(log_scale: float) -> float:
         return min(objective.value(np.array([program.L * np.exp(log_scale)])), 1e300)
@@ -88,7 +119,7 @@ def _scalar(objective: _Objective) -> np.ndarray:
         )
     ends = scales[max(best - 1, 0)], scales[min(best + 1, len(scales) - 1)]
     found: Any = minimize_scalar(value, bounds=ends, method="bounded", options={"xatol": 1e-8})
-    return np.array([program.L * np.exp(float(found.x))])
+    return np.concatenate([[program.L * np.exp(float(found.x))], np.zeros(2 * max_lag)])
 
 
 def _inside(objective: _Objective, start: np.ndarray) -> np.ndarray:
@@ -107,15 +138,23 @@ class _Objective:
     def __init__(self, quadratics: Quadratics, weights: np.ndarray) -> None:
         self.quadratics, self.weights = quadratics, weights
 
+    @classmethod
+    def on(cls, program: Program, grid: Grid, spectrum: np.ndarray, max_lag: int) -> _Objective:
+        """The mean of S psi over the circle."""
+        weights = program.eta**2 / (2.0 * np.pi) * grid.weights * spectrum
+        return cls(Quadratics.on(program, grid.omega, max_lag), weights)
+
     def value(self, multipliers: np.ndarray) -> float:
         """inf outside the domain."""
         _, _, numerator, denominator = self.quadratics.parts(multipliers)
         return float(self.weights @ (numerator / denominator)) if denominator.min() > 0 else np.inf
 
-    def forced(self) -> tuple[np.ndarray, np.ndarray]:
-        """D at the nodes without weight, in units of eta^2 L: its gradient, a row for each node, and its constant."""
+    def forced(self, share: float) -> tuple[np.ndarray, np.ndarray]:
+        """D at the nodes with at most this share of the largest weight, in units of eta^2 L: its gradient, a row for
+        each node, and its constant.
+        """
         q, unit = self.quadratics, self.quadratics.program.eta**2 * self.quadratics.program.L
-        free = self.weights == 0
+        free = self.weights <= share * self.weights.max()
         even = 2.0 * q.product_real[free, None] * q.cosines[free] / unit
         odd = 2.0 * q.product_imag[free, None] * q.sines[free] / unit
         return np.hstack([even, even[:, 1:]]) - np.hstack([0.0 * even[:, :1], odd, -odd]), q.constant[free] / unit
@@ -180,12 +219,12 @@ def _spread(even: np.ndarray, mixed: np.ndarray, odd: np.ndarray) -> np.ndarray:
     return hessian
 
 
-def _interior_point(objective: _Objective, start: np.ndarray) -> Candidate:
-    """The slacks stay positive: the unknowns, in units of the scalar solution, and D at the nodes without weight.
-    `dual` belongs to their signs.
+def _interior_point(objective: _Objective, start: np.ndarray, faint: float) -> Candidate:
+    """The slacks stay positive: the unknowns, in units of the scalar solution, and D at the nodes of at most a `faint`
+    share of the weight. `dual` belongs to their signs.
     """
     scale, gap, residual, value = start[0], np.inf, np.inf, 1.0
-    forced, offset = objective.forced()
+    forced, offset = objective.forced(faint)
     point, rows = start / scale, np.vstack([np.eye(len(start)), scale * forced])
     slack = np.concatenate([point, scale * forced @ point + offset])
     dual = objective.value(start) / len(slack) / slack
