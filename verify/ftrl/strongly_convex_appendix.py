@@ -201,13 +201,13 @@ def _any_signs(slip: int = 0) -> Iterator[tuple[str, sympy.Expr]]:
     yield "form", form - 2 * real_part(multiplier) * (h - mu) * (smooth - h) * squared(theta)
 
 
-def _large_steps(rng: np.random.Generator, settings: int, least: float = 5.0) -> Iterator[Fact]:
-    """1 / L < eta < 1.8 / L: the printed value, Lambda with plus signs, is at least `least` times program f's; L = 1.
+def _large_steps(rng: np.random.Generator, settings: int, least: float = 4.0) -> Iterator[Fact]:
+    """1 / L < eta < 1.98 / L: the printed value, Lambda with plus signs, is at least `least` times program f's; L = 1.
 
     |B|^2 = |1 - q w|^{-n} |1 - conj(q) w|^{-n}, w = e^{i omega}: noise around any frequency.
     """
     for number in range(settings):
-        eta, kappa = float(rng.uniform(1.0, 1.8)), float(np.exp(rng.uniform(0.05, np.log(1000.0))))
+        eta, kappa = float(rng.uniform(1.0, 1.98)), float(np.exp(rng.uniform(0.05, np.log(1000.0))))
         radius, angle, n = float(rng.uniform(0.0, 0.9)), float(rng.uniform(0.0, np.pi)), int(rng.integers(1, 4))
         correlation = HalfPowers((), (radius * complex(np.cos(angle), np.sin(angle)),) * n)
         printed, valid = (
@@ -272,11 +272,11 @@ CLAIMS = (
             "under (90)."
         ),
         hypotheses=(
-            "$0 < eta < 1.8 \\/ L$ (the paper gives no range). True although Theorem E.1 is not, whatever the signs "
+            "$0 < eta < 1.98 \\/ L$ (the paper gives no range). True although Theorem E.1 is not, whatever the signs "
             "in $Lambda$. Proved for $eta <= 1 \\/ L$: every $psi$ of (90) is at least $eta^4 \\/ abs(1 - eta h - e^(i "
             "omega))^2$, $h^2 = mu L$, and $psi_F$ of the corrected Theorem 3.1 at $Lambda = L \\/ 2$ at most $4 (L "
             "\\/ 2) eta^2 \\/ abs(1 - eta h - e^(i omega))^2$. The constants are 8 and $4 d$ times what quadratics "
-            "need. For larger $eta$ the printed value is more than 5 times that of $psi_F$, for random $kappa <= 1000$ "
+            "need. For larger $eta$ the printed value is more than 4 times that of $psi_F$, for random $kappa <= 1000$ "
             "and $abs(B)^2 = abs(1 - q e^(i omega))^(-n) abs(1 - q^* e^(i omega))^(-n)$, $abs(q) <= 0.9$, $n <= 3$."
         ),
         checks=(
