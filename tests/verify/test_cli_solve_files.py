@@ -127,7 +127,7 @@ def test_what_a_picture_shows():
     """Over eta, where only that varies of the two: lines in order of eta, rows without a number left out."""
     rows = [
         {"mechanism": name, "program": program, "kappa": 10.0, "eta": eta, "rho": 0.5, "status": "certified"}
-        | {"lower": eta, "upper": 2 * eta, "value": 3 * eta}
+        | {"lower": eta, "upper": 2 * eta, "value": 3 * eta, "adversarial": None}
         for eta in (0.2, 0.1)
         for name in ("sgd", "nu")
         for program in ("f", "paper")

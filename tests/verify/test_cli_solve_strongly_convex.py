@@ -10,7 +10,7 @@ from solve_examples import SOLVE, apart, call, refused
 from dpbounds import AccuracyError
 from dpbounds.ftrl import correlations
 from dpbounds.ftrl.strongly_convex import BestNu, bound
-from verify.cli.solve import strongly_convex, strongly_convex_rows
+from verify.cli.solve import strongly_convex, strongly_convex_plot, strongly_convex_rows
 
 PROGRAM = ("--program", "f", "--certify")
 QUICK = ("--max-lag", "2")
@@ -198,7 +198,47 @@ def test_what_chooses_strongly_convex(capsys, options):
     assert row["program"] == "f" and row["status"] == ("certified" if "--certify" in options else "estimate")
 
 
+def test_the_adversarial_loss_lies_between_the_bounds(capsys, monkeypatch, tmp_path):
+    """At kappa = 10 losses are worse than quadratics for independent noise by more than a quarter, and below co-coercivity.
+
+    Programs with the same noise share the search; its numbers are saved and not compared by --check.
+    """
+    calls = []
+    honest = strongly_convex.adversarial_lower
+
+    def counted(*arguments, **settings):
+        calls.append(arguments)
+        return honest(*arguments, **settings, population=16, generations=3, search_trials=16)
+
+    monkeypatch.setattr(strongly_convex, "adversarial_lower", counted)
+    file = tmp_path / "bounds.json"
+    asked = (*SOLVE, "--mechanism", "sgd", "--program", "f", "theta", "--certify", "--adversarial", *QUICK)
+    one, other = call(capsys, *asked, "--json", "--save", file).rows
+    assert len(calls) == 1 and one["adversarial"] == other["adversarial"]
+    arm = 6 * one["standard_error"]
+    assert 1.25 * one["lower"] < one["adversarial"] - arm and one["adversarial"] + arm < one["upper"]
+    assert call(capsys, "solve", "--check", file).status == 0
+    assert "adversarial: the largest mean" in call(capsys, *asked).out
+    assert strongly_convex_plot.picture([one]).series[2].y == (one["adversarial"],)
+
+
+def test_without_the_search_there_is_no_column(capsys):
+    asked = (*SOLVE, *NU, "--program", "f", *QUICK)
+    assert call(capsys, *asked, "--json").rows[0]["adversarial"] is None
+    assert "adversarial" not in call(capsys, *asked).out
+
+
 # --- rows that fail ---
+
+
+def test_a_search_that_fails_costs_no_bound(capsys, monkeypatch):
+    def failing(*_, **__):
+        raise AccuracyError("no recurrence")
+
+    monkeypatch.setattr(strongly_convex, "adversarial_lower", failing)
+    shown = call(capsys, *SOLVE, *NU, "--program", "f", "--adversarial", *QUICK, "--json")
+    assert shown.status == 3 and "program f: adversarial search: no recurrence" in shown.err
+    assert shown.rows[0]["adversarial"] is None and shown.rows[0]["upper"] > 0
 
 
 def test_a_case_that_fails_is_named_and_costs_no_other_row(capsys, monkeypatch, tmp_path):
@@ -256,6 +296,7 @@ def test_nothing_found_is_nothing_written(capsys, monkeypatch, tmp_path):
         (["--sigma-sgd", "1e200"], ["sigma_sgd^2 = 1e+400", "1e+50"]),
         (["--L", "1e-200"], ["L = 1e-200", "[1e-50, 1e50]"]),
         (["--dimension", "0"], ["d = 0"]),
+        (["--dimension", "3", "--adversarial"], ["dimension = 3", "at most 2"]),
         (["--clip-norm", "0"], ["clip_norm = 0"]),
         (["--sigma-sgd", "-1"], ["sigma_sgd = -1"]),
         (["--nu", "2"], ["nu = 2"]),
@@ -290,14 +331,16 @@ def test_bad_input_is_one_line_and_computes_nothing(capsys, monkeypatch, tmp_pat
     for name, content in (("unstable", "[1, -3]"), ("text", "1 -3"), ("object", '{"beta": [1]}')):
         (tmp_path / name).write_text(content)
     before = sorted(tmp_path.iterdir())
-    for name in ("bound", "best_nu", "optimize_correlation"):
+    for name in ("bound", "best_nu", "optimize_correlation", "adversarial_lower"):
         monkeypatch.setattr(strongly_convex, name, None)
     shown = call(capsys, *SOLVE, "--mechanism", "nu", "--program", "f", *arguments)
     assert refused(shown, *words), shown
     assert sorted(tmp_path.iterdir()) == before
 
 
-@pytest.mark.parametrize("option", [("--L", "2"), ("--max-lag", "0"), ("--nodes", "500"), ("--plot", "a.svg")])
+@pytest.mark.parametrize(
+    "option", [("--L", "2"), ("--max-lag", "0"), ("--nodes", "500"), ("--plot", "a.svg"), ("--adversarial",)]
+)
 def test_options_of_another_problem_are_refused(capsys, option):
     assert refused(call(capsys, *SOLVE, *option), "linear-regression", "--program")
 

@@ -24,7 +24,7 @@ Row = dict[str, Any]
 
 # Options that mean nothing elsewhere.
 SPECTRUM = ("decay", "eigenvalues")
-STRONGLY_CONVEX = ("program", "certify", "L", "max_lag", "nodes", "plot")
+STRONGLY_CONVEX = ("program", "certify", "adversarial", "L", "max_lag", "nodes", "plot")
 
 
 def run(arguments: Namespace) -> int:

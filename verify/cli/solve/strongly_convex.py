@@ -20,6 +20,7 @@ from dpbounds.errors import positive
 from dpbounds.ftrl import correlations
 from dpbounds.ftrl.strongly_convex import ConvexBound, Noise, Program, best_nu, bound, optimize_correlation
 from dpbounds.ftrl.strongly_convex.programs import ProgramName
+from simulators.ftrl import adversarial_lower
 from verify.cli.console import print_json, progress
 from verify.cli.solve import check
 from verify.cli.solve.mechanisms import condition_number, fixed_correlation
@@ -27,12 +28,14 @@ from verify.cli.solve.strongly_convex_rows import Case, Row, failed_row, row_of,
 
 # Fewest and most of each; the Newton matrices of larger ones do not fit into memory.
 RANGES = {"max_lag": (0, 1000), "nodes": (16, 100_000)}
+# Dimensions in which adversarial losses are searched.
+MOST_SEARCHED = 2
 
 
 def run(arguments: Namespace) -> int:
     """Solve, save, draw and print; 3 if a row could not be computed."""
     cases, options = _cases(arguments), _options(arguments)
-    solved = _solved(cases, options)
+    solved = _solved(cases, options, adversarial=arguments.adversarial)
     rows = [row for row, _ in solved]
     try:
         if any(found for _, found in solved):
@@ -69,6 +72,8 @@ def _cases(arguments: Namespace) -> list[Case]:
     """All rows to be, with every argument in its range."""
     if arguments.kappa is None:
         raise DomainError("kappa", None, "given with --problem strongly-convex", "mu = L / kappa")
+    if arguments.adversarial and arguments.dimension is not None and arguments.dimension > MOST_SEARCHED:
+        raise DomainError("dimension", arguments.dimension, f"at most {MOST_SEARCHED} with --adversarial", "drop one")
     programs: list[ProgramName] = arguments.program or ["f"]
     return [
         _case(arguments, kappa, eta, rho, mechanism, program)
@@ -99,9 +104,11 @@ def _search(mechanism: str, damping: float | None) -> Literal["nu", "correlation
     return "correlation" if mechanism == "optimal" else None
 
 
-def _solved(cases: Sequence[Case], options: Mapping[str, Any]) -> list[tuple[Row, ConvexBound | None]]:
+def _solved(
+    cases: Sequence[Case], options: Mapping[str, Any], *, adversarial: bool
+) -> list[tuple[Row, ConvexBound | None]]:
     """Row by row; a failure ends its own row only."""
-    solved = []
+    solved, measured = [], {}
     with progress("solve") as show_progress:
         for done, case in enumerate(cases):
             show_progress(done, len(cases), case.label)
@@ -113,6 +120,10 @@ def _solved(cases: Sequence[Case], options: Mapping[str, Any]) -> list[tuple[Row
                 failure = f"{case.label}: {error}"
             seconds = time.perf_counter() - started
             row = row_of(case, found, seconds) if found else failed_row(case, failure, seconds)
+            if adversarial and found:
+                same = case.noise, case.program.mu, case.program.L, case.program.eta
+                measured[same] = measured.get(same) or _adversary(case)
+                row |= measured[same]
             solved.append((row, found))
     return solved
 
@@ -136,6 +147,15 @@ def _searched(case: Case, options: Mapping[str, Any]) -> ConvexBound:
     if case.search == "nu":
         return best_nu(*_arguments(case), **settings).bound
     return optimize_correlation(*_arguments(case), **settings).tightest
+
+
+def _adversary(case: Case) -> Row:
+    """The error of the worst loss found, in runs that the search has not seen."""
+    try:
+        found = adversarial_lower(case.noise.correlation, *_arguments(case), **_settings(case))
+    except (ValueError, ArithmeticError, MemoryError) as error:
+        return {"failure": f"{case.label}: adversarial search: {error}"}
+    return {"adversarial": float(found.value), "standard_error": found.standard_error}
 
 
 def _arguments(case: Case) -> tuple[float, float, float, float]:

@@ -36,7 +36,7 @@ def drawn(shown: Picture, suffix: str) -> bytes:
 
 
 def picture(rows: Sequence[Row]) -> Picture:
-    """A line per mechanism and program, and in its colour the lower end dotted."""
+    """A line per mechanism and program, in its colour the lower end dotted, and points for the worst losses found."""
     varying = [name for name in ("kappa", "eta", "rho", "program") if len({row[name] for row in rows}) > 1]
     x = "eta" if "eta" in varying and "kappa" not in varying else "kappa"
     series: list[Series] = []
@@ -47,8 +47,11 @@ def picture(rows: Sequence[Row]) -> Picture:
         else:
             series.append(_series(label, "theory", x, "upper", ordered))
             series.append(_series(f"{label} lower", "printed", x, "lower", ordered))  # a role that is drawn dotted
+            series.append(_series(f"{label} simulated", "simulation", x, "adversarial", ordered))
     proved = all(row["status"] != "estimate" for row in rows)
     ordinate = f"F - F*, from above and (dotted) from below: {'certified' if proved else 'estimates'}"
+    if any(one.role == "simulation" and one.x for one in series):
+        ordinate += "; points: the worst loss found"
     return Picture(x=x, y=ordinate, log=("x", "y"), series=tuple(one for one in series if one.x))
 
 

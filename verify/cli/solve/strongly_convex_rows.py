@@ -20,8 +20,10 @@ SETTINGS = ("L", "rho", "d", "clip_norm", "sigma_sgd", "program")
 FOUND = ("lower", "upper", "gap", "ratio", "tightest", "value", "status")
 # The bounds that need no program: in the row, and in the table only where `tightest` names one.
 SIMPLE = ("contraction", "co_coercivity")
+# What a simulation estimates.
+SIMULATED = ("adversarial", "standard_error")
 # Columns of a table, those that a narrow terminal has no room for, and how wide it then is at most.
-COLUMNS = ("mechanism", "kappa", "eta", *SETTINGS, "nu", "best_nu", *FOUND, "seconds")
+COLUMNS = ("mechanism", "kappa", "eta", *SETTINGS, "nu", "best_nu", *FOUND, *SIMULATED, "seconds")
 DETAILS, NARROW = ("gap", "tightest", "value"), 120
 # Digits shown of what was computed.
 DIGITS = 5
@@ -80,7 +82,7 @@ def _asked(case: Case, seconds: float) -> Row:
     row |= {"d": noise.d, "clip_norm": noise.clip_norm, "sigma_sgd": noise.sigma_sgd, "program": program.name}
     nu = getattr(noise.correlation, "nu", None)
     row |= {"nu": None, "best_nu": nu} if case.search else {"nu": nu, "best_nu": None}
-    return {**row, **dict.fromkeys((*FOUND, *SIMPLE)), "seconds": round(seconds, 3), "failure": None}
+    return {**row, **dict.fromkeys((*FOUND, *SIMPLE, *SIMULATED)), "seconds": round(seconds, 3), "failure": None}
 
 
 def _name(simple: Value) -> str:
@@ -96,6 +98,9 @@ def show(rows: Sequence[Row]) -> None:
     print("lower <= sup of F - F* over mu-strongly convex, L-smooth F, mu = L / kappa, <= upper. ratio: upper / lower.")
     print("lower: the worst quadratic. upper: value, the program's, which the best nu and the optimal correlation")
     print("minimise, or a bound that needs no program if it is tighter.")
+    if any(row["adversarial"] is not None for row in rows):
+        print("adversarial: the largest mean of F - F* in simulations of losses with piecewise-linear gradients, an")
+        print("estimate from below with its standard_error, in runs that did not choose the loss.")
     if any(row["best_nu"] == 1 for row in rows):
         print("best_nu = 1 is independent noise: no correlated noise found has a tighter bound.")
     found = {row["status"] for row in rows}
@@ -133,4 +138,6 @@ def _rounded(row: Row) -> Row:
             direction = ROUND_FLOOR if name == "lower" else ROUND_CEILING
             with localcontext(prec=DIGITS, rounding=direction):
                 shown[name] = float(+Decimal(value))
+    for name, digits in zip(SIMULATED, (DIGITS, 1), strict=True):
+        shown[name] = None if row[name] is None else float(f"{row[name]:.{digits}g}")
     return shown
