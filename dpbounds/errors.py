@@ -33,8 +33,9 @@ class AccuracyError(ArithmeticError):
 _NUMBERS, _NUMBERS_OR_TRUTH = "iufO", "biufO"
 # Beyond, squares and products of a few arguments leave the range of floats.
 SMALLEST, LARGEST = 1e-50, 1e50
+# For budgets and spectra, which limits take far towards 0.
+FAINTEST = 1e-120
 LARGEST_COUNT = 1e300
-_SIZE = f"a number from {SMALLEST:g} to {LARGEST:g}"
 
 
 def real(parameter: str, value: Any) -> float:
@@ -67,11 +68,11 @@ def nonnegative(parameter: str, value: Any, remedy: str = "") -> float:
     return number
 
 
-def moderate(parameter: str, value: Any, remedy: str = "") -> float:
-    """`value` as a float above zero of a size that can be computed with: 1e-50 to 1e50."""
+def moderate(parameter: str, value: Any, remedy: str = "", *, least: float = SMALLEST) -> float:
+    """`value` as a float above zero of a size that can be computed with: `least` to 1e50."""
     number = positive(parameter, value, remedy)
-    if not SMALLEST <= number <= LARGEST:
-        raise DomainError(parameter, value, _SIZE, "change the units")
+    if not least <= number <= LARGEST:
+        raise DomainError(parameter, value, f"a number from {least:g} to {LARGEST:g}", "change the units")
     return number
 
 
@@ -84,12 +85,10 @@ def moderate_or_zero(parameter: str, value: Any, remedy: str = "") -> float:
 
 
 def all_moderate(parameter: str, values: Any) -> np.ndarray:
-    """`values` as a non-empty one-dimensional float array of entries from 1e-50 to 1e50."""
+    """`values`, a spectrum, as a non-empty one-dimensional float array of entries from 1e-120 to 1e50."""
     array = vector(parameter, values, above=0.0)
-    outside = (array < SMALLEST) | (array > LARGEST)
-    if outside.any():
-        first = int(np.flatnonzero(outside)[0])
-        raise DomainError(f"{parameter}[{first}]", float(array[first]), _SIZE, "change the units")
+    for index, number in enumerate(array):
+        moderate(f"{parameter}[{index}]", float(number), least=FAINTEST)
     return array
 
 

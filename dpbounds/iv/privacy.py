@@ -24,7 +24,7 @@ import numpy as np
 from scipy.integrate import quad
 from scipy.special import log_ndtr
 
-from dpbounds.errors import AccuracyError, DomainError, choice, count, moderate, moderate_or_zero, real
+from dpbounds.errors import FAINTEST, AccuracyError, DomainError, choice, count, moderate, moderate_or_zero, real
 from dpbounds.privacy import Adjacency, sensitivity_factor
 from dpbounds.values import Value
 
@@ -273,7 +273,7 @@ def budget(parameter: str, rho: float) -> float:
     """A zCDP budget: above 0, inf for no noise."""
     if isinstance(rho, (int, float, np.number)) and rho == math.inf:
         return math.inf
-    return moderate(parameter, real(parameter, rho), "inf stands for no noise")
+    return moderate(parameter, real(parameter, rho), "inf stands for no noise", least=FAINTEST)
 
 
 def _uses(releases: int, gamma: float, scale: float, stage: str) -> float:

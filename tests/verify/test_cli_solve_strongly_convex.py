@@ -199,7 +199,7 @@ def test_what_chooses_strongly_convex(capsys, options):
 
 
 def test_the_adversarial_loss_lies_between_the_bounds(capsys, monkeypatch, tmp_path):
-    """At kappa = 10 losses are worse than quadratics for independent noise by more than a quarter, and below co-coercivity.
+    """For independent noise and kappa = 10 worse than quadratics by more than a quarter, and below co-coercivity.
 
     Programs with the same noise share the search; its numbers are saved and not compared by --check.
     """
