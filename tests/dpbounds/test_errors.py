@@ -38,12 +38,12 @@ def test_counts(value: float) -> None:
         errors.count("n", value, least=3)
 
 
-@pytest.mark.parametrize("value", [1e-51, 1e51, 1e-150, 1e150])
+@pytest.mark.parametrize("value", [1e-51, 1e51, 1e-120, 1e120])
 def test_sizes_that_cannot_be_squared_are_refused(value: float) -> None:
     with pytest.raises(DomainError, match=r"from 1e-50 to 1e[+]50; change the units"):
         errors.moderate("x", value)
     with pytest.raises(DomainError, match=r"x\[1\] = .*from 1e-120 to 1e[+]50"):
-        errors.all_moderate("x", [1.0, value**2])
+        errors.all_moderate("x", [1.0, value**2.5])
     if value > 1:
         with pytest.raises(DomainError, match=r"at most 1e[+]50"):
             errors.moderate_or_zero("x", value)

@@ -11,7 +11,7 @@ from typing import Literal, get_args
 import numpy as np
 from jaxtyping import Float
 
-from dpbounds.errors import all_moderate, choice, count, moderate, moderate_or_zero, within
+from dpbounds.errors import all_moderate, choice, count, moderate, moderate_or_zero, vector, within
 from dpbounds.values import Value
 
 Mechanism = Literal["independent", "nu", "lower", "damped anti-PGD"]
@@ -19,8 +19,8 @@ Mechanism = Literal["independent", "nu", "lower", "damped anti-PGD"]
 
 def effective_dimension(eigenvalues: Float[np.ndarray, " d"]) -> float:
     """d_eff = Tr(H) / lambda_1, the stable rank of H^{1/2}: ftrl Section C.6; between 1 and d."""
-    spectrum = all_moderate("eigenvalues", eigenvalues)
-    return float(spectrum.sum() / spectrum.max())
+    spectrum = vector("eigenvalues", eigenvalues, above=0.0)
+    return float((spectrum / spectrum.max()).sum())
 
 
 def power_law(d: int, exponent: float) -> Float[np.ndarray, " d"]:
