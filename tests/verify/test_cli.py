@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 from commands import SCRIPT, dpbounds
 
+from verify.claims import select
+from verify.cli.console import plain
+
 
 def test_help_loads_nothing_heavy(tmp_path):
     assert loaded("from verify.cli import parser; parser().format_help()", "numpy", "rich", "scipy") == []
@@ -169,3 +172,13 @@ def test_a_full_disk_is_reported_and_leaves_a_store_to_resume(tmp_path):
 def test_a_folder_where_nothing_can_be_written_is_reported(tmp_path):
     shown = dpbounds("verify", "ftrl/thm-2.1-dpsgd", "--store", "/proc/dpbounds", cwd=tmp_path)
     assert shown.returncode == 2 and "store = /proc/dpbounds" in shown.stderr
+
+
+def test_formulas_are_words_on_a_terminal():
+    assert plain('of $op("Tr")[H] \\/ 2$ and $1\\/(2 pi) integral S dif omega$, 1\\/8 of "it", "kept"') == (
+        'of Tr[H] / 2 and 1/(2 pi) integral S d omega, 1/8 of "it", "kept"'
+    )
+    for claim in select([]):
+        correction = claim.correction.statement if claim.correction else ""
+        for text in (claim.statement, claim.hypotheses, claim.not_run or "", correction):
+            assert not {"$", "\\"} & set(plain(text))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from verify import results
 from verify.claims import Claim, select
-from verify.cli.console import print_json, print_table
+from verify.cli.console import plain, print_json, print_table
 
 
 def run(arguments: Namespace) -> int:
@@ -35,14 +35,14 @@ def run(arguments: Namespace) -> int:
 
 
 def _print_in_full(claim: Claim, entry: dict | None) -> None:
-    print(f"\nStates: {claim.statement}")
+    print(f"\nStates: {plain(claim.statement)}")
     if claim.hypotheses:
-        print(f"Needs:  {claim.hypotheses}")
+        print(f"Needs:  {plain(claim.hypotheses)}")
     if claim.not_run:
-        print(f"Not run: {claim.not_run}")
+        print(f"Not run: {plain(claim.not_run)}")
     if entry is None:
         return
     if entry["finding"]:
-        print(f"Finding: {entry['finding']}")
+        print(f"Finding: {plain(entry['finding'])}")
     for item in entry["evidence"]:
-        print(f"- {item['form']}: {item['outcome']} ({item['how']}). {item['summary']}")
+        print(f"- {item['form']}: {item['outcome']} ({item['how']}). {plain(item['summary'])}")

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 from dpbounds import DomainError
 from verify import results
 from verify.claims import DATA_DIR, select
-from verify.cli.console import print_json, print_table, progress
+from verify.cli.console import plain, print_json, print_table, progress
 from verify.executor import Dask, Executor, Processes, default_jobs
 from verify.runner import Cell, Decided, Impostor, Run
 from verify.store import Store
@@ -106,7 +106,7 @@ def _print_detection(judged: Sequence[Impostor]) -> None:
 def _print_findings(decided: Sequence[Decided]) -> None:
     for item in decided:
         if item.verdict.finding and item.verdict.word != "not run":
-            print(f"\n{item.claim.id} ({item.claim.where}) {item.verdict.word}: {item.verdict.finding}")
+            print(f"\n{item.claim.id} ({item.claim.where}) {item.verdict.word}: {plain(item.verdict.finding)}")
 
 
 def _row(item: Decided, seed: int) -> dict:
