@@ -14,7 +14,7 @@ import numpy as np
 
 from dpbounds.elliptic.gauss import complete_integral
 from dpbounds.elliptic.quadrature import integral_over_circle
-from dpbounds.errors import DomainError
+from dpbounds.errors import DomainError, real_array
 
 SMALLEST_B = 1e-140
 # A root that vanishes at θ = π/2 is cut off there: it moves the integrals below by the square of this.
@@ -27,7 +27,7 @@ def K(k: Any) -> Any:
     For k = 1 − a with small a use `integral_inverse(a)` = 4 K(1 − a): the float 1 − a has lost digits of a.
     Raise `DomainError` for k outside [0, 1).
     """
-    k = np.asarray(k, dtype=float)
+    k = real_array("k", k)
     _require("k", k, (k >= 0) & (k < 1), "the modulus, 0 <= k < 1")
     return _complete(np.sqrt((1 - k) * (1 + k)), 1.0, 1.0, 1.0)
 
@@ -37,7 +37,7 @@ def E(k: Any) -> Any:
 
     Raise `DomainError` for k outside [0, 1].
     """
-    k = np.asarray(k, dtype=float)
+    k = real_array("k", k)
     _require("k", k, (k >= 0) & (k <= 1), "the modulus, 0 <= k <= 1")
     complement = (1 - k) * (1 + k)
     return _complete(np.maximum(np.sqrt(complement), CUT_OFF), 1.0, 1.0, complement)
@@ -49,7 +49,7 @@ def Pi(alpha_squared: Any, k: Any) -> Any:
     α² is the characteristic (often n), k the modulus; the principal value for α² > 1 is not offered.
     Raise `DomainError` for α² ≥ 1 or k outside [0, 1).
     """
-    alpha_squared, k = np.asarray(alpha_squared, dtype=float), np.asarray(k, dtype=float)
+    alpha_squared, k = real_array("alpha_squared", alpha_squared), real_array("k", k)
     _require("alpha_squared", alpha_squared, alpha_squared < 1, "the characteristic, below 1")
     _require("k", k, (k >= 0) & (k < 1), "the modulus, 0 <= k < 1")
     return _complete(np.sqrt((1 - k) * (1 + k)), np.sqrt(1 - alpha_squared), 1.0, 1.0)
@@ -60,7 +60,7 @@ def integral_inverse(a: Any) -> Any:
 
     Raise `DomainError` for a outside (0, 1].
     """
-    a = np.asarray(a, dtype=float)
+    a = real_array("a", a)
     _require("a", a, (a > 0) & (a <= 1), "0 < a <= 1")
     return _complete(np.sqrt(a * (2 - a)), 1.0, 1.0, 1.0, factor=4)
 
@@ -71,7 +71,7 @@ def integral_ratio(a: Any, b: Any) -> Any:
     The normal form (2 − a) / (2 − b)² J(u, v) of the package. Raise `DomainError` for a outside [0, 1] or b outside
     [1e-140, 1].
     """
-    a, b = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
+    a, b = real_array("a", a), real_array("b", b)
     _require("a", a, (a >= 0) & (a <= 1), "0 <= a <= 1")
     _require("b", b, (b >= SMALLEST_B) & (b <= 1), "1e-140 <= b <= 1", "use dpbounds.elliptic.digits for smaller b > 0")
     u, v = a / (2 - a), b / (2 - b)

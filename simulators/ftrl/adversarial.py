@@ -8,13 +8,14 @@ The loss is in the class, and its error is measured on noise that did not choose
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import special
 
-from dpbounds.errors import DomainError, count, nonnegative, within
+from dpbounds.errors import DomainError, count, moderate, moderate_or_zero, within
 from dpbounds.ftrl.correlations import ToeplitzCorrelation
 from dpbounds.quadrature import even_integral
 from dpbounds.values import Value
@@ -95,8 +96,11 @@ def adversarial_lower(
     if count("d", d) > 2:
         raise DomainError("d", d, "1 or 2", "sum a loss on the line over the coordinates")
     _check_budget(population=population, generations=generations, search_trials=search_trials, trials=trials, seed=seed)
+    if not (isinstance(rho, float) and rho == math.inf):
+        moderate("rho", rho, "inf adds no noise")
+    moderate("clip_norm", clip_norm)
     settings = stationary_settings(kinked_quadratic(mu, L), correlation, eta, rho, clip_norm=clip_norm)
-    arena = _Arena(settings, nonnegative("sigma_sgd", sigma_sgd), d)
+    arena = _Arena(settings, moderate_or_zero("sigma_sgd", sigma_sgd), d)
     if settings.noise_multiplier == 0 and sigma_sgd == 0:
         raise DomainError("rho", rho, "a finite number where sigma_sgd = 0", "without noise every loss has F_inf = 0")
     generator = np.random.default_rng(seed)

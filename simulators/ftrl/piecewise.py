@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
-from dpbounds.errors import DomainError, nonnegative, real, vector
+from dpbounds.errors import DomainError, count, nonnegative, real, vector
 from simulators.ftrl.losses import check_range, squared_norm
 
 # Crossings of lines closer than this, relative to the largest distance, count as one.
@@ -112,6 +112,7 @@ def curvature_range(
 def kinked_quadratic(mu: float, L: float, dimension: int = 1) -> PiecewiseQuadratic:
     """F(theta) = sum_i f(theta_i) with f(x) = mu x^2 / 2 for x > 0 and L x^2 / 2 for x < 0."""
     check_range(mu, L)
+    dimension = count("dimension", dimension)
     axes = tuple(tuple(row) for row in np.eye(dimension).tolist())
     return PiecewiseQuadratic(curvature=L, directions=axes, offsets=(0.0,) * dimension, weights=(mu - L,) * dimension)
 
@@ -123,9 +124,9 @@ def piecewise_quadratic(breakpoints: Sequence[float], slopes: Sequence[float]) -
     """
     edges, h = vector("breakpoints", breakpoints), vector("slopes", slopes, above=0.0)
     if not np.all(np.diff(edges) > 0):
-        raise DomainError("breakpoints", list(breakpoints), "increasing numbers")
+        raise DomainError("breakpoints", edges.tolist(), "increasing numbers")
     if len(h) != len(edges) + 1:
-        raise DomainError("slopes", list(slopes), f"{len(edges) + 1} numbers, one per interval between the breakpoints")
+        raise DomainError("slopes", h.tolist(), f"{len(edges) + 1} numbers, one per interval between the breakpoints")
     signs = np.where(edges < 0, -1.0, 1.0)
     return PiecewiseQuadratic(
         curvature=float(h[np.count_nonzero(edges < 0)]),

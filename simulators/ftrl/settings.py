@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
@@ -39,9 +40,9 @@ class Settings:
         positive("eta", self.eta)
         positive("clip_norm", self.clip_norm)
         count("steps", self.steps)
-        if not self.rho > 0:
-            raise DomainError("rho", self.rho, "a number above 0", "inf adds no noise")
-        if not 0 <= self.burn_in < self.steps:
+        if not (isinstance(self.rho, float) and self.rho == math.inf):
+            positive("rho", self.rho, "inf adds no noise")
+        if self.average_from is not None and not count("average_from", self.average_from, least=0) < self.steps:
             raise DomainError("average_from", self.average_from, f"a step in [0, {self.steps})")
         if not np.isfinite(self.noise_multiplier):
             raise DomainError("sensitivity", self.sensitivity, "a finite sensitivity", 'use sensitivity="horizon"')

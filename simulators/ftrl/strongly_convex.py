@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpbounds.errors import DomainError, nonnegative, positive, vector
+from dpbounds.errors import DomainError, moderate, nonnegative, positive, vector
 from dpbounds.ftrl.correlations import Correlation
 from simulators.engine import Arrays, Streams
 from simulators.ftrl.losses import Loss
@@ -70,7 +70,7 @@ def stationary_settings(
     a stationary theta, F(theta + x) - F* <= ((F(theta) - F*)^{1/2} + (L / 2)^{1/2} |x|)^2, and |theta - theta*|^2 <=
     2 (F(theta) - F*) / mu. Raises `DomainError` unless eta < 2 / L.
     """
-    if not positive("eta", eta) * loss.L < 2:
+    if not moderate("eta", eta) * loss.L < 2:
         raise DomainError("eta", eta, f"below 2 / L = {2 / loss.L:g}", "gradient descent diverges above")
     rate = min(eta * loss.mu, 2.0 - eta * loss.L)
     burn_in = int(np.ceil((positive("forgotten", forgotten) + 0.5 * np.log(loss.L / loss.mu)) / rate))

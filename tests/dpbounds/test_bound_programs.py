@@ -367,7 +367,7 @@ def test_extreme_correlations_are_refused(correlation, message):
         ({"sigma_sgd": -1.0}, "sigma_sgd = -1.0"),
         ({"max_lag": -1}, "max_lag = -1"),
         ({"nodes": 5}, "nodes = 5 .*16"),
-        ({"method": "scs"}, "method = scs .*newton or cone"),
+        ({"method": "scs"}, "method = scs .*newton, cone"),
         ({"program": "g"}, "program = g .*f, theta, paper"),
         ({"correlation": c.anti_pgd()}, "correlation = anti-PGD .*finite limiting sensitivity"),
     ],

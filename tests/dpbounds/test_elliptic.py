@@ -317,6 +317,8 @@ def test_singular_ends_and_bad_entries():
         lambda: elliptic.K(1),
         lambda: elliptic.Pi(1, 0.5),
         lambda: elliptic.integral_ratio(float("nan"), 0.5),
+        lambda: elliptic.integral_inverse("half"),
+        lambda: elliptic.integral_ratio(0.5, 0.5j),
         lambda: digits.integral_inverse(0),
         lambda: digits.integral_ratio(0.5, 0),
         lambda: digits.K(1),

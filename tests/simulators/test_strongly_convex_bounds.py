@@ -281,6 +281,9 @@ def test_the_last_runs_can_be_repeated_without_the_search():
         ({"eta": 2.0}, "^eta = "),
         ({"sigma_sgd": -1.0}, "^sigma_sgd = "),
         ({"rho": np.inf}, "^rho = .*without noise"),
+        ({"rho": 1e-320}, "^rho = .*units"),
+        ({"clip_norm": 1e308}, "^clip_norm = .*units"),
+        ({"sigma_sgd": 1e308}, "^sigma_sgd = .*units"),
     ],
 )
 def test_searches_outside_their_ranges_are_refused(options, message):

@@ -5,6 +5,7 @@ digits.
 from __future__ import annotations
 
 from itertools import product
+from typing import Any, cast
 
 import mpmath
 import numpy as np
@@ -229,6 +230,9 @@ def test_curvature_range_on_axes_by_linear_programs():
         (lambda: LogSumExp(mu=0.1, L=1.0, dimension=0), "^dimension = "),
         (lambda: LogSumExp(mu=0.1, L=1.0, seed=-1), "^seed = "),
         (lambda: kinked_quadratic(1.0, 0.5), "^mu = "),
+        (lambda: kinked_quadratic(0.5, 1.0, -1), "^dimension = "),
+        (lambda: kinked_quadratic(0.5, 1.0, cast(Any, 1.5)), "^dimension = "),
+        (lambda: piecewise_quadratic((1.0,), cast(Any, True)), "^slopes = "),
         (lambda: piecewise_quadratic((1.0, 0.0), (1.0, 1.0, 1.0)), "^breakpoints = .*increasing"),
         (lambda: piecewise_quadratic((0.0,), (1.0,)), "^slopes = .*2 numbers"),
         (lambda: piecewise_quadratic((0.0,), (1.0, -1.0)), r"^slopes\[1\]"),

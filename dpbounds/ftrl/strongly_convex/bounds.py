@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from jaxtyping import Float
 
 from dpbounds import arithmetic
 from dpbounds.arithmetic import FLOATS, Arithmetic
-from dpbounds.errors import AccuracyError, DomainError, count
+from dpbounds.errors import AccuracyError, DomainError, choice, count
 from dpbounds.ftrl.correlations import PowerSpectrum, ToeplitzCorrelation
 from dpbounds.ftrl.strongly_convex import cone, newton
 from dpbounds.ftrl.strongly_convex.certificate import integrate, program_fraction, quadratic_fraction
@@ -176,8 +176,7 @@ def recertify(data: Mapping[str, Any]) -> ConvexBound:
 def _bound(
     program: Program, noise: NoiseSpectrum, max_lag: int, certify: bool, method: Method, nodes: int
 ) -> ConvexBound:
-    if method not in ("newton", "cone"):
-        raise DomainError("method", method, "newton or cone")
+    choice("method", method, get_args(Method))
     count("max_lag", max_lag, least=0)
     grid = Grid.graded(program, max_lag, count("nodes", nodes, least=16))
     started = time.perf_counter()

@@ -23,7 +23,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy.polynomial.legendre import leggauss
 
-from dpbounds.errors import DomainError, positive, within
+from dpbounds.errors import DomainError, choice, positive, within
 
 ProgramName = Literal["f", "theta", "paper"]
 
@@ -47,8 +47,7 @@ class Program:
     eta: float
 
     def __post_init__(self) -> None:
-        if self.name not in get_args(ProgramName):
-            raise DomainError("program", self.name, f"one of {', '.join(get_args(ProgramName))}")
+        choice("program", self.name, get_args(ProgramName))
         positive("mu", self.mu)
         if within("L", positive("L", self.L), "[1e-50, 1e50]", "choose other units") < self.mu:
             raise DomainError("mu", self.mu, f"at most L = {self.L:g}")
