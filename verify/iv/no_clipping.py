@@ -114,11 +114,11 @@ def _solution(sign: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
     yield "B (1 + gamma s) - gamma for B s > 1", sign * (B * (1 + gamma * s) - gamma)
 
 
-def _solution_claim(number: str, gamma: str, coefficients, forms: str) -> Claim:
+def _solution_claim(claim_id: str, gamma: str, coefficients, forms: str) -> Claim:
     """(32) and (35) differ in B and s alone."""
     return Claim(
-        id=f"iv/eq-{number}",
-        where=f"App. E.1, ({number})",
+        id=claim_id,
+        where=f"App. E.1, ({claim_id[-2:]})",
         kind="identity",
         statement=f"${gamma} >= B (1 + {gamma} s)$ holds for ${gamma} >= B \\/ (1 - B s)$, {forms}.",
         hypotheses=(
@@ -207,7 +207,7 @@ CLAIMS = (
         reviewed="corrected",
     ),
     _solution_claim(
-        "32",
+        "iv/eq-32",
         "gamma_1",
         _first_coefficients,
         "$B = sigma_z^2 sigma_2 Q_(n T)^2$, $s = 1/n sqrt(T\\/rho_1) (sqrt(p) + Q_(n T))$",
@@ -225,7 +225,7 @@ CLAIMS = (
         ),
     ),
     _solution_claim(
-        "35",
+        "iv/eq-35",
         "gamma_2",
         _second_coefficients,
         "$B = sigma_z^2 Q_(n T)^2$, $s = sqrt(T) / (n sqrt(rho_2)) (sqrt(p) + sqrt(tau + log T))$",
