@@ -236,8 +236,9 @@ def test_a_search_that_fails_costs_no_bound(capsys, monkeypatch):
         raise AccuracyError("no recurrence")
 
     monkeypatch.setattr(strongly_convex, "adversarial_lower", failing)
-    shown = call(capsys, *SOLVE, *NU, "--program", "f", "--adversarial", *QUICK, "--json")
-    assert shown.status == 3 and "program f: adversarial search: no recurrence" in shown.err
+    shown = call(capsys, *SOLVE, *NU, "--program", "f", "theta", "--adversarial", *QUICK, "--json")
+    assert shown.status == 3 and shown.err.count("\n") == 2
+    assert all(f"program {name}: adversarial search: no recurrence" in shown.err for name in ("f", "theta"))
     assert shown.rows[0]["adversarial"] is None and shown.rows[0]["upper"] > 0
 
 

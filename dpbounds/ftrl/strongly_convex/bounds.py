@@ -29,6 +29,8 @@ MAX_LAG, NODES = 20, 400
 FORMAT = "dpbounds-bound/1"
 # A stored value may differ by this much from the one recomputed on another machine.
 REPRODUCED = 1e-7
+# The mean of the density is known on the grid to this relative accuracy; panels are cut into this many pieces at most.
+RESOLVED, MOST_PIECES = 1e-6, 64
 # Largest density, far from where sums overflow.
 LARGEST = 1e150
 
@@ -178,9 +180,8 @@ def _bound(
 ) -> ConvexBound:
     choice("method", method, get_args(Method))
     count("max_lag", max_lag, least=0)
-    grid = Grid.graded(program, max_lag, count("nodes", nodes, least=16))
     started = time.perf_counter()
-    spectrum = _spectrum(noise, grid, as_printed=program.name == "paper")
+    grid, spectrum = _resolved(program, noise, max_lag, count("nodes", nodes, least=16), certify)
     candidate = (newton if method == "newton" else cone).solve(program, grid, spectrum, max_lag)
     candidate = newton.lifted(program, grid, spectrum, newton.pruned(program, grid, spectrum, candidate))
     seconds = time.perf_counter() - started
@@ -275,6 +276,33 @@ def _prefactor(m: Arithmetic, program: Program) -> Any:
 
 def _source(program: Program) -> str:
     return "ftrl eq. (10) as printed" if program.name == "paper" else f"dpbounds, program {program.name}"
+
+
+def _resolved(
+    program: Program, noise: NoiseSpectrum, max_lag: int, least: int, certify: bool
+) -> tuple[Grid, np.ndarray]:
+    """The grid and the density on it, cut finer until its mean no longer changes: noise in a narrow band needs it.
+
+    `AccuracyError` if it still does, unless the certificate is to integrate for itself.
+    """
+    as_printed, pieces = program.name == "paper", 1
+    grid = Grid.graded(program, max_lag, least)
+    spectrum = _spectrum(noise, grid, as_printed=as_printed)
+    while True:
+        finer = Grid.graded(program, max_lag, least, pieces=2 * pieces)
+        finer_spectrum = _spectrum(noise, finer, as_printed=as_printed)
+        change = abs(grid.mean(spectrum) / finer.mean(finer_spectrum) - 1.0)
+        if change <= RESOLVED:
+            return grid, spectrum
+        pieces, grid, spectrum = 2 * pieces, finer, finer_spectrum
+        if pieces == MOST_PIECES:
+            break
+    if not certify:
+        raise AccuracyError(
+            f"spectrum: its mean still changes by {change:.1e} from half as many to {len(grid.omega)} frequencies, "
+            f"more than {RESOLVED:g}; certify the bound, or ask for more nodes"
+        )
+    return grid, spectrum
 
 
 def _spectrum(noise: NoiseSpectrum, grid: Grid, *, as_printed: bool) -> np.ndarray:

@@ -93,12 +93,12 @@ class Grid:
     weights: Float[np.ndarray, " nodes"]
 
     @classmethod
-    def graded(cls, program: Program, max_lag: int, least: int = 0) -> Grid:
+    def graded(cls, program: Program, max_lag: int, least: int = 0, *, pieces: int = 1) -> Grid:
         """Gauss-Legendre panels: geometric from far below eta mu, then uniform and fine enough for `max_lag`; next to
         pi geometric again if 2 - eta L is small.
 
-        At least `least` nodes. The integrands change at eta mu, at pi - (2 - eta L) and, through the multipliers, over
-        1 / max_lag.
+        At least `least` nodes, and every panel cut into `pieces`. The integrands change at eta mu, at pi - (2 - eta L)
+        and, through the multipliers, over 1 / max_lag.
         """
         rest = 2.0 - program.eta * program.L
         low_edges, high_edges = _geometric(program.eta * program.mu), _geometric(rest) if rest < FINE else []
@@ -107,6 +107,8 @@ class Grid:
         panels = max(panels, int(np.ceil(least / PANEL)) - len(low_edges))
         edges = [0.0, *low_edges, *np.linspace(start, end, panels + 1)[1:]]
         edges += [np.pi - edge for edge in high_edges[-2::-1]] + ([np.pi] if high_edges else [])
+        if pieces > 1:
+            edges = np.interp(np.arange(pieces * (len(edges) - 1) + 1) / pieces, np.arange(len(edges)), edges)
         points, weights = leggauss(PANEL)
         low, high = np.array(edges[:-1])[:, None], np.array(edges[1:])[:, None]
         half = (high - low) / 2.0

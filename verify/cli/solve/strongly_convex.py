@@ -124,6 +124,7 @@ def _solved(
                 same = case.noise, case.program.mu, case.program.L, case.program.eta
                 measured[same] = measured.get(same) or _adversary(case)
                 row |= measured[same]
+                row["failure"] = row["failure"] and f"{case.label}: {row['failure']}"
             solved.append((row, found))
     return solved
 
@@ -154,7 +155,7 @@ def _adversary(case: Case) -> Row:
     try:
         found = adversarial_lower(case.noise.correlation, *_arguments(case), **_settings(case))
     except (ValueError, ArithmeticError, MemoryError) as error:
-        return {"failure": f"{case.label}: adversarial search: {error}"}
+        return {"failure": f"adversarial search: {error}"}
     return {"adversarial": float(found.value), "standard_error": found.standard_error}
 
 
