@@ -57,16 +57,19 @@ def test_a_link_stays_a_link(tmp_path):
     assert (tmp_path / "link").is_symlink() and (tmp_path / "file").read_bytes() == b"content"
 
 
-def test_an_interrupted_table_is_one_line_and_leaves_nothing(tmp_path):
+@pytest.mark.parametrize("when", ["while it loads", "while it computes"])
+def test_an_interrupted_table_is_one_line_and_leaves_nothing(tmp_path, when):
+    """Also where the tests run in the background, with interrupts ignored."""
     kappas = [str(10 + k) for k in range(300)]
     asked = ["solve", "ftrl", "--eta", "0.1", "--certify", "--save", "a.json", "--plot", "a.svg", "--kappa", *kappas]
-    loaded = "import sys; from verify.cli import main; import verify.cli.solve.strongly_convex"
-    code = f"{loaded}; print('started', flush=True); sys.exit(main())"
+    code = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); from verify.cli import main; "
+    code += "import verify.cli.solve.strongly_convex; " if when == "while it computes" else ""
+    code += "print('started', flush=True); sys.exit(main())"
     process = subprocess.Popen(
         [sys.executable, "-c", code, *asked], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     assert process.stdout is not None and process.stdout.readline() == "started\n"
-    time.sleep(0.5)
+    time.sleep(0.5 if when == "while it computes" else 0.1)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=20)
     assert (process.returncode, out, err) == (130, "", "dpbounds: interrupted\n")

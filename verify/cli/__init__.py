@@ -24,6 +24,19 @@ class _Parser(argparse.ArgumentParser):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
     arguments = parser().parse_args(argv)
+    try:
+        return _run(arguments)
+    except KeyboardInterrupt:
+        stored = "; what was computed is stored, go on with --resume" if arguments.module == "verifying" else ""
+        print(f"dpbounds: interrupted{stored}", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # the reader of our output went away, as `head` does
+        sys.stderr.close()
+        return 0
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    """Load the command, which takes a second, and run it."""
     command = importlib.import_module(f"verify.cli.{arguments.module}")
     from dpbounds import AccuracyError, DomainError
 
@@ -35,13 +48,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except AccuracyError as error:
         print(f"dpbounds: {error}", file=sys.stderr)
         return 3
-    except KeyboardInterrupt:
-        stored = "; what was computed is stored, go on with --resume" if arguments.module == "verifying" else ""
-        print(f"dpbounds: interrupted{stored}", file=sys.stderr)
-        return 130
-    except BrokenPipeError:  # the reader of our output went away, as `head` does
-        sys.stderr.close()
-        return 0
 
 
 def parser() -> argparse.ArgumentParser:
