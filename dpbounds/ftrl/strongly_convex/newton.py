@@ -86,6 +86,9 @@ def lifted(program: Program, grid: Grid, spectrum: Float[np.ndarray, " nodes"], 
     2) where there is one alone.
     """
     max_lag = (len(candidate.multipliers) - 1) // 2
+    *_, D = Quadratics.on(program, grid.omega, max_lag).parts(candidate.multipliers)
+    if _least_nearby(grid.omega, D).min() > 0:  # in most cases, and cheaper than to look in the gaps
+        return candidate
     gaps = len(grid.omega) - 1
     between = np.interp(np.arange(BETWEEN * gaps + 1) / BETWEEN, np.arange(gaps + 1), grid.omega)
     quadratics = Quadratics.on(program, between, max_lag)
@@ -104,11 +107,11 @@ def lifted(program: Program, grid: Grid, spectrum: Float[np.ndarray, " nodes"], 
 
 
 def _least_nearby(omega: np.ndarray, D: np.ndarray) -> np.ndarray:
-    """What D can fall to in the gaps beside a node, to second order: D'' h^2 / 8 below the chord."""
+    """What D can fall to in the gaps beside a node: D'' h^2 / 8 below the chord to second order, and as much again."""
     gaps = np.diff(omega)
     curvature = 2.0 * np.diff(np.diff(D) / gaps) / (gaps[1:] + gaps[:-1])
     least = D.copy()
-    least[1:-1] -= np.maximum(curvature, 0.0) * np.maximum(gaps[1:], gaps[:-1]) ** 2 / 8.0
+    least[1:-1] -= np.maximum(curvature, 0.0) * np.maximum(gaps[1:], gaps[:-1]) ** 2 / 4.0
     return least
 
 

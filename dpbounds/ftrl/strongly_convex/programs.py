@@ -17,6 +17,7 @@ printed: plus signs in Lambda, and the printed prefactor; it is not a bound.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -109,7 +110,7 @@ class Grid:
         edges += [np.pi - edge for edge in high_edges[-2::-1]] + ([np.pi] if high_edges else [])
         if pieces > 1:
             edges = np.interp(np.arange(pieces * (len(edges) - 1) + 1) / pieces, np.arange(len(edges)), edges)
-        points, weights = leggauss(PANEL)
+        points, weights = _panel()
         low, high = np.array(edges[:-1])[:, None], np.array(edges[1:])[:, None]
         half = (high - low) / 2.0
         return cls(omega=((low + high) / 2.0 + half * points).ravel(), weights=(2.0 * half * weights).ravel())
@@ -127,6 +128,12 @@ class Grid:
         if nodes % 2 == 0:
             weights[-1] /= 2.0
         return cls(omega=omega, weights=weights)
+
+
+@cache
+def _panel() -> tuple[np.ndarray, np.ndarray]:
+    """Gauss-Legendre nodes and weights on [-1, 1]."""
+    return leggauss(PANEL)
 
 
 def _product(omega: Any, x: Any, y: Any) -> Any:
