@@ -2,4 +2,6 @@
 
 from jaxtyping import install_import_hook
 
-install_import_hook(["dpbounds", "simulators"], "typecheck.checked")
+from tests import typecheck
+
+install_import_hook(["dpbounds", "simulators"], f"{typecheck.__name__}.{typecheck.checked.__name__}")

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from strongly_convex_oracles import coloured_error, quadratic_error, white_error
+from tests.simulators.ftrl.strongly_convex_oracles import coloured_error, quadratic_error, white_error
 from threadpoolctl import threadpool_limits
 
 from dpbounds import DomainError

@@ -13,7 +13,7 @@ import pymupdf
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from report_examples import claim, content, corrected, evidence, one_of_each, picture, results, series, write
+from tests.reports.examples import claim, content, corrected, evidence, one_of_each, picture, results, series, write
 
 from reports import document, render
 from reports.render import compile_pdf, report, select

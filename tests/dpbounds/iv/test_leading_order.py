@@ -9,7 +9,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
-from iv_oracles import descend, example, scalar
+from tests.dpbounds.iv.oracles import descend, example, scalar
 from scipy import stats
 from scipy.linalg import solve_discrete_lyapunov
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pymupdf
 import pytest
-from report_examples import claim, one_of_each, write
+from tests.reports.examples import claim, one_of_each, write
 
 from reports import render
 from reports.results import read

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from iv_oracles import clipped, clipped_sums
+from tests.dpbounds.iv.oracles import clipped, clipped_sums
 from scipy.special import ndtr
 from scipy.stats import norm
 

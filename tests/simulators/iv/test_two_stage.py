@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from iv_runs import ALPHA, data, experiment, is_standard_normal
+from tests.simulators.iv.runs import ALPHA, data, experiment, is_standard_normal
 from scipy import stats
 
 from dpbounds.iv import laws, noiseless

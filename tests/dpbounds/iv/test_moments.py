@@ -10,8 +10,8 @@ import jaxtyping
 import mpmath
 import numpy as np
 import pytest
-from iv_oracles import example, integer_data, rational, scalar, two_stage_least_squares
-from iv_oracles import product as matrix_product
+from tests.dpbounds.iv.oracles import example, integer_data, rational, scalar, two_stage_least_squares
+from tests.dpbounds.iv.oracles import product as matrix_product
 
 from dpbounds import DomainError
 from dpbounds.iv import Moments, noiseless, population

@@ -9,7 +9,7 @@ from itertools import product
 import mpmath
 import numpy as np
 import pytest
-from iv_oracles import descend, example, scalar
+from tests.dpbounds.iv.oracles import descend, example, scalar
 from scipy import integrate, stats
 from scipy.special import ndtr
 

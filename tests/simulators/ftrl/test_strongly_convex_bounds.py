@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from jaxtyping import config
 from scipy import signal, special
-from strongly_convex_oracles import white_error
+from tests.simulators.ftrl.strongly_convex_oracles import white_error
 from threadpoolctl import threadpool_limits
 
 from dpbounds import DomainError

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from solve_examples import SOLVE, apart, call, refused
+from tests.verify.cli.solve.examples import SOLVE, apart, call, refused
 
 
 @pytest.fixture(scope="module")

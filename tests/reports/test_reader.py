@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from report_examples import claim, content, evidence, one_of_each, picture, results, series, slope, write
+from tests.reports.examples import claim, content, evidence, one_of_each, picture, results, series, slope, write
 
 from reports.results import ReportError, as_number, read
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
-from iv_runs import data, experiment, is_standard_normal
+from tests.simulators.iv.runs import data, experiment, is_standard_normal
 
 from dpbounds import DomainError
 from dpbounds.iv import noiseless

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from commands import SCRIPT, dpbounds
+from tests.verify.cli.commands import SCRIPT, dpbounds
 
 from verify.claims import select
 from verify.cli.console import plain

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from report_examples import claim, evidence, picture, results, series, simulated, slope
+from tests.reports.examples import claim, evidence, picture, results, series, simulated, slope
 
 from reports import figures, ftrl
 from reports.figures import draw, is_power, label_lines, log_ticks, svg

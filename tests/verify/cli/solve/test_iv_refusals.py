@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from solve_examples import Shown, call, refused
+from tests.verify.cli.solve.examples import Shown, call, refused
 
 from verify.cli.solve import files
 

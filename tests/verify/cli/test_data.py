@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import dpbounds
+from tests.verify.cli.commands import dpbounds
 from linearmodels.iv import IV2SLS
 
 FILE = "angrist-evans-1980-sample.csv"

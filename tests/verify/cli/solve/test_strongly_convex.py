@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from solve_examples import SOLVE, apart, call, refused
+from tests.verify.cli.solve.examples import SOLVE, apart, call, refused
 
 from dpbounds import AccuracyError
 from dpbounds.ftrl import correlations

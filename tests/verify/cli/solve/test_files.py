@@ -13,7 +13,7 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
-from solve_examples import SOLVE, call, refused
+from tests.verify.cli.solve.examples import SOLVE, call, refused
 
 from dpbounds import DomainError
 from verify.cli.solve import files, strongly_convex_plot
