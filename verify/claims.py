@@ -1,55 +1,91 @@
-"""What a claim is, and the registry of all of them."""
+"""What a claim is."""
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
-from importlib.metadata import entry_points
 from typing import Literal, get_args
 
 from dpbounds import DomainError
 from verify.checks.base import LEVELS, Check, Level
-from verify.evidence import Word
 
 Kind = Literal["identity", "inequality", "number", "mc-equality", "mc-rate", "privacy", "algorithm"]
 Form = Literal["printed", "corrected"]
+Word = Literal["confirmed", "refuted", "corrected", "undecided", "not run"]
+Severity = Literal["substantive", "hypothesis", "slip"]
+Touches = Literal["statement", "proof", "figure", "text"]
 
-# A new paper is one line here and a room of the same name in each layer.
-TOPICS = {"ftrl": "verify.ftrl", "iv": "verify.iv"}
-ENTRY_POINT_GROUP = "dpbounds.claims"
 # The environment variable that names the folder of the user's own data sets, as --data-dir does.
 DATA_DIR = "DPBOUNDS_DATA_DIR"
 
 
 @dataclass(frozen=True, kw_only=True)
+class Fault:
+    """What is wrong with a statement as printed.
+
+    - `severity`: `substantive` (a guarantee, rate or conclusion that readers rely on is wrong), `hypothesis` (one is
+      missing, or a constant is wrong with consequences) or `slip` (repaired at sight); `touches`: what it stands in.
+    - `finding`: one sentence of mathematics (Typst markup): what is printed, what is true, by how much, in the mildest
+      setting in which it shows. `{name}`, inside dollar signs, is a number of the counterexample of the printed check
+      number `exhibit`; `{name:2}` has two digits.
+    - `consequence`: what falls with it, and what stands all the same.
+    - `root`: the claim whose fault this one inherits, if any.
+    """
+
+    severity: Severity
+    touches: Touches
+    finding: str
+    consequence: str
+    root: str = ""
+    exhibit: int = 0
+
+    def __post_init__(self) -> None:
+        for name, allowed in (("severity", get_args(Severity)), ("touches", get_args(Touches))):
+            if getattr(self, name) not in allowed:
+                raise DomainError(name, getattr(self, name), f"one of {', '.join(allowed)}")
+        for name in ("finding", "consequence"):
+            if not getattr(self, name).strip():
+                raise DomainError(name, getattr(self, name), "a sentence")
+
+
+@dataclass(frozen=True, kw_only=True)
 class Correction:
-    """What is true instead, and the checks that show it."""
+    """The whole statement that is true instead, why (`ground`, a sentence), and the checks that show it."""
 
     statement: str
     checks: tuple[Check, ...]
+    ground: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
     """One numbered statement of a paper.
 
-    `statement` and `hypotheses` are Typst markup (mathematics between dollar signs). `reviewed` is the verdict a person
-    last agreed with: a run that finds another exits with status 1. `not_run` gives the reason where there is no check.
-    `user_data` loads what its checks read of the user's own data, raises `DomainError` for data that will not do, and
-    returns a digest: results on other data are other results.
+    - `where` is its place as the paper names it, `page` and `equation` where to look (the page of the PDF; 0 and "" for
+      what is not in the paper).
+    - `statement` and `hypotheses` are the paper's; `setting` is what we had to choose to test it; `remark` what a fair
+      reading had to supply. All texts are Typst markup, mathematics between dollar signs.
+    - `fault` says what is wrong with it, `correction` what is true instead; `not_run` why there is no check, `open` why
+      it cannot be decided. From these follows `reviewed`, the verdict a person last agreed with: a run that finds
+      another exits with status 1.
+    - `user_data` loads what its checks read of the user's own data, raises `DomainError` for data that will not do, and
+      returns a digest: results on other data are other results.
     """
 
     id: str
     where: str
     kind: Kind
     statement: str
+    page: int = 0
+    equation: str = ""
     hypotheses: str = ""
+    setting: str = ""
+    remark: str = ""
     checks: tuple[Check, ...] = ()
+    fault: Fault | None = None
     correction: Correction | None = None
-    reviewed: Word = "confirmed"
     not_run: str = ""
+    open: str = ""
     user_data: Callable[[], str] = str
 
     def __post_init__(self) -> None:
@@ -57,11 +93,24 @@ class Claim:
             raise DomainError(f"kind of {self.id}", self.kind, f"one of {', '.join(get_args(Kind))}")
         if bool(self.checks) == bool(self.not_run):
             raise DomainError(f"checks of {self.id}", self.checks, "either checks or the reason why there are none")
+        if self.fault is not None and not self.page:
+            raise DomainError(f"page of {self.id}", self.page, "given where a fault is found", "say where to look")
 
     @property
     def topic(self) -> str:
         """The paper it belongs to."""
         return self.id.partition("/")[0]
+
+    @property
+    def reviewed(self) -> Word:
+        """The verdict that its author expects."""
+        if self.not_run:
+            return "not run"
+        if self.open:
+            return "undecided"
+        if self.fault is None:  # TRANSITION: a correction without a fault
+            return "corrected" if self.correction else "confirmed"
+        return "corrected" if self.correction else "refuted"
 
     @property
     def level(self) -> Level:
@@ -73,36 +122,3 @@ class Claim:
         yield "printed", self.checks
         if self.correction is not None:
             yield "corrected", self.correction.checks
-
-
-@cache
-def registry() -> dict[str, Claim]:
-    """All claims by id: the topics of this package in order, then those that others add through entry points."""
-    modules = [importlib.import_module(module) for module in TOPICS.values()]
-    modules += [point.load() for point in entry_points(group=ENTRY_POINT_GROUP)]
-    claims: dict[str, Claim] = {}
-    for claim in (claim for module in modules for claim in module.CLAIMS):
-        if claim.id in claims:
-            raise DomainError("claim id", claim.id, "an id used once")
-        claims[claim.id] = claim
-    return claims
-
-
-def select(names: list[str]) -> list[Claim]:
-    """The claims named, each name a topic or a claim id; all for an empty list. Raises `DomainError` for an unknown
-    name.
-    """
-    claims = registry()
-    topics = {claim.topic for claim in claims.values()}
-    for name in names:
-        if name not in claims and name not in topics:
-            near = _nearest(name, [*topics, *claims])
-            raise DomainError("claim", name, f"a topic ({', '.join(sorted(topics))}) or a claim id", near)
-    return [claim for claim in claims.values() if not names or claim.id in names or claim.topic in names]
-
-
-def _nearest(name: str, known: list[str]) -> str:
-    from difflib import get_close_matches
-
-    near = get_close_matches(name, known, n=3)
-    return f"did you mean {' or '.join(near)}?" if near else "see `dpbounds list`"

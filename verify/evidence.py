@@ -1,4 +1,4 @@
-"""What a check found, and the verdict that follows from it."""
+"""What a check found."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from dpbounds import DomainError
+from verify.pictures import Picture
+
 Outcome = Literal["holds", "fails", "unclear"]
 How = Literal["proved", "certified", "numeric", "statistical"]
-Word = Literal["confirmed", "refuted", "corrected", "undecided", "not run"]
 
 # From the strongest ground to the weakest: a claim stands on the weakest of its checks.
 GROUNDS: tuple[How, ...] = ("proved", "certified", "numeric", "statistical")
+# From the best outcome to the worst: the worst of several decides.
+ORDER: tuple[Outcome, ...] = ("holds", "unclear", "fails")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,9 +24,10 @@ class Evidence:
 
     - `summary`: one line with the numbers.
     - `slack`: for bounds, bound / truth where it is tightest.
-    - `counterexample`: parameters and both sides, enough to recompute it by hand.
+    - `counterexample`: parameters and both sides, enough to compute it again; findings take their numbers from it.
     - `resolution`: the relative discrepancy the check would have seen.
-    - `alpha`, `beta`: rates of false alarm and of missing a discrepancy of `resolution` (statistical checks).
+    - `alpha`: the rate of false alarms over all its looks, 0 where chance has no part; a statistical check must state it.
+    - `beta`: the rate of missing a discrepancy of `resolution`.
     - `needed`: for `unclear`, what would decide it.
     - `rows`: the comparisons one by one; `picture`: the arrays of its figure.
     """
@@ -30,50 +35,20 @@ class Evidence:
     outcome: Outcome
     how: How
     summary: str
+    alpha: float | None = None
     slack: float | None = None
     counterexample: Mapping[str, Any] | None = None
     resolution: float | None = None
-    alpha: float | None = None
     beta: float | None = None
     trials: int = 0
     evaluations: int = 0
     needed: str = ""
     rows: Sequence[Mapping[str, Any]] = field(default=())
-    picture: Mapping[str, Any] | None = None
+    picture: Picture | None = None
 
-
-@dataclass(frozen=True, kw_only=True)
-class Verdict:
-    """The word on a claim, always computed by `decide`."""
-
-    word: Word
-    how: How | None = None
-    slack: float | None = None
-    finding: str = ""
-
-
-def decide(
-    printed: Sequence[Evidence], corrected: Sequence[Evidence], correction: str = "", reason: str = ""
-) -> Verdict:
-    """The verdict from the evidence on the statement as printed and on its correction.
-
-    Refuted if any printed check fails; corrected if besides that the correction was checked and all of it holds;
-    confirmed if all printed checks hold; not run if there is no evidence (`reason` says why); else undecided.
-    """
-    if not printed:
-        return Verdict(word="not run", finding=reason)
-    failures = [evidence for evidence in printed if evidence.outcome == "fails"]
-    if failures:
-        strongest = min(failures, key=lambda evidence: GROUNDS.index(evidence.how))
-        if corrected and all(evidence.outcome == "holds" for evidence in corrected):
-            finding = f"{strongest.summary} Holds when corrected: {correction}"
-            return Verdict(word="corrected", how=weakest(corrected), slack=tightest(corrected), finding=finding)
-        return Verdict(word="refuted", how=strongest.how, finding=strongest.summary)
-    unclear = [evidence for evidence in printed if evidence.outcome == "unclear"]
-    if unclear:
-        finding = "; ".join(evidence.needed or evidence.summary for evidence in unclear)
-        return Verdict(word="undecided", how=weakest(printed), slack=tightest(printed), finding=finding)
-    return Verdict(word="confirmed", how=weakest(printed), slack=tightest(printed))
+    def __post_init__(self) -> None:
+        if self.how == "statistical" and self.alpha is None:
+            raise DomainError("alpha", None, "the rate of false alarms of a statistical check")
 
 
 def weakest(evidence: Sequence[Evidence]) -> How:

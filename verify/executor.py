@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from dpbounds import DomainError
 from dpbounds.errors import count
-from verify.claims import registry
+from verify.topics import topics
 
 Work = Callable[[Any], Any]
 
@@ -111,4 +111,4 @@ def _start_worker() -> None:
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=lambda: (parent.join(), os._exit(1)), daemon=True).start()
-    registry()
+    topics()

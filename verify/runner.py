@@ -1,47 +1,52 @@
-"""From claims to verdicts: plan the tasks, compute those that the store lacks, conclude."""
+"""From claims to verdicts: plan the tasks, compute those that the store lacks, look again where it is unclear, conclude."""
 
 from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from simulators.engine import seed_sequence
-from verify.checks.base import Check, Level, Result, Seed
-from verify.claims import Claim, Form, registry
-from verify.evidence import Evidence, Verdict, decide
+from verify.checks.base import Check, Level, Result, Seed, Task
+from verify.claims import Claim, Form
+from verify.evidence import Evidence
 from verify.executor import Executor
+from verify.statistics import LOOKS
 from verify.store import Store, key_of
+from verify.topics import claim_named, topics
+from verify.verdicts import Verdict, decide
+from verify.versions import code_version
 
 Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cell:
-    """One task of one check, with the key under which its result is stored; `data` is the digest of the user's data."""
+class Job:
+    """One check of one claim, or one impostor of it; `data` is the digest of the user's data."""
 
     claim: str
     form: Form
     check: int
     impostor: str
-    task: tuple[tuple[str, Any], ...]
     seed: int
     data: str
 
-    @property
-    def key(self) -> str:
-        """Does not contain the level: what quick computed, full takes over."""
-        return key_of(asdict(self))
-
 
 @dataclass(frozen=True, kw_only=True)
-class Failure:
-    """A computation that raised an exception: not a verdict."""
+class Cell:
+    """One task of a job, with the key under which its result is stored."""
 
-    claim: str
-    message: str
+    job: Job
+    task: tuple[tuple[str, Any], ...]
+
+    @cached_property
+    def key(self) -> str:
+        """Does not contain the level: what quick computed, full takes over."""
+        topic = topics()[self.job.claim.partition("/")[0]]
+        return key_of({**asdict(self.job), "task": self.task}, code_version(topic))
 
 
 @dataclass(kw_only=True)
@@ -56,8 +61,8 @@ class Decided:
 
     @property
     def changed(self) -> bool:
-        """Whether a verdict was reached and differs from the reviewed one."""
-        return self.verdict.word in ("confirmed", "refuted", "corrected") and self.verdict.word != self.claim.reviewed
+        """Whether the verdict differs from the reviewed one; that it was not run says nothing."""
+        return not self.failure and self.verdict.word not in ("not run", self.claim.reviewed)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,116 +82,141 @@ class Impostor:
 
 
 class Run:
-    """One run over some claims at a level with a seed, on a store."""
+    """One run over some claims, or over their impostors, at a level with a seed, on a store."""
 
-    def __init__(self, claims: Sequence[Claim], *, level: Level, seed: int, store: Store) -> None:
+    def __init__(
+        self, claims: Sequence[Claim], *, level: Level, seed: int, store: Store, impostors: bool = False
+    ) -> None:
         self.claims, self.seed, self.store = claims, seed, store
         self.level: Level = level
-        self.failures: dict[Cell, str] = {}
+        self.failures: dict[Job, str] = {}
+        self.checks: dict[Job, Check] = {}
+        for claim in claims:
+            self._plan(claim, impostors)
 
     def compute(
-        self, cells: Sequence[Cell], executor: Executor, *, resume: bool, progress: Progress = lambda *_: None
-    ) -> None:
-        """Compute the cells and store each result as it ends; with `resume`, only those that the store lacks."""
-        keys = {cell: cell.key for cell in cells}
-        known = {cell for cell in cells if resume and keys[cell] in self.store.records}
-        missing = [cell for cell in cells if cell not in known]
-        done = len(known)
-        progress(done, len(cells), "")
-        for index, outcome in executor.map(compute, missing):
-            cell = missing[index]
-            if "error" in outcome:
-                self.failures[cell] = outcome["error"]
-            else:
-                self.store.append(keys[cell], outcome["result"], outcome["seconds"])
-            done += 1
-            progress(done, len(cells), cell.claim)
-
-    def cells(self) -> list[Cell]:
-        """The tasks of every check of every claim at this level."""
-        return [
-            cell
-            for claim in self.claims
-            for form, checks in claim.forms()
-            for number, check in enumerate(checks)
-            if check.runs_at(self.level)
-            for cell in self._cells_of(claim, form, number, check, "")
-        ]
-
-    def impostor_cells(self) -> list[Cell]:
-        """The tasks of every impostor of every check at this level."""
-        return [
-            cell
-            for claim, form, number, check, name in self._impostors()
-            for cell in self._cells_of(claim, form, number, check.impostor(name), name)
-        ]
+        self,
+        executor: Executor,
+        *,
+        resume: bool,
+        shard: tuple[int, int] | None = None,
+        progress: Progress = lambda *_: None,
+    ) -> int:
+        """Compute all tasks and store each result as it ends; with `resume`, only those that the store lacks. Then, of
+        the checks that are unclear, the tasks that they ask for, look by look. With `shard` (i, n) only every n-th task
+        of the first look. Returns how many tasks there were.
+        """
+        known = set(self.store.records) if resume else set()
+        done = 0
+        for look in range(1 if shard else LOOKS):
+            cells = [cell for job in self.checks for cell in self._cells(job, look)]
+            cells = cells[shard[0] :: shard[1]] if shard else cells
+            missing = [cell for cell in cells if cell.key not in known]
+            total, done = done + len(cells), done + len(cells) - len(missing)
+            for index, outcome in executor.map(compute, missing):
+                cell = missing[index]
+                if "error" in outcome:
+                    self.failures[cell.job] = outcome["error"]
+                else:
+                    self.store.append(cell.key, outcome["result"], outcome["seconds"])
+                    known.add(cell.key)
+                done += 1
+                progress(done, total, cell.job.claim)
+        return done
 
     def decide(self) -> list[Decided]:
-        """The verdicts, from the stored results; call when all cells are computed."""
+        """The verdicts, from the stored results; call when all is computed."""
         return [self._decide(claim) for claim in self.claims]
 
     def judge_impostors(self) -> list[Impostor]:
         """Which impostors were caught."""
         judged = []
-        for claim, form, number, check, name in self._impostors():
-            evidence, failure, _ = self._conclude(claim, form, number, check.impostor(name), name)
-            judged.append(
-                Impostor(claim=claim.id, name=name, kind=type(check).__name__, evidence=evidence, failure=failure)
-            )
+        for job, check in self.checks.items():
+            evidence, _ = self._conclude(job)
+            failure = self.failures.get(job, "")
+            kind = type(check).__name__
+            judged.append(Impostor(claim=job.claim, name=job.impostor, kind=kind, evidence=evidence, failure=failure))
         return judged
 
-    def _decide(self, claim: Claim) -> Decided:
-        evidence: dict[Form, list[Evidence]] = {"printed": [], "corrected": []}
-        seconds, failures = 0.0, []
+    def _plan(self, claim: Claim, impostors: bool) -> None:
+        """The jobs of a claim; what breaks here is its failure, and leaves the other claims theirs."""
+        job = Job(claim=claim.id, form="printed", check=0, impostor="", seed=self.seed, data="")
+        data, error = attempt(claim.user_data)
+        if error:
+            self.failures[job] = error
+            return
         for form, checks in claim.forms():
             for number, check in enumerate(checks):
                 if check.runs_at(self.level):
-                    found, failure, spent = self._conclude(claim, form, number, check, "")
-                    seconds += spent
-                    failures += [failure] if failure else []
-                    evidence[form] += [found] if found else []
-        if failures:
-            verdict = Verdict(word="undecided", finding=f"computation failed: {failures[0].splitlines()[-1]}")
-            return Decided(claim=claim, verdict=verdict, evidence=evidence, seconds=seconds, failure=failures[0])
-        reason = claim.not_run or f"needs level {claim.level}"
-        correction = claim.correction.statement if claim.correction else ""
-        verdict = decide(evidence["printed"], evidence["corrected"], correction, reason)
-        return Decided(claim=claim, verdict=verdict, evidence=evidence, seconds=seconds)
+                    own = replace(job, form=form, check=number, data=data)
+                    for name in check.impostors if impostors else ("",):
+                        self._add(replace(own, impostor=name), check)
 
-    def _conclude(
-        self, claim: Claim, form: Form, number: int, check: Check, impostor: str
-    ) -> tuple[Evidence | None, str, float]:
-        """Evidence or the reason why there is none, and the seconds spent."""
-        records = []
-        for cell in self._cells_of(claim, form, number, check, impostor):
-            record = self.store.records.get(cell.key)
-            if record is None:
-                return None, self.failures.get(cell, "a task has no result"), 0.0
-            records.append(record)
-        seconds = sum(record["seconds"] for record in records)
-        evidence, error = attempt(check.conclude, [record["result"] for record in records], self.level)
-        return evidence, error, seconds
+    def _add(self, job: Job, check: Check) -> None:
+        version, error = attempt(check.impostor, job.impostor) if job.impostor else (check, "")
+        if error:
+            self.failures[job] = error
+        else:
+            self.checks[job] = version
 
-    def _cells_of(self, claim: Claim, form: Form, number: int, check: Check, impostor: str) -> Iterable[Cell]:
-        data = claim.user_data()
-        for task in check.tasks(self.level):
-            yield Cell(
-                claim=claim.id,
-                form=form,
-                check=number,
-                impostor=impostor,
-                task=tuple(sorted(task.items())),
-                seed=self.seed,
-                data=data,
-            )
+    def _cells(self, job: Job, look: int) -> list[Cell]:
+        """The tasks of one look, none if the results before it are missing or say enough."""
+        looks, error = attempt(self._looks, job, look)
+        if error:
+            self.failures.setdefault(job, error)
+            return []
+        return looks[look] if len(looks) > look else []
 
-    def _impostors(self) -> Iterable[tuple[Claim, Form, int, Check, str]]:
-        for claim in self.claims:
-            for form, checks in claim.forms():
-                for number, check in enumerate(checks):
-                    if check.runs_at(self.level):
-                        for name in check.impostors:
-                            yield claim, form, number, check, name
+    def _looks(self, job: Job, most: int) -> list[list[Cell]]:
+        """The tasks of a check look by look, as far as stored results tell."""
+        check, results = self.checks[job], []
+        looks = [_cells_of(job, check.tasks(self.level))]
+        while len(looks) <= most:
+            found = self._results(looks[-1])
+            if found is None:
+                break
+            results += found
+            further = _cells_of(job, check.more(results, self.level))
+            if not further:
+                break
+            looks.append(further)
+        return looks
+
+    def _results(self, cells: Sequence[Cell]) -> list[Result] | None:
+        records = [self.store.records.get(cell.key) for cell in cells]
+        return None if any(record is None for record in records) else [record["result"] for record in records if record]
+
+    def _conclude(self, job: Job) -> tuple[Evidence | None, float]:
+        """Evidence, if there is any, and the seconds spent; what breaks is kept as the job's failure."""
+        if job in self.failures:
+            return None, 0.0
+        looks, error = attempt(self._looks, job, LOOKS - 1)
+        cells = [cell for look in looks or [] for cell in look]
+        results = None if error else self._results(cells)
+        if results is None:
+            self.failures[job] = error or "a task has no result"
+            return None, 0.0
+        evidence, error = attempt(self.checks[job].conclude, results, self.level)
+        if error:
+            self.failures[job] = error
+        return evidence, sum(self.store.records[cell.key]["seconds"] for cell in cells)
+
+    def _decide(self, claim: Claim) -> Decided:
+        found: dict[Form, list[Evidence | None]] = {form: [None] * len(checks) for form, checks in claim.forms()}
+        found.setdefault("corrected", [])
+        seconds = 0.0
+        for job in [job for job in self.checks if job.claim == claim.id]:
+            found[job.form][job.check], spent = self._conclude(job)
+            seconds += spent
+        failure = next((error for job, error in self.failures.items() if job.claim == claim.id), "")
+        verdict = None
+        if not failure:
+            verdict, failure = attempt(decide, claim, found["printed"], found["corrected"])
+        if verdict is None:
+            said = f"computation failed: {failure.strip().splitlines()[-1]}"
+            verdict = Verdict(word="undecided", finding=said)
+        evidence = {form: [item for item in items if item is not None] for form, items in found.items()}
+        return Decided(claim=claim, verdict=verdict, evidence=evidence, seconds=seconds, failure=failure)
 
 
 def compute(cell: Cell) -> dict[str, Any]:
@@ -206,9 +236,13 @@ def attempt(function: Callable[..., Any], *arguments: Any) -> tuple[Any, str]:
         return None, traceback.format_exc()
 
 
+def _cells_of(job: Job, tasks: Sequence[Task]) -> list[Cell]:
+    return [Cell(job=job, task=tuple(sorted(task.items()))) for task in tasks]
+
+
 def _result_of(cell: Cell) -> Result:
-    claim = registry()[cell.claim]
-    check = dict(claim.forms())[cell.form][cell.check]
-    check = check.impostor(cell.impostor) if cell.impostor else check
-    own = seed_sequence([cell.claim, cell.form, cell.check, cell.impostor, cell.task], seed=cell.seed)
-    return check.run(dict(cell.task), Seed(cell.seed, own))
+    job = cell.job
+    check = dict(claim_named(job.claim).forms())[job.form][job.check]
+    check = check.impostor(job.impostor) if job.impostor else check
+    own = seed_sequence([job.claim, job.form, job.check, job.impostor, cell.task], seed=job.seed)
+    return check.run(dict(cell.task), Seed(job.seed, own))

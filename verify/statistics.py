@@ -17,9 +17,12 @@ from scipy import special
 
 from verify.evidence import Outcome
 
-# One run of everything raises a false alarm with probability at most SUITE_ALPHA; each comparison has ALPHA of it.
+# One run of everything raises a false alarm with probability at most SUITE_ALPHA; each comparison has COMPARISON_ALPHA
+# of it, spent in equal parts on at most LOOKS looks at ever more trials: each look tests at ALPHA.
 SUITE_ALPHA = 1e-6
-ALPHA = 1e-10
+COMPARISON_ALPHA = 1e-10
+LOOKS = 4
+ALPHA = COMPARISON_ALPHA / LOOKS
 BETA = 1e-3
 # Student's interval is trusted while the replicates' skewness distorts its tail probability by at most this factor: the
 # true rate of false alarms of a mean test is then at most TAIL_FACTOR * ALPHA.

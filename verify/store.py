@@ -8,43 +8,22 @@ computed again. A broken line anywhere else is damage, and an error.
 from __future__ import annotations
 
 import hashlib
-import importlib.metadata
 import json
 import math
 import os
 from collections.abc import Mapping
-from functools import cache
 from io import RawIOBase
 from pathlib import Path
 from typing import Any
 
 from dpbounds import DomainError
 
-PACKAGES = ("dpbounds", "simulators", "verify")
-# Where numbers come from besides our own code.
-LIBRARIES = ("numpy", "scipy", "mpmath", "sympy", "python-flint", "linearmodels")
 REMEDY = "move the damaged file away, or choose another folder with --store"
 
 
-def key_of(content: Any) -> str:
+def key_of(content: Any, code: str) -> str:
     """The key of a task: a hash of what determines its result, including the code that computes it."""
-    return _digest(json.dumps([content, code_version()], sort_keys=True))
-
-
-@cache
-def code_version() -> str:
-    """A hash of the sources of theory, algorithms and judgement (command line excluded) and of the numerical libraries'
-    versions.
-    """
-    root = Path(__file__).resolve().parent.parent
-    sources = sorted(path for package in PACKAGES for path in (root / package).rglob("*.py") if "cli" not in path.parts)
-    content = [(path.relative_to(root).as_posix(), _digest(path.read_text(encoding="utf-8"))) for path in sources]
-    return _digest(json.dumps([content, library_versions()]))
-
-
-def library_versions() -> dict[str, str]:
-    """The versions of the numerical libraries."""
-    return {name: importlib.metadata.version(name) for name in LIBRARIES}
+    return _digest(json.dumps([content, code], sort_keys=True))
 
 
 class Store:

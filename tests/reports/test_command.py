@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pymupdf
 import pytest
-from tests.reports.examples import claim, one_of_each, write
 
 from reports import render
 from reports.results import read
+from tests.reports.examples import claim, one_of_each, write
 from verify.cli import main
 
 

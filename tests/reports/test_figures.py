@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.reports.examples import claim, evidence, picture, results, series, simulated, slope
 
 from reports import figures, ftrl
 from reports.figures import draw, is_power, label_lines, log_ticks, svg
 from reports.pictures import curves, panels
 from reports.results import Picture, Series
+from tests.reports.examples import claim, evidence, picture, results, series, simulated, slope
 
 WIDTH = 2.1
 

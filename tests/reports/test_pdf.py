@@ -13,12 +13,12 @@ import pymupdf
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.reports.examples import claim, content, corrected, evidence, one_of_each, picture, results, series, write
 
 from reports import document, render
 from reports.render import compile_pdf, report, select
 from reports.results import ReportError, Results
 from reports.text import plain, typographic
+from tests.reports.examples import claim, content, corrected, evidence, one_of_each, picture, results, series, write
 
 HOSTILE = r"""# $x$ *b* _u_ <l> @ref \n "q" 'r' // c /* d ~ [e] {f} `g` -- --- = + 1. #let a = 1 #panic()"""
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.reports.examples import claim, content, evidence, one_of_each, picture, results, series, slope, write
 
 from reports.results import ReportError, as_number, read
+from tests.reports.examples import claim, content, evidence, one_of_each, picture, results, series, slope, write
 
 
 def test_a_file_is_read_in_full(tmp_path: Path) -> None:

@@ -259,30 +259,50 @@ def case(mean: float = 10.0, **options) -> Case:
 
 
 def test_monte_carlo_confirms_within_its_resolution():
-    evidence = evidence_of(MonteCarlo(cases=lambda: [case()]))
+    evidence = evidence_of(
+        MonteCarlo(
+            means=Means(cases=lambda: [case()]),
+        )
+    )
     assert evidence.outcome == "holds" and evidence.alpha <= 1e-8 and evidence.resolution == 0.05
 
 
 @pytest.mark.parametrize("scale", [0.95, 1.05, -1.0])
 def test_monte_carlo_rejects_impostors(scale):
-    assert evidence_of(MonteCarlo(cases=lambda: [case()], scale=scale)).outcome == "fails"
+    assert evidence_of(MonteCarlo(means=Means(cases=lambda: [case()]), scale=scale)).outcome == "fails"
 
 
 def test_monte_carlo_says_how_many_trials_it_lacks():
-    evidence = evidence_of(MonteCarlo(cases=lambda: [case(experiment=experiment(10.0, spread=20.0))]))
+    evidence = evidence_of(
+        MonteCarlo(
+            means=Means(cases=lambda: [case(experiment=experiment(10.0, spread=20.0))]),
+        )
+    )
     assert evidence.outcome == "unclear" and "trials" in evidence.needed
 
 
 def test_monte_carlo_runs_more_cases_and_trials_at_higher_levels():
-    check = MonteCarlo(cases=lambda: [case(), case(label="two", level="full")])
+    check = MonteCarlo(
+        means=Means(cases=lambda: [case(), case(label="two", level="full")]),
+    )
     quick, full = check.tasks("quick"), check.tasks("full")
     assert all(task in full for task in quick) and len(full) > 2 * len(quick)
 
 
 def test_monte_carlo_variances_use_the_exact_law():
     options = {"predicted": lambda: 4.0, "experiment": experiment(0.0, 2.0, trials=20_000)}
-    assert evidence_of(MonteCarlo(cases=lambda: [case(**options)], law="variance")).outcome == "holds"
-    assert evidence_of(MonteCarlo(cases=lambda: [case(**options)], law="variance", scale=1.05)).outcome == "fails"
+    assert (
+        evidence_of(
+            MonteCarlo(
+                means=Means(cases=lambda: [case(**options)], law="variance"),
+            )
+        ).outcome
+        == "holds"
+    )
+    assert (
+        evidence_of(MonteCarlo(means=Means(cases=lambda: [case(**options)], law="variance"), scale=1.05)).outcome
+        == "fails"
+    )
 
 
 def power_cases(exponent: float) -> list[Case]:
@@ -303,7 +323,15 @@ def power_cases(exponent: float) -> list[Case]:
     [(1.5, 1.5, "holds"), (1.5, 1.8, "fails"), (1.2, 1.5, "fails"), (1.5, 1.2, "fails")],
 )
 def test_slopes(exponent, printed, outcome):
-    assert evidence_of(Slopes(cases=lambda: power_cases(exponent), printed={"g": printed})).outcome == outcome
+    assert (
+        evidence_of(
+            Slopes(
+                means=Means(cases=lambda: power_cases(exponent), trials={"quick": 32, "full": 128, "paper": 512}),
+                printed={"g": printed},
+            )
+        ).outcome
+        == outcome
+    )
 
 
 # --- frequency ---

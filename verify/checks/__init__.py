@@ -5,12 +5,15 @@ from verify.checks.base import Check, Level, Seed
 from verify.checks.bounded import BoundedMean
 from verify.checks.frequency import Event, Frequency
 from verify.checks.identity import Identity, Symbolic
+from verify.checks.impostors import Times
 from verify.checks.inequality import Inequality
-from verify.checks.montecarlo import Case, MonteCarlo, Slopes
+from verify.checks.means import Case, Means
+from verify.checks.montecarlo import MonteCarlo
 from verify.checks.privacy import Audit, GaussianPrivacy, Neighbours
 from verify.checks.quantiles import Power, Quantiles, Ratio, Reading
 from verify.checks.rate import Rate
 from verify.checks.search import Search
+from verify.checks.slopes import Slopes
 
 __all__ = [
     "Agreement",
@@ -25,6 +28,7 @@ __all__ = [
     "Identity",
     "Inequality",
     "Level",
+    "Means",
     "MonteCarlo",
     "Neighbours",
     "Power",
@@ -36,4 +40,5 @@ __all__ = [
     "Seed",
     "Slopes",
     "Symbolic",
+    "Times",
 ]

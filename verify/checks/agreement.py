@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, final
 
 import numpy as np
 
 from verify.checks.base import Check, Level, Result, Seed, Task
 from verify.evidence import Evidence
+from verify.pictures import Picture, picture_of
 
 
 @dataclass(frozen=True)
@@ -17,13 +18,19 @@ class Fact:
     """Something observed, something predicted independently, and the largest difference that counts as equal.
 
     Arrays are compared entry by entry. `tolerance` is relative to the largest predicted entry (absolute if that is 0);
-    0 means equal bit for bit, or exactly for rationals and symbols.
+    0 means equal bit for bit, or exactly for rationals and symbols. `numbers` are further numbers for the finding.
     """
 
     label: str
     observed: Any
     predicted: Any
     tolerance: float = 1e-12
+    numbers: Mapping[str, float] = field(default_factory=dict)
+
+    def times(self, factor: float) -> Fact:
+        """The same fact with its predicted value multiplied."""
+        predicted = self.predicted
+        return replace(self, predicted=factor * (np.asarray(predicted) if isinstance(predicted, list) else predicted))
 
     def difference(self) -> float:
         """Largest relative difference; inf for different shapes or not-a-number."""
@@ -39,12 +46,16 @@ class Fact:
         return float(difference) if np.isfinite(difference) else np.inf
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class Agreement(Check):
-    """All facts that `facts(rng)` computes agree."""
+    """All facts that `facts(rng)` computes agree. `alpha` is the rate of false alarms where chance decides some fact
+    (not where it only chooses where to look).
+    """
 
     facts: Callable[[np.random.Generator], Iterable[Fact]]
-    picture: Callable[[], dict[str, Any]] | None = None
+    picture: Callable[[], Picture] | None = None
+    alpha: float = 0.0
 
     def run(self, task: Task, seed: Seed) -> Result:
         """Every fact with its difference, and the picture's arrays."""
@@ -53,15 +64,20 @@ class Agreement(Check):
             difference = fact.difference()
             row = {"fact": fact.label, "difference": difference, "tolerance": fact.tolerance}
             if difference > fact.tolerance:
-                row.update(observed=_shown(fact.observed), predicted=_shown(fact.predicted))
+                row |= {"observed": _shown(fact.observed), "predicted": _shown(fact.predicted), **fact.numbers}
             rows.append(row)
-        return {"rows": rows, "picture": self.picture() if self.picture else None}
+        return {"rows": rows, "picture": asdict(self.picture()) if self.picture else None}
+
+    def false_alarms(self, level: Level) -> float:
+        """As stated."""
+        return self.alpha
 
     def conclude(self, results: Sequence[Result], level: Level) -> Evidence:
         """Fails at the first fact that does not agree."""
         (result,) = results
         rows = result["rows"]
-        common: dict[str, Any] = {"rows": rows, "evaluations": len(rows), "picture": result["picture"]}
+        common: dict[str, Any] = {"rows": rows, "evaluations": len(rows)}
+        common |= {"picture": picture_of(result["picture"]), "alpha": self.alpha}
         for row in rows:
             if row["difference"] > row["tolerance"]:
                 summary = f"{row['fact']}: observed {row['observed']}, stated {row['predicted']}."

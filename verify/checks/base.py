@@ -7,12 +7,14 @@ so its result can be stored under a key and never depends on who computed it or 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeVar
 
 import numpy as np
 
+from dpbounds import DomainError
+from verify.checks.impostors import Times, bound, multiplied
 from verify.evidence import Evidence
 
 Level = Literal["quick", "full", "paper"]
@@ -38,10 +40,12 @@ class Seed:
 
 @dataclass(frozen=True, kw_only=True)
 class Check(ABC):
-    """A way to decide a statement.
+    """A way to decide a statement; what inherits from it directly is final.
 
     `level` is the lowest level at which it runs. `impostors` names deliberately wrong versions of it, each given by the
-    fields that it replaces: the check must fail on every one of them, else it proves nothing.
+    fields that it replaces: the check must fail on every one of them, else it proves nothing. In place of a function
+    an impostor may give `Times(1.05)`, which multiplies its values, or keyword arguments as a mapping, with which it is
+    then called.
     """
 
     level: Level = "quick"
@@ -52,21 +56,42 @@ class Check(ABC):
         del level
         return ({},)
 
+    def more(self, results: Sequence[Result], level: Level) -> Sequence[Task]:
+        """Further tasks for a check that is unclear after these results, at most `statistics.LOOKS` times; none by
+        default. Depends on nothing else, so that a resumed run asks for the same.
+        """
+        del results, level
+        return ()
+
     @abstractmethod
     def run(self, task: Task, seed: Seed) -> Result:
         """The result of one task, as JSON data; random numbers come from `seed` alone."""
 
     @abstractmethod
     def conclude(self, results: Sequence[Result], level: Level) -> Evidence:
-        """The evidence from the results of all tasks of a level, in their order."""
+        """The evidence from the results of all tasks, first those of the level, then those that were added."""
+
+    def false_alarms(self, level: Level) -> float:
+        """At most this probability to fail, at this level, on a statement that is true; over all its looks."""
+        del level
+        return 0.0
 
     def impostor(self, name: str) -> Check:
         """The wrong version called `name`."""
-        return replace(self, **self.impostors[name], impostors={})
+        fields = {key: self._replaced(key, value) for key, value in self.impostors[name].items()}
+        return replace(self, **fields, impostors={})
 
     def runs_at(self, level: Level) -> bool:
         """Whether the check belongs to `level`."""
         return LEVELS.index(self.level) <= LEVELS.index(level)
+
+    def _replaced(self, key: str, value: Any) -> Any:
+        original = getattr(self, key)
+        if isinstance(value, Times):
+            return multiplied(original, value)
+        if isinstance(value, Mapping) and callable(original):
+            return bound(original, value)
+        return value
 
 
 def by_level(choice: T | Mapping[Level, T], level: Level) -> T:
@@ -75,3 +100,11 @@ def by_level(choice: T | Mapping[Level, T], level: Level) -> T:
         return choice
     named = [choice[name] for name in LEVELS[: LEVELS.index(level) + 1] if name in choice]
     return named[-1]
+
+
+def chosen(items: Sequence[T], label: str, of: Callable[[T], str]) -> T:
+    """The item with this label. Raises `DomainError` if there is none."""
+    for item in items:
+        if of(item) == label:
+            return item
+    raise DomainError("task", label, f"one of {', '.join(of(item) for item in items)}")

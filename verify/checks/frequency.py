@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 
 from simulators.engine import Experiment
 from verify import statistics
-from verify.checks.base import Check, Level, Result, Seed, Task, by_level
+from verify.checks.base import Check, Level, Result, Seed, Task, by_level, chosen
+from verify.checks.looks import blocks_of, doubled
 from verify.evidence import Evidence
 
 
@@ -25,6 +26,7 @@ class Event:
     at_least: float
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class Frequency(Check):
     """Every event has at least its stated probability, by exact Clopper-Pearson intervals on independent trials.
@@ -38,31 +40,48 @@ class Frequency(Check):
 
     def tasks(self, level: Level) -> Sequence[Task]:
         """The blocks of every event."""
-        needed = by_level(self.trials, level)
         return [
             {"event": event.label, "block": block}
             for event in self.events()
-            for block in range(math.ceil(needed / event.experiment.block_trials))
+            for block in range(self._blocks(event, level))
         ]
+
+    def more(self, results: Sequence[Result], level: Level) -> Sequence[Task]:
+        """More trials of the events that are unclear, unless one fails already."""
+        rows = [(event, self._row(event, results)) for event in self.events()]
+        if any(row["outcome"] == "fails" for _, row in rows):
+            return ()
+        return [
+            task
+            for event, row in rows
+            if row["outcome"] == "unclear"
+            for task in doubled(
+                {"event": event.label}, blocks_of(results, "event", event.label, "hits"), self._blocks(event, level)
+            )
+        ]
+
+    def false_alarms(self, level: Level) -> float:
+        """Of all events together."""
+        return len(self.events()) * statistics.COMPARISON_ALPHA
 
     def run(self, task: Task, seed: Seed) -> Result:
         """How many trials of one block saw the event."""
-        event = next(event for event in self.events() if event.label == task["event"])
+        event = chosen(self.events(), task["event"], lambda event: event.label)
         seen = event.occurs(event.experiment.run_block(task["block"], seed=seed.user))
         return {"event": event.label, "hits": int(np.sum(seen)), "trials": int(np.size(seen))}
 
     def conclude(self, results: Sequence[Result], level: Level) -> Evidence:
         """The rarest event, compared with its claim, decides."""
-        rows = [self._row(event, [r for r in results if r["event"] == event.label]) for event in self.events()]
+        rows = [self._row(event, results) for event in self.events()]
         total = sum(row["trials"] for row in rows)
         common: dict[str, Any] = {
             "how": "statistical",
-            "alpha": len(rows) * statistics.ALPHA,
+            "alpha": self.false_alarms(level),
             "trials": total,
             "rows": rows,
         }
-        below = [row for row in rows if row["high"] < row["claimed"]]
-        open_ = [row for row in rows if row["low"] < row["claimed"] <= row["high"]]
+        below = [row for row in rows if row["outcome"] == "fails"]
+        open_ = [row for row in rows if row["outcome"] == "unclear"]
         if below:
             row = min(below, key=lambda row: row["frequency"])
             seen = f"seen in {row['hits']} of {row['trials']} runs"
@@ -79,8 +98,10 @@ class Frequency(Check):
         return Evidence(outcome="holds", summary=summary, **common)
 
     def _row(self, event: Event, results: Sequence[Result]) -> dict[str, Any]:
-        hits, trials = sum(r["hits"] for r in results), sum(r["trials"] for r in results)
+        own = [result for result in results if result["event"] == event.label]
+        hits, trials = sum(r["hits"] for r in own), sum(r["trials"] for r in own)
         low, high = statistics.proportion_interval(hits, trials)
+        outcome = "fails" if high < event.at_least else "unclear" if low < event.at_least else "holds"
         return {
             "event": event.label,
             "hits": hits,
@@ -89,4 +110,8 @@ class Frequency(Check):
             "low": low,
             "high": high,
             "claimed": event.at_least,
+            "outcome": outcome,
         }
+
+    def _blocks(self, event: Event, level: Level) -> int:
+        return math.ceil(by_level(self.trials, level) / event.experiment.block_trials)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from verify.evidence import Evidence
 Expression = Callable[..., Any]
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class Identity(Check):
     """`left(m, **parameters) == right(m, **parameters)` on a box, m the arithmetic (`dpbounds.arithmetic`).
@@ -82,6 +83,7 @@ class Identity(Check):
         return (point for point in admitted if self.where is None or self.where(**point))
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class Symbolic(Check):
     """A proof by computer algebra: every residual simplifies to 0, every nonnegative expression is shown to be so.

@@ -7,7 +7,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 
@@ -24,6 +24,7 @@ ROUNDING = 1e-10
 UnitBox = tuple[tuple[float, float], ...]
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class Inequality(Check):
     """`smaller(m, **parameters) <= larger(m, **parameters)` on a box, m the arithmetic (`dpbounds.arithmetic`).

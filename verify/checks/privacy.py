@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import final
 
 import numpy as np
 
 from simulators.engine import Experiment
 from verify.audit import epsilon_lower_bound, gaussian_zcdp
 from verify.checks.base import Check, Level, Result, Seed, Task, by_level
-from verify.evidence import Evidence
-from verify.statistics import ALPHA
+from verify.checks.looks import doubled
+from verify.evidence import Evidence, Outcome
+from verify.statistics import COMPARISON_ALPHA
 
 # Rounding in the covariance's factorisation.
 ROUNDING = 1e-8
@@ -30,6 +32,7 @@ class Neighbours:
     claimed_rho: float
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class GaussianPrivacy(Check):
     """No pair of neighbours costs more zCDP than claimed; the slack says whether the claim is tight.
@@ -60,6 +63,7 @@ class GaussianPrivacy(Check):
         return Evidence(outcome="holds", how="numeric", summary=summary, slack=1.0 / ratio, **common)
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class Audit(Check):
     """Samples of a mechanism under two neighbouring inputs do not refute the claimed epsilon at delta.
@@ -79,9 +83,18 @@ class Audit(Check):
 
     def tasks(self, level: Level) -> Sequence[Task]:
         """Blocks for both inputs."""
-        needed = by_level(self.trials, level)
-        blocks = (math.ceil(needed / experiment.block_trials) for experiment in self.experiments)
-        return [{"input": side, "block": block} for side, count in enumerate(blocks) for block in range(count)]
+        return [{"input": side, "block": block} for side in (0, 1) for block in range(self._blocks(side, level))]
+
+    def more(self, results: Sequence[Result], level: Level) -> Sequence[Task]:
+        """Twice the trials under both inputs while the audit has too little power."""
+        if self._outcome(_bound(results, self.delta)) != "unclear":
+            return ()
+        done = [sum(result["input"] == side for result in results) for side in (0, 1)]
+        return [task for side in (0, 1) for task in doubled({"input": side}, done[side], self._blocks(side, level))]
+
+    def false_alarms(self, level: Level) -> float:
+        """Of the one lower bound."""
+        return COMPARISON_ALPHA
 
     def run(self, task: Task, seed: Seed) -> Result:
         """How many trials of the block fell into the event."""
@@ -90,26 +103,47 @@ class Audit(Check):
 
     def conclude(self, results: Sequence[Result], level: Level) -> Evidence:
         """Fails if the lower bound on epsilon exceeds the claim."""
-        hits, trials = (
-            [sum(r[key] for r in results if r["input"] == side) for side in (0, 1)] for key in ("hits", "trials")
-        )
-        bound = epsilon_lower_bound((hits[0], hits[1]), (trials[0], trials[1]), self.delta)
+        (hits, trials), bound = _counts(results), _bound(results, self.delta)
         claimed = f"claimed {self.claimed_epsilon:.4g} at delta = {self.delta:g}"
         text = f"Audit over {sum(trials)} runs: epsilon >= {bound:.4g}, {claimed}."
-        row = {"hits": hits, "trials": trials, "threshold": self.threshold, "epsilon_lower_bound": bound}
-        outcome, needed = "holds", ""
-        if bound > self.claimed_epsilon:
-            outcome = "fails"
-        elif bound < self.sharpness * self.claimed_epsilon:
-            outcome, needed = "unclear", "more runs: the audit could not have refuted half the claimed epsilon"
+        row = {
+            "hits": hits,
+            "trials": trials,
+            "threshold": self.threshold,
+            "epsilon_lower_bound": bound,
+            "claimed": self.claimed_epsilon,
+            "delta": self.delta,
+        }
+        outcome = self._outcome(bound)
+        needed = f"more runs: the audit must be able to refute {self.sharpness:.0%} of the claimed epsilon"
         return Evidence(
             outcome=outcome,
             how="statistical",
             summary=text,
             counterexample=row if outcome == "fails" else None,
-            needed=needed,
-            alpha=ALPHA,
+            needed=needed if outcome == "unclear" else "",
+            alpha=self.false_alarms(level),
             trials=sum(trials),
             rows=[row],
             slack=self.claimed_epsilon / bound if bound > 0 else None,
         )
+
+    def _outcome(self, bound: float) -> Outcome:
+        if bound > self.claimed_epsilon:
+            return "fails"
+        return "unclear" if bound < self.sharpness * self.claimed_epsilon else "holds"
+
+    def _blocks(self, side: int, level: Level) -> int:
+        return math.ceil(by_level(self.trials, level) / self.experiments[side].block_trials)
+
+
+def _counts(results: Sequence[Result]) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Hits and trials under both inputs."""
+    hits, trials = (
+        tuple(sum(r[key] for r in results if r["input"] == side) for side in (0, 1)) for key in ("hits", "trials")
+    )
+    return (hits[0], hits[1]), (trials[0], trials[1])
+
+
+def _bound(results: Sequence[Result], delta: float) -> float:
+    return epsilon_lower_bound(*_counts(results), delta)

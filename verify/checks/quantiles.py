@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal, final
 
 import numpy as np
 
 from simulators.engine import Arrays, Experiment
 from verify import statistics
 from verify.checks.base import LEVELS, Check, Level, Result, Seed, Task, by_level
-from verify.checks.montecarlo import ORDER
-from verify.evidence import Evidence, Outcome
+from verify.checks.looks import blocks_of, doubled
+from verify.evidence import ORDER, Evidence, Outcome
+from verify.pictures import Picture, Role, Series, Slope
 
 Row = dict[str, Any]
 
@@ -44,6 +45,11 @@ class Reading:
     x: float = math.nan
     group: str = ""
     level: Level = "quick"
+
+    def times(self, factor: float) -> Reading:
+        """The same reading with its prediction multiplied."""
+        predicted = self.predicted
+        return self if predicted is None else replace(self, predicted=lambda: factor * predicted())
 
     @property
     def shared_run(self) -> str:
@@ -80,6 +86,7 @@ class Power:
     beyond: float = -math.inf
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class Quantiles(Check):
     """Every statement about simulated quantiles holds: predictions to `resolution` (if given), ratios and powers.
@@ -87,8 +94,8 @@ class Quantiles(Check):
     An interval inside the stated range holds, outside fails, across an end is unclear. Intervals of ratios (of positive
     quantiles) and slopes combine the logarithmic arms of their readings: in squares, as errors of independent runs, or
     by adding them up where two readings share a run. A statement on readings of a higher level waits for that level.
-    Predictions that are not judged still give the slopes and lines of `theory`, which says what they are: exact, or
-    leading order. `scale` multiplies predictions: impostors set it. No picture without `axes`.
+    Predictions that are not judged still give the slopes and lines of `theory`, which says what they are. `scale`
+    multiplies predictions: impostors set it. No picture without `axes`, which are Typst markup.
     """
 
     readings: Callable[[], Sequence[Reading]]
@@ -98,19 +105,36 @@ class Quantiles(Check):
     trials: Mapping[Level, int] = field(default_factory=lambda: {"quick": 64, "full": 512})
     scale: float = 1.0
     axes: tuple[str, str] | None = None
-    log_axes: tuple[str, ...] = ("x", "y")
-    theory: str = "exact"
-    lines: Callable[[], Sequence[Mapping[str, Any]]] = tuple
+    log_axes: tuple[Literal["x", "y"], ...] = ("x", "y")
+    theory: Role = "exact"
+    lines: Callable[[], Sequence[Series]] = field(default=tuple)
 
     def tasks(self, level: Level) -> Sequence[Task]:
         """The blocks of every run, and one piece for all predictions."""
-        runs = {reading.shared_run: reading for reading in self.readings_at(level)}
         blocks = [
             {"run": name, "block": block}
-            for name, reading in runs.items()
-            for block in range(math.ceil(self._trials(reading, level) / reading.experiment.block_trials))
+            for name, reading in self._runs(level).items()
+            for block in range(self._blocks(reading, level))
         ]
         return [{"level": level}, *blocks]
+
+    def more(self, results: Sequence[Result], level: Level) -> Sequence[Task]:
+        """Twice the trials of every run behind a statement that is unclear, unless one fails already."""
+        rows = self._rows(results, level)
+        judged = self._judged(rows, level)
+        if any(row["outcome"] == "fails" for row in judged):
+            return ()
+        wanted = {run for row in judged if row["outcome"] == "unclear" for run in row["runs"]}
+        return [
+            task
+            for name, reading in self._runs(level).items()
+            if name in wanted
+            for task in doubled({"run": name}, blocks_of(results, "run", name, "samples"), self._blocks(reading, level))
+        ]
+
+    def false_alarms(self, level: Level) -> float:
+        """Of all intervals together: every statement is made of them."""
+        return len(self.readings_at(level)) * statistics.COMPARISON_ALPHA
 
     def run(self, task: Task, seed: Seed) -> Result:
         """The numbers of one block for every reading of its run, or the predictions and lines."""
@@ -118,28 +142,25 @@ class Quantiles(Check):
             at = self.readings_at(task["level"])
             return {
                 "predicted": {reading.label: float(reading.predicted()) for reading in at if reading.predicted},
-                "lines": list(self.lines()),
+                "lines": [asdict(line) for line in self.lines()],
             }
         own = [reading for reading in self.readings() if reading.shared_run == task["run"]]
         arrays = own[0].experiment.run_block(task["block"], seed=seed.user)
-        return {"samples": {reading.label: _rounded(reading.values(arrays)) for reading in own}}
+        return {"run": task["run"], "samples": {reading.label: _rounded(reading.values(arrays)) for reading in own}}
 
     def conclude(self, results: Sequence[Result], level: Level) -> Evidence:
         """The worst statement decides."""
-        (theory,) = [result for result in results if "predicted" in result]
-        rows = [self._measured(reading, results, theory["predicted"]) for reading in self.readings_at(level)]
-        judged = [*self._predictions(rows, level), *self._ratios(rows), *self._slopes(rows)]
-        if not judged:
-            raise ValueError("no statement about the readings of this level")
+        rows = self._rows(results, level)
+        judged = self._judged(rows, level)
         worst = max(judged, key=lambda row: ORDER.index(row["outcome"]))
         total = sum({row["run"]: row["trials"] for row in rows}.values())
         common: dict[str, Any] = {
             "how": "statistical",
             "resolution": None if self.resolution is None else by_level(self.resolution, level),
-            "alpha": len(rows) * statistics.ALPHA,
+            "alpha": self.false_alarms(level),
             "trials": total,
             "rows": [*judged, *rows],
-            "picture": self._picture(rows, judged, theory["lines"]),
+            "picture": self._picture(rows, judged, [Series(**line) for line in _theory(results)["lines"]]),
         }
         if worst["outcome"] == "holds":
             summary = f"{_said(judged)}; {total} runs."
@@ -152,8 +173,23 @@ class Quantiles(Check):
         """The readings that are taken at a level."""
         return [reading for reading in self.readings() if LEVELS.index(reading.level) <= LEVELS.index(level)]
 
-    def _trials(self, reading: Reading, level: Level) -> int:
-        return by_level(self.trials if reading.trials is None else reading.trials, level)
+    def _runs(self, level: Level) -> dict[str, Reading]:
+        """One reading of every run."""
+        return {reading.shared_run: reading for reading in self.readings_at(level)}
+
+    def _blocks(self, reading: Reading, level: Level) -> int:
+        trials = by_level(self.trials if reading.trials is None else reading.trials, level)
+        return math.ceil(trials / reading.experiment.block_trials)
+
+    def _rows(self, results: Sequence[Result], level: Level) -> list[Row]:
+        predicted = _theory(results)["predicted"]
+        return [self._measured(reading, results, predicted) for reading in self.readings_at(level)]
+
+    def _judged(self, rows: Sequence[Row], level: Level) -> list[Row]:
+        judged = [*self._predictions(rows, level), *self._ratios(rows), *self._slopes(rows)]
+        if not judged:
+            raise ValueError("no statement about the readings of this level")
+        return judged
 
     def _measured(self, reading: Reading, results: Sequence[Result], predicted: Mapping[str, float]) -> Row:
         samples = np.concatenate(
@@ -181,7 +217,8 @@ class Quantiles(Check):
             outcome = _within(row, row["predicted"] * (1.0 - resolution), row["predicted"] * (1.0 + resolution))
             said = f"{row['reading']}: {_interval(row)}, predicted {row['predicted']:.5g}"
             deviation = row["observed"] / row["predicted"] - 1.0
-            judged.append({**row, "kind": "prediction", "outcome": outcome, "said": said, "deviation": deviation})
+            stated = {"kind": "prediction", "outcome": outcome, "said": said, "deviation": deviation}
+            judged.append({**row, **stated, "runs": [row["run"]]})
         return judged
 
     def _ratios(self, rows: Sequence[Row]) -> list[Row]:
@@ -194,9 +231,12 @@ class Quantiles(Check):
                 continue
             quotient = _combined([above, below], np.array([1.0, -1.0]))
             row = {**{key: _exponential(value) for key, value in quotient.items()}, "trials": above["trials"]}
+            row |= {"least": ratio.at_least, "most": ratio.at_most}
+            runs = [side["run"] for side in (above, below) if side["run"] is not None]
             outcome = _within(row, ratio.at_least, ratio.at_most)
             said = f"{ratio.label}: {_interval(row)}, stated {_range(ratio.at_least, ratio.at_most)}"
-            judged.append({**row, "kind": "ratio", "reading": ratio.label, "outcome": outcome, "said": said})
+            stated = {"kind": "ratio", "reading": ratio.label, "outcome": outcome, "said": said}
+            judged.append({**row, **stated, "runs": runs})
         return judged
 
     def _slopes(self, rows: Sequence[Row]) -> list[Row]:
@@ -214,26 +254,32 @@ class Quantiles(Check):
             also = "" if math.isnan(exact) else f", {self.theory} {exact:.3f}"
             said = f"slope of {power.group}: {_interval(slope)}{also}, stated {stated:.3g}"
             numbers = {"printed": power.printed, "exact": exact, "simulated": slope["observed"]}
-            judged.append({**slope, **numbers, "kind": "slope", "group": power.group, "outcome": outcome, "said": said})
+            kind = {"kind": "slope", "group": power.group, "outcome": outcome, "said": said}
+            judged.append({**slope, **numbers, **kind, "runs": [row["run"] for row in own]})
         return judged
 
-    def _picture(self, rows: Sequence[Row], judged: Sequence[Row], lines: Sequence[Any]) -> dict[str, Any] | None:
+    def _picture(self, rows: Sequence[Row], judged: Sequence[Row], lines: Sequence[Series]) -> Picture | None:
         plotted = [row for row in rows if math.isfinite(row["x"])]
         if not plotted or self.axes is None:
             return None
-        series: list[Any] = list(lines)
+        series = list(lines)
         for group in dict.fromkeys(row["group"] for row in plotted):
             own = sorted((row for row in plotted if row["group"] == group), key=lambda row: row["x"])
             columns = {key: [row[key] for row in own] for key in ("x", "predicted", "observed", "low", "high")}
             if not any(map(math.isnan, columns["predicted"])):
-                label = f"{group} {self.theory}"
-                series.append({"label": label, "role": "theory", "x": columns["x"], "y": columns["predicted"]})
+                series.append(Series(curve=group, role=self.theory, x=columns["x"], y=columns["predicted"]))
             ends = {"low": columns["low"], "high": columns["high"]}
-            label, y = f"{group} simulated", columns["observed"]
-            series.append({"label": label, "role": "simulation", "x": columns["x"], "y": y, **ends})
-        keys = ("group", "printed", "exact", "simulated", "low", "high")
-        slopes = [{key: row[key] for key in keys} for row in judged if row["kind"] == "slope"]
-        return {"x": self.axes[0], "y": self.axes[1], "log": list(self.log_axes), "series": series, "slopes": slopes}
+            series.append(Series(curve=group, role="simulated", x=columns["x"], y=columns["observed"], **ends))
+        keys = ("printed", "exact", "simulated", "low", "high")
+        slopes = [
+            Slope(curve=row["group"], **{key: row[key] for key in keys}) for row in judged if row["kind"] == "slope"
+        ]
+        return Picture(x=self.axes[0], y=self.axes[1], log=self.log_axes, series=series, slopes=slopes)
+
+
+def _theory(results: Sequence[Result]) -> Result:
+    (theory,) = [result for result in results if "predicted" in result]
+    return theory
 
 
 def _rounded(values: np.ndarray) -> list[float]:
@@ -303,5 +349,5 @@ def _said(judged: Sequence[Row]) -> str:
 
 
 def _shown(row: Row) -> Row:
-    hidden = ("kind", "said", "outcome", "run", "x", "deviation")
+    hidden = ("kind", "said", "outcome", "run", "runs", "x", "deviation")
     return {key: value for key, value in row.items() if key not in hidden and value == value}

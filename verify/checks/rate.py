@@ -11,12 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, final
 
 import numpy as np
 
 from verify.checks.base import Check, Level, Result, Seed, Task
 from verify.evidence import Evidence
+from verify.pictures import Picture, Series
 
 Relation = Literal["theta", "upper", "lower"]
 # Increments that shrink below BOUNDED of the one before sum up to a finite limit; at GROWING or above they do not.
@@ -26,19 +27,22 @@ FLAT = 5e-3
 TRENDS = ("bounded", "unclear", "falling", "growing")
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class Rate(Check):
     """value = O(rate) (`upper`), Omega(rate) (`lower`) or Theta(rate) (`theta`), decided on value / rate.
 
     `ratios(decades)` gives value / rate at points `decades` away from the centre of the sweep, one for each direction
     and for each setting of the parameters that are not swept: (label, ratio) pairs. `extents` are the distances of the
-    sweep, each twice the last. Constants are reported, not judged.
+    sweep, each twice the last. Constants are reported, not judged. `axes` names what is swept and the ratio, in Typst
+    markup; no picture without.
     """
 
     ratios: Callable[[float], Iterable[tuple[str, float]]]
     relation: Relation
     extents: Sequence[float] = (1.0, 2.0, 4.0, 8.0)
     per_extent: int = 8
+    axes: tuple[str, str] = ("", "")
 
     def tasks(self, level: Level) -> Sequence[Task]:
         """One piece per extent."""
@@ -68,7 +72,7 @@ class Rate(Check):
         traces = {label: [point for result in results for point in result["trace"][label]] for label in labels}
         common: dict[str, Any] = {
             "rows": rows,
-            "picture": _picture(traces),
+            "picture": self._picture(traces),
             "evaluations": sum(map(len, traces.values())),
         }
         worst = max(judged, key=lambda label: TRENDS.index(judged[label][0]))
@@ -77,7 +81,8 @@ class Rate(Check):
             way = (smallest, largest) if trend == "growing" else (largest, smallest)
             said = "grows without bound" if trend == "growing" else "falls towards 0"
             summary = f"The ratio to the rate {said} for {worst}: from {way[0]:.3g} to {way[1]:.3g} and on."
-            counterexample = {"setting": worst, "trace": traces[worst]}
+            counterexample = {"setting": worst, "first": way[0], "last": way[1], "decades": self.extents[-1]}
+            counterexample |= {"trace": traces[worst]}
             return Evidence(outcome="fails", how="numeric", summary=summary, counterexample=counterexample, **common)
         if trend == "unclear":
             summary = f"The ratio to the rate has not settled for {worst}."
@@ -99,6 +104,15 @@ class Rate(Check):
                 trends.append(_trend(-np.log(lows), "falling"))
         return max(trends, key=TRENDS.index), float(lows[-1]), float(highs[-1])
 
+    def _picture(self, traces: Mapping[str, Sequence[Sequence[float]]]) -> Picture | None:
+        if not any(self.axes):
+            return None
+        series = [
+            Series(curve=label, role="exact", x=[point[0] for point in trace], y=[point[1] for point in trace])
+            for label, trace in traces.items()
+        ]
+        return Picture(x=self.axes[0], y=self.axes[1], log=("y",), series=series)
+
 
 def _trend(record: np.ndarray, unbounded: str) -> str:
     """Whether a nondecreasing record on doubling extents converges; what to call it if it goes on and on."""
@@ -111,11 +125,3 @@ def _trend(record: np.ndarray, unbounded: str) -> str:
     if quotient <= BOUNDED:
         return "bounded"
     return unbounded if quotient >= GROWING and increments[-2] > FLAT else "unclear"
-
-
-def _picture(traces: Mapping[str, Sequence[Sequence[float]]]) -> dict[str, Any]:
-    series = [
-        {"label": label, "role": "theory", "x": [point[0] for point in trace], "y": [point[1] for point in trace]}
-        for label, trace in traces.items()
-    ]
-    return {"x": "decades from the centre of the sweep", "y": "value / rate", "log": ["y"], "series": series}

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 
@@ -21,6 +21,7 @@ ROUNDING = 1e-9
 ROUNDS, ELITE = 12, 12
 
 
+@final
 @dataclass(frozen=True, kw_only=True)
 class Search(Check):
     """`sides(**parameters) -> (smaller, larger)`, smaller <= larger claimed, parameters from a box.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -40,11 +39,6 @@ def print_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, ti
     console.print(table)
 
 
-def plain(text: str) -> str:
-    """Text with Typst's formulas as a terminal shows them: names stay words, markup goes."""
-    return re.sub(r"\$([^$]*)\$", lambda formula: _unmarked(formula[1]), text).replace("\\/", "/")
-
-
 @contextmanager
 def progress(label: str) -> Iterator[Callable[[int, int, str], None]]:
     """A function (done, total, current) that shows how far the work is, on standard error."""
@@ -64,12 +58,6 @@ def progress(label: str) -> Iterator[Callable[[int, int, str], None]]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(label, total=None, now="")
         yield lambda done, total, now: bar.update(task, completed=done, total=total, now=now)
-
-
-def _unmarked(formula: str) -> str:
-    """`op("Tr")(H)` becomes `Tr(H)`, `dif omega` `d omega`."""
-    words = re.sub(r'(?:op\()?"([^"]*)"\)?', r"\1", formula)
-    return re.sub(r"\bdif\b", "d", words)
 
 
 def _lines(label: str) -> Callable[[int, int, str], None]:

@@ -6,8 +6,10 @@ from argparse import Namespace
 from pathlib import Path
 
 from verify import results
-from verify.claims import Claim, select
-from verify.cli.console import plain, print_json, print_table
+from verify.claims import Claim
+from verify.cli.console import print_json, print_table
+from verify.plain import plain
+from verify.topics import select
 
 
 def run(arguments: Namespace) -> int:
@@ -37,12 +39,16 @@ def run(arguments: Namespace) -> int:
 def _print_in_full(claim: Claim, entry: dict | None) -> None:
     print(f"\nStates: {plain(claim.statement)}")
     if claim.hypotheses:
-        print(f"Needs:  {plain(claim.hypotheses)}")
+        print(f"Given:  {plain(claim.hypotheses)}")
+    if claim.setting:
+        print(f"Tested: {plain(claim.setting)}")
+    if claim.remark:
+        print(f"Remark: {plain(claim.remark)}")
     if claim.not_run:
         print(f"Not run: {plain(claim.not_run)}")
     if entry is None:
         return
     if entry["finding"]:
-        print(f"Finding: {plain(entry['finding'])}")
+        print(f"Finding: {entry['finding']}")
     for item in entry["evidence"]:
-        print(f"- {item['form']}: {item['outcome']} ({item['how']}). {plain(item['summary'])}")
+        print(f"- {item['form']}: {item['outcome']} ({item['how']}). {item['summary']}")

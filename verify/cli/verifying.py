@@ -13,11 +13,13 @@ from threadpoolctl import threadpool_limits
 
 from dpbounds import DomainError
 from verify import results
-from verify.claims import DATA_DIR, select
-from verify.cli.console import plain, print_json, print_table, progress
+from verify.claims import DATA_DIR
+from verify.cli.console import print_json, print_table, progress
 from verify.executor import Dask, Executor, Processes, default_jobs
-from verify.runner import Cell, Decided, Impostor, Run
+from verify.plain import plain
+from verify.runner import Decided, Impostor, Run
 from verify.store import Store
+from verify.topics import select
 
 
 def run(arguments: Namespace) -> int:
@@ -29,13 +31,11 @@ def run(arguments: Namespace) -> int:
     # One thread for the linear algebra of planning and concluding, as the workers have.
     journal = f"-{shard[0]}-of-{shard[1]}" if shard else ""
     with threadpool_limits(1), Store(Path(arguments.store), shard=journal) as store:
-        session = Run(claims, level=arguments.level, seed=arguments.seed, store=store)
-        cells = session.impostor_cells() if arguments.impostors else session.cells()
-        mine = cells[shard[0] :: shard[1]] if shard else cells
+        session = Run(claims, level=arguments.level, seed=arguments.seed, store=store, impostors=arguments.impostors)
         with progress("impostors" if arguments.impostors else "verify") as show:
-            session.compute(mine, executor, resume=arguments.resume, progress=show)
+            tasks = session.compute(executor, resume=arguments.resume, shard=shard, progress=show)
         if shard:
-            return _say_shard(session, mine, shard)
+            return _say_shard(session, tasks, shard)
         return _conclude_impostors(session, arguments) if arguments.impostors else _conclude(session, arguments)
 
 
@@ -106,7 +106,14 @@ def _print_detection(judged: Sequence[Impostor]) -> None:
 def _print_findings(decided: Sequence[Decided]) -> None:
     for item in decided:
         if item.verdict.finding and item.verdict.word != "not run":
-            print(f"\n{item.claim.id} ({item.claim.where}) {item.verdict.word}: {plain(item.verdict.finding)}")
+            severity = f", {item.verdict.severity}" if item.verdict.severity else ""
+            print(
+                f"\n{item.claim.id} ({item.claim.where}) {item.verdict.word}{severity}: {plain(item.verdict.finding)}"
+            )
+            if item.claim.correction is not None and item.verdict.word == "corrected":
+                print(f"  Corrected: {plain(item.claim.correction.statement)}")
+            if item.verdict.consequence:
+                print(f"  Consequence: {plain(item.verdict.consequence)}")
 
 
 def _row(item: Decided, seed: int) -> dict:
@@ -119,14 +126,17 @@ def _row(item: Decided, seed: int) -> dict:
         "slack": verdict.slack,
         "seconds": round(item.seconds, 3),
         "seed": seed,
-        "finding": verdict.finding,
+        "finding": plain(verdict.finding),
+        "severity": verdict.severity,
+        "touches": verdict.touches,
+        "root": verdict.root,
+        "consequence": plain(verdict.consequence),
+        "remark": plain(verdict.remark),
     }
 
 
-def _say_shard(session: Run, cells: Sequence[Cell], shard: tuple[int, int]) -> int:
-    for cell, error in session.failures.items():
-        print(f"dpbounds: a task of {cell.claim} failed:\n{error}", file=sys.stderr)
-    print(
-        f"Shard {shard[0]} of {shard[1]}: {len(cells)} tasks stored in {session.store.folder}; join all with --resume."
-    )
+def _say_shard(session: Run, tasks: int, shard: tuple[int, int]) -> int:
+    for job, error in session.failures.items():
+        print(f"dpbounds: a task of {job.claim} failed:\n{error}", file=sys.stderr)
+    print(f"Shard {shard[0]} of {shard[1]}: {tasks} tasks stored in {session.store.folder}; join all with --resume.")
     return 3 if session.failures else 0

@@ -16,7 +16,7 @@ from dpbounds.ftrl import correlations, linear_regression
 from dpbounds.ftrl.linear_regression import suboptimality, trajectory
 from dpbounds.ftrl.linear_regression.bounds import Form
 from dpbounds.ftrl.linear_regression.rates import Mechanism
-from verify.ftrl import moments
+from verify.ftrl.claims import moments
 
 LAWS = {"gaussian": (moments.gaussian, 3.0), "signs": (moments.signs, 1.0), "skewed": (moments.skewed, 3.25)}
 FINITE = [(1.0,), (1.0, -0.7), (1.0, -0.5, 0.2, 0.1), (2.0, 0.5)]

@@ -9,7 +9,6 @@ from itertools import product
 import mpmath
 import numpy as np
 import pytest
-from tests.dpbounds.iv.oracles import descend, example, scalar
 from scipy import integrate, stats
 from scipy.special import ndtr
 
@@ -29,6 +28,7 @@ from dpbounds.iv import (
     theta_path,
     whitened_moments,
 )
+from tests.dpbounds.iv.oracles import descend, example, scalar
 
 # False-alarm probability of one statistical assertion.
 ALPHA = 1e-9

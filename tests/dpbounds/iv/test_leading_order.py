@@ -9,7 +9,6 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
-from tests.dpbounds.iv.oracles import descend, example, scalar
 from scipy import stats
 from scipy.linalg import solve_discrete_lyapunov
 
@@ -33,6 +32,7 @@ from dpbounds.iv import (
     theta_path,
     whitened_moments,
 )
+from tests.dpbounds.iv.oracles import descend, example, scalar
 
 # False-alarm probability of one statistical assertion.
 ALPHA = 1e-9

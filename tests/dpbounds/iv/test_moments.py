@@ -10,11 +10,11 @@ import jaxtyping
 import mpmath
 import numpy as np
 import pytest
-from tests.dpbounds.iv.oracles import example, integer_data, rational, scalar, two_stage_least_squares
-from tests.dpbounds.iv.oracles import product as matrix_product
 
 from dpbounds import DomainError
 from dpbounds.iv import Moments, noiseless, population
+from tests.dpbounds.iv.oracles import example, integer_data, rational, scalar, two_stage_least_squares
+from tests.dpbounds.iv.oracles import product as matrix_product
 
 
 @pytest.mark.parametrize(("q", "p"), [(3, 2), (2, 2), (4, 1), (1, 1)])

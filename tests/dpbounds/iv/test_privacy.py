@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.dpbounds.iv.oracles import clipped, clipped_sums
 from scipy.special import ndtr
 from scipy.stats import norm
 
 from dpbounds import DomainError
 from dpbounds.iv import pairs, privacy
 from dpbounds.privacy import gaussian_delta, gaussian_epsilon
+from tests.dpbounds.iv.oracles import clipped, clipped_sums
 
 ADJACENCIES = ("replace-one", "zero-out", "add-remove")
 NORMS = {"gamma1": 1.3, "gamma2": 0.7}

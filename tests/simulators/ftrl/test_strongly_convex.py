@@ -11,7 +11,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.simulators.ftrl.strongly_convex_oracles import coloured_error, quadratic_error, white_error
 from threadpoolctl import threadpool_limits
 
 from dpbounds import DomainError
@@ -28,6 +27,7 @@ from simulators.ftrl import (
     stationary_settings,
     strongly_convex,
 )
+from tests.simulators.ftrl.strongly_convex_oracles import coloured_error, quadratic_error, white_error
 from verify.statistics import Moments, mean_test
 
 ALPHA = 1e-9

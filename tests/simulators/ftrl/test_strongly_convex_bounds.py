@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from jaxtyping import config
 from scipy import signal, special
-from tests.simulators.ftrl.strongly_convex_oracles import white_error
 from threadpoolctl import threadpool_limits
 
 from dpbounds import DomainError
@@ -35,6 +34,7 @@ from simulators.ftrl import (
     stationary_settings,
     strongly_convex,
 )
+from tests.simulators.ftrl.strongly_convex_oracles import white_error
 from verify.statistics import Moments
 
 ALPHA = 1e-9

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.simulators.iv.runs import ALPHA, data, experiment, is_standard_normal
 from scipy import stats
 
 from dpbounds.iv import laws, noiseless
@@ -22,6 +21,7 @@ from simulators.iv import (
     synthetic_model,
     two_stage,
 )
+from tests.simulators.iv.runs import ALPHA, data, experiment, is_standard_normal
 
 INF = math.inf
 

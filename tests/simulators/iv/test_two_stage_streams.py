@@ -8,7 +8,6 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
-from tests.simulators.iv.runs import data, experiment, is_standard_normal
 
 from dpbounds import DomainError
 from dpbounds.iv import noiseless
@@ -24,6 +23,7 @@ from simulators.iv import (
     synthetic_model,
     two_stage,
 )
+from tests.simulators.iv.runs import data, experiment, is_standard_normal
 
 INF = math.inf
 

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.verify.cli.commands import SCRIPT, dpbounds
 
+from tests.verify.cli.commands import SCRIPT, dpbounds
 from verify.claims import select
 from verify.cli.console import plain
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.verify.cli.commands import dpbounds
 from linearmodels.iv import IV2SLS
+
+from tests.verify.cli.commands import dpbounds
 
 FILE = "angrist-evans-1980-sample.csv"
 FIGURE = ("verify", "iv/fig-5", "--jobs", "1")

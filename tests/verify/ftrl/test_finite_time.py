@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from dpbounds.ftrl import correlations
-from verify.ftrl import finite_time_moments as exact
-from verify.ftrl import moments
-from verify.ftrl.finite_time_runs import Scenario, components, iterates
+from verify.ftrl.claims import finite_time_moments as exact
+from verify.ftrl.claims import moments
+from verify.ftrl.claims.finite_time_runs import Scenario, components, iterates
 
 
 def random_instances(n):

@@ -9,8 +9,8 @@ import pytest
 
 from verify.checks import Seed
 from verify.domains import Whole
-from verify.ftrl import moments
-from verify.ftrl.law_batches import Systems, attacks, largest_eigenvalue, one, planar
+from verify.ftrl.claims import moments
+from verify.ftrl.claims.law_batches import Systems, attacks, largest_eigenvalue, one, planar
 
 ETA, BETA, NOISE, RESIDUAL = 0.2, (1.0, -0.7, 0.2), 0.3, 0.5
 

@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from verify.ftrl.prefix_sums import circulant_root, counted_fft, fft_noise, least_error_program, tree_stream, two_passes
+from verify.ftrl.claims.prefix_sums import (
+    circulant_root,
+    counted_fft,
+    fft_noise,
+    least_error_program,
+    tree_stream,
+    two_passes,
+)
 
 
 def intervals(T: int) -> list[tuple[int, int]]:

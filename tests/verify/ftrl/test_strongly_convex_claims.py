@@ -19,10 +19,10 @@ from simulators.ftrl import kinked_quadratic
 from verify.checks import BoundedMean, Case, Seed
 from verify.checks.base import Level
 from verify.evidence import Evidence
-from verify.ftrl import strongly_convex_appendix as appendix
-from verify.ftrl import strongly_convex_programs as programs
-from verify.ftrl import strongly_convex_steps as steps
-from verify.ftrl.strongly_convex_runs import RHO, Distance, worst_quadratic
+from verify.ftrl.claims import strongly_convex_appendix as appendix
+from verify.ftrl.claims import strongly_convex_programs as programs
+from verify.ftrl.claims import strongly_convex_steps as steps
+from verify.ftrl.claims.strongly_convex_runs import RHO, Distance, worst_quadratic
 
 # --- (91) ---
 
@@ -199,7 +199,13 @@ def evidence(*bounds: float, level: Level = "quick", problem: Normal | None = No
         fields = {"experiment": experiment, "output": "value", "relative_std": 1.0, "group": "g", "x": float(number)}
         return Case(label=f"case {number}", predicted=lambda: value, **fields)
 
-    check = BoundedMean(cases=lambda: [case(number, value) for number, value in enumerate(bounds)], **options)
+    check = BoundedMean(
+        means=Means(
+            cases=lambda: [case(number, value) for number, value in enumerate(bounds)],
+            trials={"quick": 64, "full": 512},
+        ),
+        **options,
+    )
     seeds = [Seed(0, seed_sequence([0], seed=0)) for _ in check.tasks(level)]
     return check.conclude([check.run(task, seed) for task, seed in zip(check.tasks(level), seeds, strict=True)], level)
 

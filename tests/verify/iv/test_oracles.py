@@ -14,9 +14,9 @@ from hypothesis.extra.numpy import arrays
 
 from dpbounds.iv import Moments
 from simulators.engine import Experiment, Streams
-from verify.iv import rationals, reference, tails
-from verify.iv.rationals import TwoStage
-from verify.iv.samples import Rows, drawn, isotropic_model, moment_norms, row_products
+from verify.iv.claims import rationals, reference, tails
+from verify.iv.claims.rationals import TwoStage
+from verify.iv.claims.samples import Rows, drawn, isotropic_model, moment_norms, row_products
 
 whole = arrays(np.int64, (3, 3), elements=st.integers(-5, 5))
 

@@ -11,8 +11,8 @@ from dpbounds.iv import beta_only_attack, joint_cost, unnoised_cost, unnoised_no
 from simulators.engine import Experiment
 from simulators.iv import Settings
 from verify.audit import gaussian_zcdp
-from verify.iv.beta_only import _divergence, _largest_cost
-from verify.iv.output_laws import (
+from verify.iv.claims.beta_only import _divergence, _largest_cost
+from verify.iv.claims.output_laws import (
     Adversary,
     Mechanism,
     beta_only_pairs,
@@ -26,7 +26,7 @@ from verify.iv.output_laws import (
     random_records,
     turning_records,
 )
-from verify.iv.reference import Records, clip, descent, gradients, noiseless, rational_records
+from verify.iv.claims.reference import Records, clip, descent, gradients, noiseless, rational_records
 
 
 def test_two_steps_by_hand():

@@ -11,9 +11,9 @@ import pytest
 from dpbounds.iv import noise_scales
 from simulators.engine import Experiment
 from simulators.iv import Settings, two_stage_descent
-from verify.iv import main_theorem, real_data
-from verify.iv.samples import isotropic_model
-from verify.iv.setups import Setup, readings
+from verify.iv.claims import main_theorem, real_data
+from verify.iv.claims.samples import isotropic_model
+from verify.iv.claims.setups import Setup, readings
 
 SETUP = Setup(n=2000)
 

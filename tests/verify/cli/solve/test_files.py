@@ -13,9 +13,9 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
-from tests.verify.cli.solve.examples import SOLVE, call, refused
 
 from dpbounds import DomainError
+from tests.verify.cli.solve.examples import SOLVE, call, refused
 from verify.cli.solve import files, strongly_convex_plot
 
 QUICK = ("--mechanism", "sgd", "--program", "f", "--max-lag", "2")

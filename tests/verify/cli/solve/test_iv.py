@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from scipy import stats
 from scipy.optimize import brentq
-from tests.verify.cli.solve.examples import call
 
+from tests.verify.cli.solve.examples import call
 from verify.cli import parser
 from verify.cli.solve import iv_plot, iv_problem, iv_rows
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.verify.cli.solve.examples import Shown, call, refused
 
+from tests.verify.cli.solve.examples import Shown, call, refused
 from verify.cli.solve import files
 
 SMALL = ("solve", "iv", "--n", 2000, "--p", 2, "--q", 3, "--rho1", 1, "--rho2", 1)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.verify.cli.solve.examples import SOLVE, apart, call, refused
 
 from dpbounds import AccuracyError
 from dpbounds.ftrl import correlations
 from dpbounds.ftrl.strongly_convex import BestNu, bound
+from tests.verify.cli.solve.examples import SOLVE, apart, call, refused
 from verify.cli.solve import strongly_convex, strongly_convex_plot, strongly_convex_rows
 
 PROGRAM = ("--program", "f", "--certify")

@@ -1,0 +1,1 @@
+"""The claims of paper `ftrl`, one module per place in the paper."""

@@ -1,0 +1,1 @@
+"""The claims of paper `iv`, one module per place in the paper."""
