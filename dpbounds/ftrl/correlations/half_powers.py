@@ -36,7 +36,7 @@ class HalfPowers(ToeplitzCorrelation):
             for number in listed(name, numbers):
                 if not (
                     isinstance(number, int | float | complex | np.number)
-                    and abs(number) < 1
+                    and _inside_the_disc(complex(number))
                     and complex(number).imag >= 0
                 ):
                     raise DomainError(name, number, "inside the unit disc, with an imaginary part of at least 0")
@@ -82,6 +82,14 @@ class HalfPowers(ToeplitzCorrelation):
             return self.power_spectrum(omega) / (x**2 + 4.0 * (1.0 - x) * np.sin(omega / 2.0) ** 2)
 
         return x[:, 0] * (2.0 - x[:, 0]) / (2.0 * np.pi) * even_integral(integrand)
+
+
+def _inside_the_disc(number: complex) -> bool:
+    """|number| < 1 without rounding."""
+    if not abs(number) < 2:
+        return False
+    real, imaginary = exact(number.real), exact(number.imag)
+    return real * real + imaginary * imaginary < 1
 
 
 def half_powers_from_roots(

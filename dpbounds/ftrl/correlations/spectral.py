@@ -54,9 +54,11 @@ class PowerSpectrum(ToeplitzCorrelation):
         return self.power_spectrum(2.0 * np.arcsin(np.sqrt(s)))
 
     def limiting_sensitivity(self) -> Value:
-        """gamma_inf^2 = (1 / 2 pi) int |B|^{-2}, ftrl eq. (5): holds because the factor is outer."""
+        """gamma_inf^2 = (1 / 2 pi) int |B|^{-2}, ftrl eq. (5): holds because the factor is outer. An estimate: nothing is
+        known of a user's function between the frequencies of the quadrature.
+        """
         total = even_integral(lambda omega: 1.0 / self.power_spectrum(omega))
-        return Value(float(np.sqrt(total / (2.0 * np.pi))), kind="exact", source="ftrl eq. (5)")
+        return Value(float(np.sqrt(total / (2.0 * np.pi))), kind="estimate", source="ftrl eq. (5)")
 
     def filtered_power(self, decay: Float[np.ndarray, " d"]) -> Float[np.ndarray, " d"]:
         """c(x) = x (2 - x) / (2 pi) int |B|^2 / |1 - x - e^{i omega}|^2: ftrl Lemma C.4."""

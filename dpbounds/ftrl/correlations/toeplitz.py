@@ -18,15 +18,12 @@ from dpbounds import elliptic
 from dpbounds.arithmetic import FLOATS, Arithmetic
 from dpbounds.errors import DomainError, count, vector, within
 from dpbounds.ftrl.correlations.base import ToeplitzCorrelation, decay_rates, frequencies
+from dpbounds.ftrl.correlations.step_down import step_down
 from dpbounds.polynomials import Fraction, exact, in_sine
 from dpbounds.values import Value
 
-# Reflection coefficients this close to 1 mean a zero on the unit circle: double rounding cannot tell.
-ON_THE_CIRCLE = 1e-12
 # Below, 1 / beta_0 is not a finite float or its digits are lost.
 SMALLEST_WEIGHT = 1e-300
-# Computed zeros this far inside the circle are inside: a double zero on it is computed to 1e-8.
-INSIDE = 1e-5
 
 
 @dataclass(frozen=True)
@@ -108,7 +105,9 @@ class DampedAntiPGD(ToeplitzCorrelation):
 
 @dataclass(frozen=True)
 class FiniteImpulse(ToeplitzCorrelation):
-    """Finitely many weights. Zeros inside the unit disc are refused unless `allow_unstable_inverse`."""
+    """Finitely many weights. Zeros inside the unit disc are refused unless `allow_unstable_inverse`; where they lie is
+    decided exactly, or `AccuracyError` says that it cannot be (`step_down`).
+    """
 
     beta: tuple[float, ...]
     allow_unstable_inverse: bool = False
@@ -120,7 +119,7 @@ class FiniteImpulse(ToeplitzCorrelation):
         if not abs(self.beta[0]) >= SMALLEST_WEIGHT:
             allowed = f"of a size of at least {SMALLEST_WEIGHT:g}"
             raise DomainError("beta[0]", self.beta[0], allowed, "its inverse leaves the range of floats")
-        if not self.allow_unstable_inverse and self._zero_inside():
+        if not self.allow_unstable_inverse and step_down(self.beta).place == "inside":
             raise DomainError(
                 "beta",
                 list(self.beta),
@@ -176,14 +175,11 @@ class FiniteImpulse(ToeplitzCorrelation):
         return Fraction(numerator=in_sine(lags), denominator=fmpq_poly([1]))
 
     def limiting_sensitivity(self) -> Value:
-        """gamma_inf^2 = 1 / (beta_0^2 prod_i (1 - k_i^2)), k_i the reflection coefficients (Levinson-Durbin); else
-        inf.
+        """gamma_inf^2 = 1 / (beta_0^2 prod_i (1 - k_i^2)), k_i the reflection coefficients (Levinson-Durbin), in balls and
+        rounded once; inf if a zero lies on the circle or inside, which is decided exactly (`step_down`).
         """
-        reflection = np.abs(self.reflection_coefficients())
-        if np.any(reflection >= 1 - ON_THE_CIRCLE):
-            limit = np.inf
-        else:
-            limit = float(1.0 / (abs(self.beta[0]) * np.sqrt(np.prod(1.0 - reflection**2))))
+        norm = step_down(self.beta).inverse_norm
+        limit = np.inf if norm is None else float(norm)
         return Value(limit, kind="exact", source="ftrl eq. (26)")
 
     def filtered_power(self, decay: Float[np.ndarray, " d"]) -> Float[np.ndarray, " d"]:
@@ -193,28 +189,12 @@ class FiniteImpulse(ToeplitzCorrelation):
         autocorrelation[1:] *= 2.0
         return np.polynomial.polynomial.polyval(1.0 - x, autocorrelation)
 
-    def _zero_inside(self) -> bool:
-        """Whether some zero lies inside the open unit disc."""
-        largest = np.abs(self.reflection_coefficients()).max(initial=0.0)
-        if abs(largest - 1.0) > ON_THE_CIRCLE:
-            return bool(largest > 1.0)
-        # The product of some zeros has modulus 1: all on the circle, or one inside for one outside.
-        return bool(np.abs(np.roots(self.beta[::-1])).min() < 1.0 - INSIDE)
-
-    def reflection_coefficients(self) -> np.ndarray:
-        """Schur-Cohn step-down of beta; all below 1 in modulus iff no zero lies in the closed unit disc.
+    def reflection_coefficients(self) -> Float[np.ndarray, " n"]:
+        """Schur-Cohn step-down of beta, from the last; all below 1 in modulus iff no zero lies in the closed unit disc.
 
         Stops at the first coefficient that is not: what follows has no meaning.
         """
-        row = np.asarray(self.beta, dtype=float) / self.beta[0]
-        reflection = []
-        for order in range(len(row) - 1, 0, -1):
-            last = row[order]
-            reflection.append(last)
-            if abs(last) >= 1 - ON_THE_CIRCLE:
-                break
-            row = (row[:order] - last * row[order:0:-1]) / (1.0 - last**2)
-        return np.array(reflection)
+        return np.array(step_down(self.beta).reflection)
 
 
 def independent() -> FiniteImpulse:

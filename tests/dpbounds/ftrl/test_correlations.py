@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import flint
 import mpmath
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from dpbounds import AccuracyError, DomainError
 from dpbounds.arithmetic import balls, complex_balls
 from dpbounds.ftrl import correlations as c
+from dpbounds.ftrl.correlations.step_down import step_down
 
 TOEPLITZ = [
     c.independent(),
@@ -142,11 +144,79 @@ def test_reflection_coefficients_decide_stability_and_the_limit(reflection):
 
 
 @pytest.mark.parametrize(
-    "zeros", [[1.0], [-1.0], [1.0, 1.0], [1.0, 2.5], [1j, -1j], [np.exp(0.7j), np.exp(-0.7j), 3.0]]
+    "beta",
+    [
+        [1, -1],
+        [1, 1],
+        [1, -2, 1],
+        [1, 0, 1],
+        [1, 1, 1],
+        [1, -1.5, 1],
+        np.convolve([1, -1], [1, -0.25]),
+        np.convolve(np.convolve([1, -1.5, 1], [1, 0.5, 1]), [1, 0.5]),
+        [1, 0, 0, 0, 1],
+        np.convolve([1, -3, 3, -1], [1, 0.125]),
+    ],
 )
-def test_zeros_on_the_circle_have_no_limit(zeros):
-    beta = np.real(np.poly(1 / np.array(zeros)))
+def test_zeros_on_the_circle_have_no_limit(beta):
     assert c.from_coefficients(beta).limiting_sensitivity() == np.inf
+    assert step_down(tuple(map(float, beta))).place == "circle"
+
+
+def test_a_zero_just_inside_that_floats_take_for_outside():
+    """At |z| = 0.99999976; step-down in floats finds all reflection coefficients below 1."""
+    beta = [1, -4.975555109194228, 9.902444517018797, -9.854001982983592, 4.90289085308228, -0.9757782779232572]
+    with pytest.raises(DomainError, match="minimum-phase"):
+        c.from_coefficients(beta)
+    assert c.from_coefficients(beta, allow_unstable_inverse=True).limiting_sensitivity() == np.inf
+
+
+def ill_conditioned(rng: np.random.Generator) -> np.ndarray:
+    """Weights with up to 7 zeros, most of them near the circle, on either side, many close together."""
+    zeros = []
+    while len(zeros) < rng.integers(1, 8):
+        modulus = 1 + rng.choice([-1, 1, 1]) * 10 ** rng.uniform(-12, -3)
+        angle = rng.choice([0.0, np.pi, rng.uniform(0, 0.1), rng.uniform(0, np.pi)])
+        zero = modulus * np.exp(1j * angle)
+        zeros += [zero.real] if angle in (0.0, np.pi) else [zero, zero.conjugate()]
+    return np.real(np.poly(1 / np.array(zeros)))
+
+
+SIGNS = np.array([1.0, -1.0] * 5)
+
+
+def test_where_zeros_lie_against_isolated_roots():
+    """2000 filters; the oracle isolates all roots of the same rational polynomial in discs."""
+    rng = np.random.default_rng(20)
+    places = {"inside": 0, "outside": 0, "circle": 0}
+    for _ in range(2000):
+        beta = ill_conditioned(rng)
+        found = step_down(tuple(beta.tolist()))
+        with flint.ctx.workprec(300):
+            roots = flint.fmpq_poly([flint.fmpq(*float(b).as_integer_ratio()) for b in beta]).complex_roots()
+            moduli = [abs(flint.acb(root)) for root, _ in roots]
+        rational = (
+            sum(map(Fraction, beta.tolist())) == 0 or sum(map(Fraction, (beta * SIGNS[: len(beta)]).tolist())) == 0
+        )
+        inside, outside = any(modulus < 1 for modulus in moduli), all(modulus > 1 for modulus in moduli)
+        assert inside or outside or rational  # a zero at 1 or -1
+        assert found.place == ("inside" if inside else "outside" if outside else "circle")
+        places[found.place] += 1
+    assert places["inside"] > 400 and places["outside"] > 400
+
+
+def test_a_limit_without_rounding():
+    """sum_t c_t^2 of 1 / ((1 - a z)(1 - b z)) is (1 + a b) / ((1 - a^2)(1 - b^2)(1 - a b)), in rational numbers."""
+    a, b = Fraction(1048575, 1048576), Fraction(262143, 262144)
+    beta = [1.0, -float(a + b), float(a * b)]
+    assert [Fraction(x) for x in beta] == [1, -(a + b), a * b]
+    squared = (1 + a * b) / ((1 - a**2) * (1 - b**2) * (1 - a * b))
+    assert float(c.from_coefficients(beta).limiting_sensitivity()) == pytest.approx(float(squared) ** 0.5, rel=3e-16)
+
+
+def test_what_cannot_be_decided_is_an_error():
+    with pytest.raises(AccuracyError, match="unit circle"):
+        step_down((1.0, *[0.0] * 69, 1.0))
 
 
 @pytest.mark.parametrize("beta", [[1.0, -2.0], [1.0, 0.0, 1.5], [1.0, -2.5, 1.0], [0.5, 1.0]])
