@@ -12,19 +12,19 @@ Neighbours: replace-one by default, n public.
   `gaussian_norm`, `prediction`: medians, means and quantiles of the error
 - `quantities`: eq. (10), step sizes; `bound`: Theorem 3.1, its conditions, regimes, optimal T; `lemmas`: App. C and D;
   `friendly_core`: App. F.2
+- `questions`, `answers`: all of it for one run, as `dpbounds solve iv` prints it
 """
 
 from dpbounds.iv import friendly_core, gaussian_norm, isotropic, lemmas, noiseless, pairs, population
+from dpbounds.iv.answers import Answer, answer
 from dpbounds.iv.bound import (
     Condition,
     ErrorBound,
     Optimum,
     Regimes,
-    Theorem,
     clip_norm,
     conditions,
     error_bound,
-    evaluate_theorem,
     optimal_steps,
     regimes,
     scan_steps,
@@ -63,16 +63,21 @@ from dpbounds.iv.prediction import (
 from dpbounds.iv.privacy import (
     Calibration,
     Enforced,
+    Epsilons,
     NoiseScales,
     beta_only_attack,
     beta_only_cost,
+    epsilons,
     joint_cost,
     joint_gdp,
+    noise_scale,
     noise_scales,
     printed_beta_only_cost,
+    printed_budget,
     printed_joint_cost,
     projected_noise_scale,
     projected_sensitivities,
+    release_cost,
     unnoised_cost,
     unnoised_noise_scale,
     unnoised_sensitivity,
@@ -87,9 +92,11 @@ from dpbounds.iv.quantities import (
     theorem_rates,
     theorem_step_limits,
 )
+from dpbounds.iv.questions import Question
 from dpbounds.iv.scalar import ScalarLaw, ScalarMoments, lyapunov_exponent, scalar_law, scalar_moments
 
 __all__ = [
+    "Answer",
     "BetaLaw",
     "BetaMoments",
     "Calibration",
@@ -97,6 +104,7 @@ __all__ = [
     "Constants",
     "Design",
     "Enforced",
+    "Epsilons",
     "ErrorBound",
     "ErrorPrediction",
     "GaussianLaw",
@@ -105,19 +113,20 @@ __all__ = [
     "Moments",
     "NoiseScales",
     "Optimum",
+    "Question",
     "Regimes",
     "ScalarLaw",
     "ScalarMoments",
     "Spectrum",
-    "Theorem",
+    "answer",
     "best_split",
     "beta_law",
     "beta_only_attack",
     "beta_only_cost",
     "clip_norm",
     "conditions",
+    "epsilons",
     "error_bound",
-    "evaluate_theorem",
     "experiment_step_sizes",
     "friendly_core",
     "gaussian_norm",
@@ -130,6 +139,7 @@ __all__ = [
     "lyapunov_exponent",
     "mixture_quantile",
     "noise_expansion",
+    "noise_scale",
     "noise_scales",
     "noise_variances",
     "noiseless",
@@ -141,10 +151,12 @@ __all__ = [
     "predicted_error",
     "predicted_quantile",
     "printed_beta_only_cost",
+    "printed_budget",
     "printed_joint_cost",
     "projected_noise_scale",
     "projected_sensitivities",
     "regimes",
+    "release_cost",
     "ridge_limit",
     "scalar_law",
     "scalar_moments",

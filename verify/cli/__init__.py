@@ -13,6 +13,7 @@ from typing import NoReturn
 
 LEVELS = ("quick", "full", "paper")
 STORE = "dpbounds-results"
+EXPORTS = ("junit", "sarif")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -23,11 +24,11 @@ class _Parser(argparse.ArgumentParser):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
-    arguments = parser().parse_args(argv)
+    words = sys.argv[1:] if argv is None else argv
     try:
-        return _run(arguments)
+        return _run(words)
     except KeyboardInterrupt:
-        stored = "; what was computed is stored, go on with --resume" if arguments.module == "verifying" else ""
+        stored = "; what was computed is stored, go on with --resume" if list(words[:1]) == ["verify"] else ""
         print(f"dpbounds: interrupted{stored}", file=sys.stderr)
         return 130
     except BrokenPipeError:  # the reader of our output went away, as `head` does
@@ -35,13 +36,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
 
 
-def _run(arguments: argparse.Namespace) -> int:
-    """Load the command, which takes a second, and run it."""
-    command = importlib.import_module(f"verify.cli.{arguments.module}")
+def _run(words: Sequence[str]) -> int:
+    """Load the command, which takes a second, and run it; help is shown without."""
+    arguments = None if "solve" in words else parser().parse_args(words)
     from dpbounds import AccuracyError, DomainError
 
     try:
-        return command.run(arguments)
+        arguments = arguments or parser(words).parse_args(words)
+        return importlib.import_module(arguments.module).run(arguments)
     except DomainError as error:
         print(f"dpbounds: {error}", file=sys.stderr)
         return 2
@@ -50,14 +52,14 @@ def _run(arguments: argparse.Namespace) -> int:
         return 3
 
 
-def parser() -> argparse.ArgumentParser:
-    """All commands and their arguments."""
+def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
+    """All commands and their arguments, as far as these words of the command line ask for them."""
     top = _Parser(prog="dpbounds", description="The theory of differentially private learning, decided claim by claim.")
     top.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     commands = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
     _add_list(commands)
     _add_verify(commands)
-    _add_solve(commands)
+    _add_solve(commands, words)
     _add_report(commands)
     return top
 
@@ -69,9 +71,25 @@ class _Version(argparse.Action):
         parser.exit(0, f"dpbounds {version('dpbounds')}\n")
 
 
+class _Export(argparse.Action):
+    """Formats and files, checked before anything is computed."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[object] | None,
+        option_string: str | None = None,
+    ) -> None:
+        form, file = values or ("", "")
+        if form not in EXPORTS:
+            parser.error(f"argument --export: {form!r} is not one of {', '.join(EXPORTS)}")
+        setattr(namespace, self.dest, [*(getattr(namespace, self.dest) or []), (form, file)])
+
+
 def _add_list(commands: argparse._SubParsersAction) -> None:
     command = commands.add_parser("list", help="claims, with kind, level and last verdict")
-    command.set_defaults(module="listing")
+    command.set_defaults(module="verify.cli.listing")
     command.add_argument("names", nargs="*", metavar="TOPIC|CLAIM", help="a topic or a claim (default: all)")
     _add_store(command)
     command.add_argument("--json", action="store_true", help="print JSON")
@@ -79,7 +97,7 @@ def _add_list(commands: argparse._SubParsersAction) -> None:
 
 def _add_verify(commands: argparse._SubParsersAction) -> None:
     command = commands.add_parser("verify", help="decide claims from computed evidence")
-    command.set_defaults(module="verifying")
+    command.set_defaults(module="verify.cli.verifying")
     command.add_argument("names", nargs="*", metavar="TOPIC|CLAIM", help="topics or claims (default: all)")
     command.add_argument("--level", choices=LEVELS, default="quick", help="how much to compute (default: quick)")
     command.add_argument("--seed", type=_seed, default=0, help="same seed, same numbers (default: 0)")
@@ -95,24 +113,40 @@ def _add_verify(commands: argparse._SubParsersAction) -> None:
         "--impostors", action="store_true", help="run the deliberately wrong versions and count those caught"
     )
     command.add_argument("--json", action="store_true", help="print JSON")
+    command.add_argument(
+        "--export",
+        nargs=2,
+        action=_Export,
+        metavar=("FORMAT", "FILE"),
+        help="also write the verdicts for a CI system: junit or sarif, and the file (may be given more than once)",
+    )
 
 
-def _add_solve(commands: argparse._SubParsersAction) -> None:
+def _add_solve(commands: argparse._SubParsersAction, words: Sequence[str]) -> None:
+    """The arguments of a topic are loaded if the command line names it."""
     command = commands.add_parser("solve", help="evaluate bounds and exact values, or prove saved bounds again")
-    solving = importlib.import_module("verify.cli.solve.arguments")
-    solving.add_check(command)
+    command.set_defaults(module="verify.cli.solve.checking")
+    command.add_argument("--check", metavar="FILE", help="prove the bounds of a saved file again, without a solver")
+    command.add_argument("--json", action="store_true", help="print JSON")
+    if "solve" not in words:
+        return
     topics = command.add_subparsers(title="topics", metavar="TOPIC")
-    solving.add_ftrl(topics)
-    importlib.import_module("verify.cli.solve.iv_arguments").add_iv(topics)
+    for name, topic in importlib.import_module("verify.topics").topics().items():
+        if topic.solve:
+            own = topics.add_parser(name, help=topic.summary)
+            own.set_defaults(module=topic.solve)
+            if name in words:
+                importlib.import_module(topic.solve).add_arguments(own)
 
 
 def _add_report(commands: argparse._SubParsersAction) -> None:
     command = commands.add_parser("report", help="make the PDF of theory against simulation")
-    command.set_defaults(module="reporting")
-    command.add_argument(
-        "--results", metavar="FILE", default=f"{STORE}/results.json", help="results of verify (default: %(default)s)"
-    )
-    command.add_argument("--topic", action="append", help="only this topic (may be given more than once)")
+    command.set_defaults(module="verify.cli.reporting")
+    command.add_argument("names", nargs="*", metavar="TOPIC|CLAIM", help="topics or claims (default: all)")
+    command.add_argument("--topic", action="append", default=[], help="a topic, as if named (may be repeated)")
+    _add_store(command)
+    command.add_argument("--results", metavar="FILE", help="results of verify (default: results.json in the store)")
+    command.add_argument("--summary", action="store_true", help="at most four pages a paper")
     command.add_argument("--out", required=True, metavar="FILE.pdf", help="where to write")
 
 

@@ -6,12 +6,16 @@ TOPIC = Topic(
     name="ftrl",
     package="verify.ftrl",
     title="Correlated noise provably beats independent noise for differentially private learning",
-    authors="Christopher A. Choquette-Choo, Krishnamurthy Dvijotham, Krishna Pillutla, Arun Ganesh, Thomas Steinke, Abhradeep Thakurta",
+    authors=(
+        "Christopher A. Choquette-Choo, Krishnamurthy (Dj) Dvijotham, Krishna Pillutla, Arun Ganesh, Thomas Steinke, "
+        "Abhradeep Guha Thakurta"
+    ),
     venue="ICLR 2024",
     version="ICLR 2024 version with appendices",
     link="https://arxiv.org/abs/2310.06771",
     sources=("dpbounds.ftrl", "simulators.ftrl", "simulators.noise", "verify.ftrl"),
     solve="verify.cli.solve.ftrl",
+    check="verify.cli.solve.ftrl.check",
     summary="correlated noise for DP-FTRL",
     main_picture="ftrl/fig-1-left",
     figures=(

@@ -27,8 +27,11 @@ Method = Literal["newton", "cone"]
 
 MAX_LAG, NODES = 20, 400
 FORMAT = "dpbounds-bound/1"
-# A stored value may differ by this much from the one recomputed on another machine.
-REPRODUCED = 1e-7
+# Stored ends are moved outwards by the first share, so that other libraries' last digits do not matter, and may lie
+# outside what is proved again by the second.
+OUTWARDS, REPRODUCED = 1e-12, 1e-7
+# Larger bounds take more than a second or two to prove.
+MOST_MULTIPLIERS = 201
 # The mean of the density is known on the grid to this relative accuracy; panels are cut into this many pieces at most.
 RESOLVED, MOST_PIECES = 1e-6, 64
 # Largest density, far from where sums overflow.
@@ -86,8 +89,8 @@ class ConvexBound:
             "program": {"name": program.name, "mu": program.mu, "L": program.L, "eta": program.eta},
             "noise": self.noise.data(),
             "multipliers": list(self.multipliers),
-            "value": float(self.value),
-            "lower": float(self.lower),
+            "value": outwards(float(self.value), "upper"),
+            "lower": outwards(float(self.lower), "lower"),
             "curvature": self.curvature,
         }
 
@@ -150,8 +153,8 @@ def bound_density(
 def recertify(data: Mapping[str, Any]) -> ConvexBound:
     """The bound stored by `ConvexBound.data`, proved again from its multipliers without a solver.
 
-    Raises `DomainError` for data that are not such a bound, or whose value or lower end the certificate does not
-    reproduce.
+    The stored ends must be at or outside those that are proved, by little. Raises `DomainError` for data that are not
+    such a bound, that say more than the certificate proves, or that have more than 201 multipliers.
     """
     try:
         if data["format"] != FORMAT:
@@ -163,16 +166,29 @@ def recertify(data: Mapping[str, Any]) -> ConvexBound:
         raise DomainError("bound", repr(error), "the data of a bound that dpbounds stored") from None
     if multipliers.ndim != 1 or len(multipliers) % 2 == 0 or not np.all((multipliers >= 0) & (multipliers < np.inf)):
         raise DomainError("multipliers", data["multipliers"], "an odd number of nonnegative numbers")
+    if len(multipliers) > MOST_MULTIPLIERS:
+        raise DomainError("multipliers", f"{len(multipliers)} numbers", f"at most {MOST_MULTIPLIERS}")
     if not program.mu <= stored["curvature"] <= program.L:
         raise DomainError("curvature", stored["curvature"], f"between mu = {program.mu:g} and L = {program.L:g}")
     candidate = Candidate(multipliers=multipliers, value=np.nan, gap=np.nan, steps=0)
     proved = _proved(program, noise, candidate, stored["curvature"], 0, 0.0)
     for name, again in (("value", proved.value), ("lower", proved.lower)):
-        if not abs(stored[name] / float(again) - 1.0) <= REPRODUCED:
+        if not proves(float(again), stored[name], "upper" if name == "value" else "lower"):
             raise DomainError(
                 name, stored[name], f"{float(again):.12g}, which its multipliers prove", "the file was changed"
             )
     return proved
+
+
+def outwards(end: float, side: Literal["upper", "lower"]) -> float:
+    """An end as it is stored: still a bound, and reproducible."""
+    return end * (1.0 + OUTWARDS if side == "upper" else 1.0 - OUTWARDS)
+
+
+def proves(proved: float, stored: float, side: Literal["upper", "lower"]) -> bool:
+    """Whether a stored end follows from the proved one, and is not much worse."""
+    excess = stored / proved - 1.0 if side == "upper" else 1.0 - stored / proved
+    return 0.0 <= excess <= REPRODUCED
 
 
 def _bound(
@@ -191,7 +207,7 @@ def _bound(
     density = noise.density(np.sin(grid.omega / 2.0) ** 2)
     quadratic = float(grid.mean(density / squared_distance(grid.omega, program.eta * curvature)))
     frame = _frame(FLOATS, program, noise, curvature, float(grid.mean(density)), quadratic)
-    value = value_of(_prefactor(FLOATS, program) * candidate.value, "upper", _source(program))
+    value = value_of(program.prefactor(FLOATS) * candidate.value, "upper", _source(program))
     return _bound_of(program, noise, candidate, curvature, len(grid.omega), seconds, value=value, **frame)
 
 
@@ -208,7 +224,7 @@ def _proved(
         integral = _dot(weights, parts[2])
         if not integral > 0:  # psi has one sign where D has no zero, and it must be D's
             raise AccuracyError(f"certificate: the denominator of program {program.name} is negative")
-        number = integral * m.number(program.eta) ** 2 * _prefactor(m, program)
+        number = integral * m.number(program.eta) ** 2 * program.prefactor(m)
         value = value_of(number, "estimate" if program.name == "paper" else "upper", _source(program))
         frame = _frame(m, program, noise, curvature, total, quadratic)
     proof = time.perf_counter() - started
@@ -259,7 +275,7 @@ def _bound_of(
         noise=noise,
         multipliers=tuple(candidate.multipliers.tolist()),
         curvature=curvature,
-        grid_value=candidate.value * _prefactor(FLOATS, program),
+        grid_value=candidate.value * program.prefactor(FLOATS),
         duality_gap=candidate.gap,
         steps=candidate.steps,
         nodes=nodes,
@@ -267,11 +283,6 @@ def _bound_of(
         certify_seconds=certify_seconds,
         **values,
     )
-
-
-def _prefactor(m: Arithmetic, program: Program) -> Any:
-    """ftrl eq. (10) as printed is 2 eta^2 times the program `theta` with its signs changed."""
-    return 2 * m.number(program.eta) ** 2 if program.name == "paper" else m.number(1)
 
 
 def _source(program: Program) -> str:

@@ -1,1 +1,1 @@
-"""`dpbounds solve`: arguments, and for each problem what is asked, solved, shown, saved, drawn and proved again."""
+"""`dpbounds solve`: a folder per topic, with `add_arguments(parser)` and `run(arguments)`, and what they share."""

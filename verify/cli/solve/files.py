@@ -1,4 +1,6 @@
-"""Files that `dpbounds solve` writes: refused before the work where they cannot be, and never half-written."""
+"""Files that `dpbounds solve` reads and writes: of bounded size, refused before the work where they cannot be, and never
+half-written.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,9 @@ from pathlib import Path
 
 from dpbounds import DomainError
 from verify.store import write_whole
+
+# Bytes that are read: more than any file of bounds, weights or matrices that can be used.
+LARGEST = 4_000_000
 
 
 def check_target(option: str, file: str | None) -> None:
@@ -19,6 +24,18 @@ def check_target(option: str, file: str | None) -> None:
     regular = path.is_file() or not path.exists()
     if not regular or not all(os.access(place, os.W_OK) for place in (path.parent, path) if place.exists()):
         raise DomainError(option, Path(file), "a file that can be written")
+
+
+def read(option: str, file: str, allowed: str) -> str:
+    """The text of a file of at most `LARGEST` bytes; `DomainError` in the name of the option says what is `allowed`."""
+    try:
+        with Path(file).open("rb") as opened:
+            content = opened.read(LARGEST + 1)
+        if len(content) > LARGEST:
+            raise DomainError(option, Path(file), f"{allowed} of at most {LARGEST} bytes")
+        return content.decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DomainError(option, Path(file), allowed, " ".join(str(error).split())) from None
 
 
 def write(option: str, file: str, content: bytes) -> None:

@@ -16,7 +16,8 @@ import pytest
 
 from dpbounds import DomainError
 from tests.verify.cli.solve.examples import SOLVE, call, refused
-from verify.cli.solve import files, strongly_convex_plot
+from verify.cli.solve import files
+from verify.cli.solve.ftrl import plot
 
 QUICK = ("--mechanism", "sgd", "--program", "f", "--max-lag", "2")
 
@@ -63,7 +64,7 @@ def test_an_interrupted_table_is_one_line_and_leaves_nothing(tmp_path, when):
     kappas = [str(10 + k) for k in range(300)]
     asked = ["solve", "ftrl", "--eta", "0.1", "--certify", "--save", "a.json", "--plot", "a.svg", "--kappa", *kappas]
     code = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); from verify.cli import main; "
-    code += "import verify.cli.solve.strongly_convex; " if when == "while it computes" else ""
+    code += "import verify.cli.solve.ftrl.strongly_convex; " if when == "while it computes" else ""
     code += "print('started', flush=True); sys.exit(main())"
     process = subprocess.Popen(
         [sys.executable, "-c", code, *asked], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -118,7 +119,7 @@ def test_pictures(capsys, tmp_path):
     )
     rows = call(capsys, *asked, "--json", "--plot", tmp_path / "a.svg").rows
     for name in ("b.svg", "a.pdf", "b.pdf", "a.png", "C.PNG"):
-        strongly_convex_plot.save(str(tmp_path / name), rows)
+        plot.save(str(tmp_path / name), rows)
     content = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
     assert ElementTree.fromstring(content["a.svg"]).tag.endswith("svg")
     assert content["a.pdf"].startswith(b"%PDF-") and content["a.png"].startswith(b"\x89PNG")
@@ -136,17 +137,17 @@ def test_what_a_picture_shows():
         for program in ("f", "paper")
     ]
     rows[1]["value"] = None
-    picture = strongly_convex_plot.picture(rows)
+    picture = plot.picture(rows)
     assert picture.x == "eta" and picture.log == ("x", "y") and "certified" in picture.y
-    assert {series.label: (series.x, series.y) for series in picture.series} == {
-        "sgd, program f": ((0.1, 0.2), (0.2, 0.4)),
-        "sgd, program f lower": ((0.1, 0.2), (0.1, 0.2)),
-        "sgd, program paper, as printed, not a bound": ((0.1,), (3 * 0.1,)),
-        "nu, program f": ((0.1, 0.2), (0.2, 0.4)),
-        "nu, program f lower": ((0.1, 0.2), (0.1, 0.2)),
-        "nu, program paper, as printed, not a bound": ((0.1, 0.2), (3 * 0.1, 3 * 0.2)),
+    assert {(series.curve, series.role): (series.x, series.y) for series in picture.series} == {
+        ("sgd, program f", "upper"): ((0.1, 0.2), (0.2, 0.4)),
+        ("sgd, program f", "lower"): ((0.1, 0.2), (0.1, 0.2)),
+        ("sgd, program paper, not a bound", "printed"): ((0.1,), (3 * 0.1,)),
+        ("nu, program f", "upper"): ((0.1, 0.2), (0.2, 0.4)),
+        ("nu, program f", "lower"): ((0.1, 0.2), (0.1, 0.2)),
+        ("nu, program paper, not a bound", "printed"): ((0.1, 0.2), (3 * 0.1, 3 * 0.2)),
     }
-    alone = strongly_convex_plot.picture([{**rows[0], "status": "estimate"}])
-    assert alone.x == "kappa" and "estimates" in alone.y and [one.label for one in alone.series] == ["sgd", "sgd lower"]
-    both = strongly_convex_plot.picture([rows[0], {**rows[0], "kappa": 20.0}, {**rows[0], "eta": 0.1}])
-    assert both.x == "kappa" and both.series[0].label == "sgd, eta = 0.2"
+    alone = plot.picture([{**rows[0], "status": "estimate"}])
+    assert alone.x == "kappa" and "estimates" in alone.y and [one.role for one in alone.series] == ["upper", "lower"]
+    both = plot.picture([rows[0], {**rows[0], "kappa": 20.0}, {**rows[0], "eta": 0.1}])
+    assert both.x == "kappa" and both.series[0].curve == "sgd, eta = 0.2"

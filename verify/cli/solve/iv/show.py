@@ -9,16 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from dpbounds.iv import Regimes, conditions, spectrum, theorem_step_limits
+from dpbounds.iv import Question, Regimes, conditions, spectrum, theorem_step_limits
+from dpbounds.iv.answers import MOST_STEPS, RELIABLE, Answer, Row
 from dpbounds.iv.gaussian_norm import norm_quantile
 from dpbounds.iv.isotropic import starting_gradient_norms
 from dpbounds.iv.quantities import UNIT
 from verify.cli.console import print_table
-from verify.cli.solve.iv_problem import Question
-from verify.cli.solve.iv_rows import MOST_STEPS, RELIABLE, Answer, Row
 
 NOISE = ("T", "best_for", "gamma1", "gamma2", "lambda1", "lambda2")
-JOINT = ("rho_claimed", "rho_exact", "epsilon_claimed", "epsilon_exact")
+JOINT = ("rho_claimed", "rho_worst_case", "epsilon_claimed", "epsilon_worst_case")
 BETA = ("beta_claimed", "beta_at_least", "beta_at_most", "beta_epsilon_claimed", "beta_epsilon_at_most")
 BOUND = ("T", "best_for", "optimisation", "privacy", "statistical", "total", "dominant", "hypotheses")
 ERROR = ("T", "best_for", "noiseless", "first_noise", "second_noise", "shift", "median", "rms", "theta_noise")
@@ -53,25 +52,25 @@ def _privacy(found: Answer) -> None:
     """At the numbers of steps asked for or best, not along the whole curve."""
     question, rows = found.question, [row for row in found.rows if row["T"] in found.shown]
     claims = (
-        "claimed: Prop. 3.1, rho1 + rho2. ",
+        "claimed: Prop. 3.1, rho1 + rho2, converted by Section 2.1. ",
         "claimed: Lemma F.1, rho2; false in general, true where at_most is no larger. ",
     )
     all_iterates, beta_alone = claims if question.as_claimed else ("", "")
     _table("Noise and privacy of Algorithm 1, all iterates released", rows, (*NOISE, *JOINT))
     _note(
         "lambda: standard deviation of the noise in each entry of an averaged gradient. rho: zCDP; epsilon: at delta = "
-        f"{question.delta:g}. {all_iterates}exact: what this noise costs."
+        f"{question.delta:g}. {all_iterates}worst_case: what this noise costs, over all data sets."
     )
-    _table("Privacy of Algorithm 1, beta alone released", rows, ("T", *BETA, "algorithm_3_exact"))
+    _table("Privacy of Algorithm 1, beta alone released", rows, ("T", *BETA, "algorithm_3_worst_case"))
     _note(
-        f"zCDP, but for the epsilons. {beta_alone}at_least, at_most: the cost is between them. algorithm_3_exact: the "
-        "cost if the first stage adds no noise and the second has this lambda2."
+        f"zCDP, but for the epsilons. {beta_alone}at_least, at_most: the cost is between them. algorithm_3_worst_case: "
+        "the cost if the first stage adds no noise and the second has this lambda2."
     )
     if not question.as_claimed:
         _note(f"No claims: the paper has none for {question.adjacency} neighbours with {question.calibration} noise.")
     if any(row["beta_at_least"] is None for row in rows):
         _note("No at_least: without noise in the second stage none is known.")
-    if any(row["epsilon_exact"] is None or row["beta_epsilon_at_most"] is None for row in rows):
+    if any(row["epsilon_worst_case"] is None or row["beta_epsilon_at_most"] is None for row in rows):
         _note("No epsilon where rho is outside [1e-100, 5e7].")
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from dpbounds import DomainError
 from dpbounds.errors import positive, within
 from dpbounds.ftrl import correlations
+from verify.cli.solve.files import read
 
 
 def fixed_correlation(mechanism: str, arguments: Namespace, decay: float) -> correlations.ToeplitzCorrelation:
@@ -46,9 +47,10 @@ def check_coefficients(arguments: Namespace) -> None:
 
 def _coefficients(file: str) -> list[float]:
     allowed = "a file with a JSON list of numbers beta_0, beta_1, ..."
+    text = read("coefficients", file, allowed)
     try:
-        content = json.loads(Path(file).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
         raise DomainError("coefficients", Path(file), allowed, str(error)) from None
     if not isinstance(content, list) or not all(type(weight) in (int, float) for weight in content):
         raise DomainError("coefficients", Path(file), allowed)

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from pathlib import Path
 
-import matplotlib
-
-from reports import figures
 from reports.results import Picture, Series
 from verify.cli.solve.files import write
-from verify.cli.solve.strongly_convex_rows import Row
-
-# Inches, and dots per inch of a PNG.
-WIDTH, RESOLUTION = 4.2, 300
-# Without the date and the program's version the same bounds give the same bytes.
-METADATA = {".pdf": {"CreationDate": None, "Creator": None, "Producer": None}, ".png": {"Software": None}}
+from verify.cli.solve.ftrl.rows import Row
+from verify.cli.solve.pictures import drawn
 
 
 def save(file: str, rows: Sequence[Row]) -> None:
@@ -24,34 +16,23 @@ def save(file: str, rows: Sequence[Row]) -> None:
     write("plot", file, drawn(picture(rows), Path(file).suffix.lower()))
 
 
-def drawn(shown: Picture, suffix: str) -> bytes:
-    """The picture in the format that the file name asks for."""
-    if suffix == ".svg":
-        return figures.svg(shown, WIDTH).encode()
-    target = io.BytesIO()
-    with matplotlib.rc_context(figures.STYLE):
-        figure = figures.draw(shown, WIDTH)
-        figure.savefig(target, format=suffix[1:], dpi=RESOLUTION, metadata=METADATA[suffix])
-    return target.getvalue()
-
-
 def picture(rows: Sequence[Row]) -> Picture:
-    """A line per mechanism and program, in its colour the lower end dotted, and points for the worst losses found."""
+    """A curve per mechanism and program, between its bounds, and points for the worst losses found."""
     varying = [name for name in ("kappa", "eta", "rho", "program") if len({row[name] for row in rows}) > 1]
     x = "eta" if "eta" in varying and "kappa" not in varying else "kappa"
     series: list[Series] = []
     for label, members in _groups(rows, [name for name in varying if name != x]).items():
         ordered = sorted(members, key=lambda row: row[x])
         if ordered[0]["program"] == "paper":
-            series.append(_series(f"{label}, as printed, not a bound", "theory", x, "value", ordered))
+            series.append(_series(f"{label}, not a bound", "printed", x, "value", ordered))
         else:
-            series.append(_series(label, "theory", x, "upper", ordered))
-            series.append(_series(f"{label} lower", "printed", x, "lower", ordered))  # a role that is drawn dotted
-            series.append(_series(f"{label} simulated", "simulation", x, "adversarial", ordered))
+            series.append(_series(label, "upper", x, "upper", ordered))
+            series.append(_series(label, "lower", x, "lower", ordered))
+            series.append(_series(label, "simulated", x, "adversarial", ordered))
     proved = all(row["status"] != "estimate" for row in rows)
-    ordinate = f"F - F*, from above and (dotted) from below: {'certified' if proved else 'estimates'}"
-    if any(one.role == "simulation" and one.x for one in series):
-        ordinate += "; points: the worst loss found"
+    ordinate = f"F - F*, bounds {'certified' if proved else 'are estimates'}"
+    if any(one.role == "simulated" and one.x for one in series):
+        ordinate += "; simulated: the worst loss found"
     return Picture(x=x, y=ordinate, log=("x", "y"), series=tuple(one for one in series if one.x))
 
 
@@ -64,10 +45,10 @@ def _groups(rows: Sequence[Row], others: Sequence[str]) -> dict[str, list[Row]]:
     return groups
 
 
-def _series(label: str, role: str, x: str, y: str, members: Sequence[Row]) -> Series:
+def _series(curve: str, role: str, x: str, y: str, members: Sequence[Row]) -> Series:
     shown = [row for row in members if row[y] is not None]
     return Series(
-        label=label,
+        curve=curve,
         role=role,
         x=tuple(float(row[x]) for row in shown),
         y=tuple(float(row[y]) for row in shown),

@@ -17,7 +17,7 @@ from dpbounds.ftrl import correlations, mean_estimation
 from dpbounds.ftrl import linear_regression as regression
 from verify.cli.console import print_json, print_table
 from verify.cli.solve.files import check_target, write
-from verify.cli.solve.mechanisms import check_coefficients, condition_number, fixed_correlation
+from verify.cli.solve.ftrl.mechanisms import check_coefficients, condition_number, fixed_correlation
 from verify.store import strict
 
 Row = dict[str, Any]
@@ -34,7 +34,7 @@ def run(arguments: Namespace) -> int:
     check_target("save", arguments.save)
     check_target("plot", arguments.plot)
     if problem == "strongly-convex":
-        return importlib.import_module("verify.cli.solve.strongly_convex").run(arguments)
+        return importlib.import_module("verify.cli.solve.ftrl.strongly_convex").run(arguments)
     rows = list(_mean_rows(arguments) if problem == "mean-estimation" else _regression_rows(arguments))
     if arguments.save:
         write("save", arguments.save, (json.dumps(strict(rows), indent=1, allow_nan=False) + "\n").encode())

@@ -19,15 +19,17 @@ from dpbounds import DomainError
 from dpbounds.errors import positive
 from dpbounds.ftrl import correlations
 from dpbounds.ftrl.strongly_convex import ConvexBound, Noise, Program, best_nu, bound, optimize_correlation
+from dpbounds.ftrl.strongly_convex.bounds import MOST_MULTIPLIERS
 from dpbounds.ftrl.strongly_convex.programs import ProgramName
 from simulators.ftrl import adversarial_lower
 from verify.cli.console import print_json, progress
-from verify.cli.solve import check
-from verify.cli.solve.mechanisms import condition_number, fixed_correlation
-from verify.cli.solve.strongly_convex_rows import Case, Row, failed_row, row_of, show
+from verify.cli.solve.ftrl import check
+from verify.cli.solve.ftrl.mechanisms import condition_number, fixed_correlation
+from verify.cli.solve.ftrl.rows import Case, Row, failed_row, row_of, show
 
 # Fewest and most of each; the Newton matrices of larger ones do not fit into memory.
 RANGES = {"max_lag": (0, 1000), "nodes": (16, 100_000)}
+MOST_SAVED = (MOST_MULTIPLIERS - 1) // 2
 # Dimensions in which adversarial losses are searched.
 MOST_SEARCHED = 2
 
@@ -52,7 +54,7 @@ def _write(arguments: Namespace, solved: Sequence[tuple[Row, ConvexBound | None]
     if arguments.save is not None:
         check.save(arguments.save, solved)
     if arguments.plot is not None:
-        plot = importlib.import_module("verify.cli.solve.strongly_convex_plot")
+        plot = importlib.import_module("verify.cli.solve.ftrl.plot")
         plot.save(arguments.plot, [row for row, _ in solved])
 
 
@@ -65,6 +67,9 @@ def _options(arguments: Namespace) -> dict[str, Any]:
             raise DomainError(name, given, f"from {least} to {most}")
         if given is not None:
             options[name] = given
+    if arguments.certify and arguments.save and options.get("max_lag", 0) > MOST_SAVED:
+        allowed = f"at most {MOST_SAVED} with --certify and --save"
+        raise DomainError("max_lag", options["max_lag"], allowed, "more multipliers take too long to prove again")
     return options
 
 

@@ -7,11 +7,11 @@ import json
 from argparse import Namespace
 
 from dpbounds import DomainError
+from dpbounds.iv.answers import Answer, answer
 from verify.cli.console import print_json
 from verify.cli.solve.files import check_target, write
-from verify.cli.solve.iv_problem import question
-from verify.cli.solve.iv_rows import Answer, answer
-from verify.cli.solve.iv_show import show
+from verify.cli.solve.iv.problem import question
+from verify.cli.solve.iv.show import show
 from verify.store import strict
 
 
@@ -33,4 +33,4 @@ def _write(arguments: Namespace, found: Answer) -> None:
     if arguments.save is not None:
         write("save", arguments.save, (json.dumps(strict(found.rows), indent=1, allow_nan=False) + "\n").encode())
     if arguments.plot is not None:
-        importlib.import_module("verify.cli.solve.iv_plot").save(arguments.plot, found)
+        importlib.import_module("verify.cli.solve.iv.plot").save(arguments.plot, found)

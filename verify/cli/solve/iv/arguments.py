@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from verify.cli.solve.arguments import PICTURES, picture_file
+from verify.cli.solve.pictures import SUFFIXES, picture_file
 
 ADJACENCIES = ("replace-one", "zero-out", "add-remove")
 CALIBRATIONS = ("paper", "tight")
@@ -16,19 +16,16 @@ ABOUT = (
 )
 
 
-def add_iv(topics: argparse._SubParsersAction) -> None:
-    """`solve iv`: noise, privacy, error and the best T."""
-    command = topics.add_parser(
-        "iv", help="instrumental variables: noise scales, privacy, predicted error, best T", description=ABOUT
-    )
-    command.set_defaults(module="solve.iv")
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Noise, privacy, error and the best T."""
+    command.description = ABOUT
     _add_problem(command)
     _add_privacy(command)
     _add_data(command.add_argument_group("data"))
     _add_algorithm(command.add_argument_group("algorithm"))
     command.add_argument("--save", metavar="FILE", help="write the rows of the table as JSON, one for each T")
     command.add_argument(
-        "--plot", metavar="FILE", type=picture_file, help=f"draw bound and prediction over T ({', '.join(PICTURES)})"
+        "--plot", metavar="FILE", type=picture_file, help=f"draw bound and prediction over T ({', '.join(SUFFIXES)})"
     )
     command.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON")
 

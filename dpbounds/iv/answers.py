@@ -1,4 +1,8 @@
-"""The rows of `dpbounds solve iv`, one for each number of steps T: noise, privacy, bound (7), predicted error."""
+"""What theory says of one run, a row for each number of steps T: noise, privacy, bound (7), predicted error.
+
+The prediction is of leading order in the noise, for instruments with identity covariance and gradients that are not
+clipped; `reliable` says where the noise in Theta is too large for it. Sources as the functions called here.
+"""
 
 from __future__ import annotations
 
@@ -9,29 +13,20 @@ from typing import Any
 
 import numpy as np
 
-from dpbounds.iv import (
-    LeadingOrder,
-    Optimum,
-    Regimes,
-    best_split,
-    beta_only_attack,
-    beta_only_cost,
-    conditions,
-    error_bound,
-    joint_cost,
-    noise_variances,
-    optimal_steps,
-    regimes,
-    unnoised_cost,
-)
+from dpbounds.iv.bound import Optimum, Regimes, conditions, error_bound, optimal_steps, regimes
 from dpbounds.iv.gaussian_norm import norm_quantile
 from dpbounds.iv.isotropic import ErrorTerms, isotropic_error_terms, isotropic_expansion
+from dpbounds.iv.laws import noise_variances
+from dpbounds.iv.leading_order import LeadingOrder, best_split
+from dpbounds.iv.privacy import beta_only_attack, beta_only_cost, joint_cost, unnoised_cost
+from dpbounds.iv.questions import Question
 from dpbounds.privacy import Conversion, zcdp_epsilon
 from dpbounds.privacy.gaussian import RHO_RANGE
-from verify.cli.solve.iv_problem import LARGEST, Question
 
 Row = dict[str, Any]
 
+# Beyond these, products of them leave the range of doubles.
+MOST = {"n": 10**12, "p": 200, "q": 10**6, "T": 10**9}
 # Steps of the recursion at most: about a second.
 MOST_STEPS = 30_000
 # Curves end at this many times the best T, or the largest T asked for.
@@ -62,10 +57,13 @@ class Answer:
 
 
 def answer(question: Question, asked: Sequence[int]) -> Answer:
-    """The rows at the T asked for, at the best ones, and at a few from 1 to beyond them."""
+    """The rows at the T asked for, at the best ones, and at a few from 1 to beyond them.
+
+    Raises `DomainError` where a part of the question is out of range, as the functions called here do.
+    """
     terms = isotropic_error_terms(question.population, MOST_STEPS)
     best, (optimum, crossings) = _best_steps(question, terms), _of_bound(question)
-    bests = [steps for steps in (best, optimum.steps if optimum else None) if steps and steps <= LARGEST["T"]]
+    bests = [steps for steps in (best, optimum.steps if optimum else None) if steps and steps <= MOST["T"]]
     shown = sorted({*asked} or {*bests} or {1})
     horizons = sorted({*shown, *bests, *_grid(max(*asked, *(BEYOND * steps for steps in bests), 20, 20))})
     predictable = [steps for steps in horizons if min(steps, question.population.settled_after) <= MOST_STEPS]
@@ -130,7 +128,11 @@ def _row(question: Question, steps: int) -> Row:
 
 
 def _privacy(question: Question, steps: int, noise: Row) -> Row:
-    """zCDP costs and epsilons: of all iterates, of beta alone, and of Algorithm 3 with this lambda_2."""
+    """zCDP costs and epsilons: of all iterates, of beta alone, and of Algorithm 3 with this lambda_2.
+
+    What is claimed is converted as the paper does (Section 2.1), what is spent exactly: in the worst case over all data
+    sets.
+    """
     common: Row = {"n": question.design.n, "adjacency": question.adjacency}
     exact = float(joint_cost(steps=steps, **common, **noise))
     at_most = float(beta_only_cost(steps=steps, **common, **noise))
@@ -139,15 +141,15 @@ def _privacy(question: Question, steps: int, noise: Row) -> Row:
     beta_claimed = question.rho2 if question.as_claimed else None
     return {
         "rho_claimed": claimed,
-        "rho_exact": exact,
-        "epsilon_claimed": _epsilon(claimed, question.delta, "renyi"),
-        "epsilon_exact": _epsilon(exact, question.delta, "gaussian"),
+        "rho_worst_case": exact,
+        "epsilon_claimed": _epsilon(claimed, question.delta, "bun-steinke"),
+        "epsilon_worst_case": _epsilon(exact, question.delta, "gaussian"),
         "beta_claimed": beta_claimed,
         "beta_at_least": _attack(question, steps, noise),
         "beta_at_most": at_most,
-        "beta_epsilon_claimed": _epsilon(beta_claimed, question.delta, "renyi"),
+        "beta_epsilon_claimed": _epsilon(beta_claimed, question.delta, "bun-steinke"),
         "beta_epsilon_at_most": _epsilon(at_most, question.delta, "gaussian"),
-        "algorithm_3_exact": float(unnoised_cost(steps=steps, **common, **second)),
+        "algorithm_3_worst_case": float(unnoised_cost(steps=steps, **common, **second)),
     }
 
 

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from dpbounds import Value
 from dpbounds.ftrl.strongly_convex import ConvexBound, Noise, Program
+from dpbounds.ftrl.strongly_convex.bounds import outwards
 from verify.cli.console import print_table
 
 Row = dict[str, Any]
@@ -54,14 +55,17 @@ class Case:
 def row_of(case: Case, found: ConvexBound, seconds: float) -> Row:
     """The row of a bound: `upper` is the tightest of the program's `value` and the bounds that need no program.
 
-    The program as printed bounds nothing: its row has no `upper`.
+    Ends as they are stored, a little outside what was proved. The program as printed bounds nothing: its row has no
+    `upper`.
     """
-    row = _asked(case, seconds) | {"lower": float(found.lower), "value": float(found.value)}
-    row |= {_name(value): float(value) for value in found.simple}
+    lower = outwards(float(found.lower), "lower")
+    row = _asked(case, seconds) | {"lower": lower, "value": outwards(float(found.value), "upper")}
+    row |= {_name(value): outwards(float(value), "upper") for value in found.simple}
     if case.program.name == "paper":
         return {**row, "status": "not a bound"}
     upper = min(found.value, *found.simple)
-    row |= {"upper": float(upper), "gap": upper - found.lower, "ratio": upper / found.lower}
+    end = outwards(float(upper), "upper")
+    row |= {"upper": end, "gap": end - lower, "ratio": end / lower}
     tightest = "program" if upper is found.value else _name(upper)
     return {**row, "tightest": tightest, "status": "certified" if is_certified(found) else "estimate"}
 

@@ -1,8 +1,10 @@
-"""Arguments of `dpbounds solve`."""
+"""Arguments of `dpbounds solve ftrl`."""
 
 from __future__ import annotations
 
 import argparse
+
+from verify.cli.solve.pictures import SUFFIXES, picture_file
 
 PROBLEMS = ("mean-estimation", "linear-regression", "strongly-convex")
 MECHANISMS = (
@@ -16,28 +18,17 @@ MECHANISMS = (
     "coefficients",
 )
 PROGRAMS = ("f", "theta", "paper")
-PICTURES = (".svg", ".pdf", ".png")
 
-ABOUT_FTRL = (
+ABOUT = (
     "Stationary error F - F* of DP-FTRL. For mean estimation and linear regression: the exact value, bounds and the "
     "optimum. With --program or --certify, for every mu-strongly convex, L-smooth loss: bounds from below and above, "
     "with --certify proved by ball arithmetic."
 )
 
 
-def add_check(command: argparse.ArgumentParser) -> None:
-    """`solve --check`: saved bounds, proved again."""
-    command.set_defaults(module="solve.check")
-    command.add_argument("--check", metavar="FILE", help="prove the bounds of a saved file again, without a solver")
-    command.add_argument("--json", action="store_true", help="print JSON")
-
-
-def add_ftrl(topics: argparse._SubParsersAction) -> None:
-    """`solve ftrl`: stationary error of DP-FTRL."""
-    command = topics.add_parser(
-        "ftrl", help="correlated noise: exact stationary error, bounds and the optimum", description=ABOUT_FTRL
-    )
-    command.set_defaults(module="solve.ftrl")
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Stationary error of DP-FTRL."""
+    command.description = ABOUT
     command.add_argument(
         "--problem",
         choices=PROBLEMS,
@@ -125,12 +116,5 @@ def _add_strongly_convex(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--max-lag", type=int, help="multipliers to each side (default: 20)")
     group.add_argument("--nodes", type=int, help="least number of graded frequencies (default: 400)")
     group.add_argument(
-        "--plot", metavar="FILE", type=picture_file, help=f"draw the bounds over kappa or eta ({', '.join(PICTURES)})"
+        "--plot", metavar="FILE", type=picture_file, help=f"draw the bounds over kappa or eta ({', '.join(SUFFIXES)})"
     )
-
-
-def picture_file(file: str) -> str:
-    """The name if it ends as a picture's does."""
-    if not file.lower().endswith(PICTURES):
-        raise argparse.ArgumentTypeError(f"{file!r} does not end in {', '.join(PICTURES)}")
-    return file

@@ -12,9 +12,10 @@ import pytest
 from scipy import stats
 from scipy.optimize import brentq
 
+from dpbounds.iv import answers
 from tests.verify.cli.solve.examples import call
 from verify.cli import parser
-from verify.cli.solve import iv_plot, iv_problem, iv_rows
+from verify.cli.solve.iv import plot, problem
 
 N, P, Q, RHO1, RHO2 = 2000, 5, 5, 5.0, 4.0
 IV = ("solve", "iv", "--n", N, "--p", P, "--q", Q, "--rho1", RHO1, "--rho2", RHO2)
@@ -66,15 +67,15 @@ def test_noise_and_privacy(capsys, T):
     assert (row["lambda1"], row["lambda2"]) == pytest.approx(scales(T), rel=1e-12)
     assert row["rho_claimed"] == RHO1 + RHO2
     exact = RHO1 / 2 + (1 - 1 / T) * RHO2 / 2
-    assert row["rho_exact"] == pytest.approx(exact, rel=1e-12)
+    assert row["rho_worst_case"] == pytest.approx(exact, rel=1e-12)
     mu = math.sqrt(2 * exact)
 
     def excess(epsilon: float) -> float:
         far = math.exp(epsilon + stats.norm.logcdf(-epsilon / mu - mu / 2))
         return stats.norm.cdf(mu / 2 - epsilon / mu) - far - 1e-6
 
-    assert row["epsilon_exact"] == pytest.approx(brentq(excess, 0.1, 100), rel=1e-7)
-    assert row["epsilon_exact"] < row["epsilon_claimed"] <= 9 + 2 * math.sqrt(9 * math.log(1e6))
+    assert row["epsilon_worst_case"] == pytest.approx(brentq(excess, 0.1, 100), rel=1e-7)
+    assert row["epsilon_worst_case"] < row["epsilon_claimed"] <= 9 + 2 * math.sqrt(9 * math.log(1e6))
 
 
 def test_privacy_of_beta_alone(capsys):
@@ -84,8 +85,8 @@ def test_privacy_of_beta_alone(capsys):
     assert row["beta_at_most"] == pytest.approx((1 - 1 / T) * (RHO1 + RHO2) / 2, rel=1e-12)
     w = stats.norm.cdf(0.5 * math.sqrt(RHO1 / T))
     assert row["beta_at_least"] == pytest.approx((2 * w - 1) * math.log(w / (1 - w)), rel=1e-6)
-    assert row["algorithm_3_exact"] == pytest.approx(N**2 * (1 - 1 / T) * RHO2 / 2, rel=1e-12)
-    assert row["beta_epsilon_at_most"] < row["epsilon_exact"]
+    assert row["algorithm_3_worst_case"] == pytest.approx(N**2 * (1 - 1 / T) * RHO2 / 2, rel=1e-12)
+    assert row["beta_epsilon_at_most"] < row["epsilon_worst_case"]
     first = rows(capsys, *IV, "--T", 1)[1]
     assert [first[name] for name in ("beta_at_least", "beta_at_most", "beta_epsilon_at_most")] == [0, 0, 0]
 
@@ -93,7 +94,7 @@ def test_privacy_of_beta_alone(capsys):
 def test_tight_noise_costs_the_budget_and_zero_out_halves_the_noise(capsys):
     T = 7
     tight = rows(capsys, *IV, "--T", T, "--calibration", "tight")[T]
-    assert tight["rho_exact"] == pytest.approx(RHO1 + RHO2, rel=1e-12)
+    assert tight["rho_worst_case"] == pytest.approx(RHO1 + RHO2, rel=1e-12)
     zero_out = rows(capsys, *IV, "--T", T, "--adjacency", "zero-out")[T]
     assert (2 * zero_out["lambda1"], 2 * zero_out["lambda2"]) == pytest.approx(scales(T), rel=1e-12)
     for row in (tight, zero_out):
@@ -105,7 +106,7 @@ def test_tight_noise_costs_the_budget_and_zero_out_halves_the_noise(capsys):
 def test_no_noise_in_the_first_stage(capsys):
     """rho_1 = inf: everything released costs everything, beta alone n² times the claim."""
     row = rows(capsys, *SMALL[:-4], "--rho1", "inf", "--rho2", 1, "--T", 3)[3]
-    assert row["rho_exact"] == row["epsilon_exact"] == "inf" and row["lambda1"] == row["first_noise"] == 0
+    assert row["rho_worst_case"] == row["epsilon_worst_case"] == "inf" and row["lambda1"] == row["first_noise"] == 0
     assert row["beta_at_least"] == row["beta_at_most"] == pytest.approx(2000**2 * 2 / 3 / 2, rel=1e-12)
 
 
@@ -153,7 +154,7 @@ def test_constants_change_what_they_stand_for(capsys):
 
 
 def test_a_rate_of_1_makes_the_bound_void(capsys, monkeypatch):
-    monkeypatch.setattr(iv_rows, "MOST_STEPS", 50)
+    monkeypatch.setattr(answers, "MOST_STEPS", 50)
     asked = (*SMALL, "--singular-values", "1", "1e-9", "--T", 3)
     assert all(row["total"] is None for row in rows(capsys, *asked).values())
     shown = call(capsys, *asked).out
@@ -268,7 +269,7 @@ def test_remarks_for_what_does_not_exist(capsys):
 
 
 def test_a_run_that_does_not_settle(capsys, monkeypatch):
-    monkeypatch.setattr(iv_rows, "MOST_STEPS", 50)
+    monkeypatch.setattr(answers, "MOST_STEPS", 50)
     asked = (*SMALL[:-4], "--rho1", "1e9", "--rho2", "1e9", "--singular-values", 1, 0.02, "--T", 40, 60)
     found = rows(capsys, *asked)
     assert found[40]["median"] > 0 and found[60]["median"] is found[60]["reliable"] is None
@@ -292,17 +293,18 @@ def test_saved_rows_and_picture(capsys, tmp_path):
 
 def test_what_the_picture_shows(capsys):
     question = _question(*IV[2:])
-    found = iv_rows.answer(question, [])
-    picture = iv_plot.picture(found)
-    curves = {series.label: dict(zip(series.x, series.y, strict=True)) for series in picture.series}
+    found = answers.answer(question, [])
+    picture = plot.picture(found)
+    curves = {series.curve: dict(zip(series.x, series.y, strict=True)) for series in picture.series}
     by_T = {row["T"]: row for row in found.rows}
     for T in (1, 2, found.best):
         assert curves["predicted root mean square"][T] == pytest.approx(by_T[T]["rms"], rel=1e-9)
         assert curves["bound (7)"][T] == pytest.approx(by_T[T]["total"], rel=1e-12)
-        assert curves["privacy term"][T] == pytest.approx(by_T[T]["privacy"], rel=1e-12)
+        assert curves["privacy term of (7)"][T] == pytest.approx(by_T[T]["privacy"], rel=1e-12)
     assert curves[f"least predicted, T = {found.best}"] == {found.best: pytest.approx(by_T[found.best]["rms"])}
     assert "least bound, T = 17" in curves and picture.log == ("x", "y")
 
 
-def _question(*asked: object) -> iv_problem.Question:
-    return iv_problem.question(parser().parse_args(["solve", "iv", *map(str, asked)]))
+def _question(*asked: object) -> problem.Question:
+    words = ["solve", "iv", *map(str, asked)]
+    return problem.question(parser(words).parse_args(words))

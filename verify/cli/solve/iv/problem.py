@@ -7,93 +7,24 @@ import io
 import json
 import math
 from argparse import Namespace
-from dataclasses import dataclass, fields
-from functools import cached_property
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from dpbounds import DomainError
 from dpbounds.errors import positive, within
-from dpbounds.iv import (
-    Calibration,
-    Constants,
-    Design,
-    NoiseScales,
-    Spectrum,
-    clip_norm,
-    experiment_step_sizes,
-    noise_scales,
-    spectrum,
-    theorem_rates,
-    theorem_step_limits,
-)
+from dpbounds.iv import Constants, Design, Question, Spectrum, experiment_step_sizes, spectrum, theorem_step_limits
+from dpbounds.iv.answers import MOST
 from dpbounds.iv.isotropic import Isotropic
 from dpbounds.iv.moments import finite_array
 from dpbounds.iv.noiseless import StepSizes
-from dpbounds.privacy import Adjacency
+from verify.cli.solve.files import read
 
-# Beyond these, products of them leave the range of doubles.
-LARGEST = {"n": 10**12, "p": 200, "q": 10**6, "T": 10**9}
 SIZES = ("rho1", "rho2", "gamma1", "gamma2", "sigma_z", "tau")
 MATRIX = "a file with q rows of p numbers, as JSON lists or as CSV without a header"
 # Singular values of Theta below this share of the largest are rounding.
 LEAST_SHARE = 1e-11
-
-
-@dataclass(frozen=True, kw_only=True)
-class Question:
-    """The problem, the algorithm and the constants; clip norms None for those of eq. (4), which depend on T."""
-
-    design: Design
-    population: Isotropic
-    constants: Constants
-    rho1: float
-    rho2: float
-    gamma1: float | None
-    gamma2: float | None
-    sigma_1: float
-    delta: float
-    adjacency: Adjacency
-    calibration: Calibration
-
-    @cached_property
-    def bounds(self) -> Spectrum:
-        """delta, psi and the interval of eq. (10)."""
-        return spectrum(self.design, self.constants)
-
-    @cached_property
-    def kappa(self) -> float:
-        """Rate of eq. (10)."""
-        return float(theorem_rates(self.bounds, self.population.eta, self.population.alpha).overall)
-
-    @property
-    def budgets(self) -> dict[str, Any]:
-        """As the theory takes them."""
-        return {"rho1": self.rho1, "rho2": self.rho2}
-
-    @property
-    def as_claimed(self) -> bool:
-        """Whether noise and neighbours are those that the paper makes its privacy claims for."""
-        return self.adjacency == "replace-one" and self.calibration == "paper"
-
-    def clip_norms(self, steps: int) -> tuple[float, float]:
-        """gamma_1, gamma_2 for T = `steps`."""
-        printed = float(clip_norm(self.design, steps, self.constants))
-        return printed if self.gamma1 is None else self.gamma1, printed if self.gamma2 is None else self.gamma2
-
-    def noise(self, steps: int) -> NoiseScales:
-        """lambda_1, lambda_2 for T = `steps`."""
-        return noise_scales(
-            self.design.n,
-            steps,
-            self.rho1,
-            self.rho2,
-            *self.clip_norms(steps),
-            calibration=self.calibration,
-            adjacency=self.adjacency,
-        )
 
 
 def question(arguments: Namespace) -> Question:
@@ -137,8 +68,8 @@ def _check_sizes(arguments: Namespace) -> None:
 
 
 def _whole(name: str, value: int, least: int, why: str = "") -> None:
-    if not least <= value <= LARGEST[name]:
-        raise DomainError(name, value, f"a whole number from {least} to {LARGEST[name]}", f"least is {why}" * bool(why))
+    if not least <= value <= MOST[name]:
+        raise DomainError(name, value, f"a whole number from {least} to {MOST[name]}", f"least is {why}" * bool(why))
 
 
 def _constants(given: list[str]) -> Constants:
@@ -191,11 +122,11 @@ def _theta(arguments: Namespace) -> tuple[np.ndarray, np.ndarray]:
 
 def _matrix(file: str, q: int, p: int) -> np.ndarray:
     """The numbers of the file, all finite and the largest in the range of --singular-values."""
+    text = read("theta", file, MATRIX)
     try:
-        text = Path(file).read_text(encoding="utf-8-sig")
         rows = _json_rows(text) if file.lower().endswith(".json") else _csv_rows(text)
         matrix = finite_array("theta", rows, 2)
-    except (OSError, ValueError, OverflowError, RecursionError, csv.Error) as error:
+    except (ValueError, OverflowError, RecursionError, csv.Error) as error:
         raise DomainError("theta", Path(file), MATRIX, " ".join(str(error).split())) from None
     if matrix.shape != (q, p):
         held = f"it holds {matrix.shape[0]} rows of {matrix.shape[1]}, but q = {q}, p = {p}"

@@ -10,7 +10,8 @@ from dpbounds import AccuracyError
 from dpbounds.ftrl import correlations
 from dpbounds.ftrl.strongly_convex import BestNu, bound
 from tests.verify.cli.solve.examples import SOLVE, apart, call, refused
-from verify.cli.solve import strongly_convex, strongly_convex_plot, strongly_convex_rows
+from verify.cli.solve.ftrl import plot, strongly_convex
+from verify.cli.solve.ftrl import rows as table
 
 PROGRAM = ("--program", "f", "--certify")
 QUICK = ("--max-lag", "2")
@@ -69,10 +70,10 @@ def test_settings_that_differ_are_columns(capsys):
 
 def test_a_narrow_terminal_gets_fewer_columns(monkeypatch, capsys):
     rows = call(capsys, *SOLVE, *NU, "--program", "f", "paper", *QUICK, "--json").rows
-    monkeypatch.setattr(strongly_convex_rows.sys.stdout, "isatty", lambda: True)
+    monkeypatch.setattr(table.sys.stdout, "isatty", lambda: True)
     for columns, hidden in (("80", ["gap", "tightest"]), ("120", [])):
         monkeypatch.setenv("COLUMNS", columns)
-        both, one = (set(strongly_convex_rows._columns(some)) for some in (rows, rows[:1]))
+        both, one = (set(table._columns(some)) for some in (rows, rows[:1]))
         assert {"gap", "tightest", "value"} - both == set(hidden)
         assert "program" in both - one and ("value" in one) == (columns == "120")
 
@@ -219,7 +220,7 @@ def test_the_adversarial_loss_lies_between_the_bounds(capsys, monkeypatch, tmp_p
     assert 1.25 * one["lower"] < one["adversarial"] - arm and one["adversarial"] + arm < one["upper"]
     assert call(capsys, "solve", "--check", file).status == 0
     assert "adversarial: the largest mean" in call(capsys, *asked).out
-    assert strongly_convex_plot.picture([one]).series[2].y == (one["adversarial"],)
+    assert plot.picture([one]).series[2].y == (one["adversarial"],)
 
 
 def test_without_the_search_there_is_no_column(capsys):

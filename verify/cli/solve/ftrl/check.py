@@ -1,0 +1,197 @@
+"""Rows with their certificates in a file, and `dpbounds solve --check`, which proves them again without a solver.
+
+All that is printed is computed again from the certificate. What the file says beside it must follow from that: other
+words, numbers that say more than is proved, rows that claim a proof and have none are refused by name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+import unicodedata
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpbounds import DomainError
+from dpbounds.ftrl.correlations import DampedAntiPGD, FiniteImpulse, HalfPowers, NuCorrelation, ToeplitzCorrelation
+from dpbounds.ftrl.strongly_convex import ConvexBound, Noise, recertify
+from dpbounds.ftrl.strongly_convex.bounds import proves
+from verify.cli.console import print_json
+from verify.cli.solve.files import read, write
+from verify.cli.solve.ftrl.rows import SIMPLE, SIMULATED, Case, Row, is_certified, row_of, show
+from verify.store import strict
+
+FORMAT = "dpbounds-bounds/1"
+ALLOWED = "a file of bounds that dpbounds saved"
+# Multipliers, weights and roots that are proved in a few seconds.
+MOST_NUMBERS = 2_500
+# What rows without a proof say of themselves.
+UNPROVED = ("estimate", "failed", "not a bound")
+# Ends of a row, by side; `gap` and `ratio` follow from them.
+ENDS = {"lower": "lower", "value": "upper", "upper": "upper"} | dict.fromkeys(SIMPLE, "upper")
+FREE = ("seconds", "gap", "ratio", *SIMULATED, "failure", "mechanism")
+
+
+def knows(file: str) -> bool:
+    """Whether it is JSON with bounds of this topic, sound or not."""
+    try:
+        content = _read(Path(file))
+    except DomainError:
+        return False
+    return not isinstance(content, Mapping) or content.get("format") == FORMAT or "program" in content
+
+
+def run(arguments: Namespace) -> int:
+    """Prove every bound of the file again and print them; `DomainError` for the first that is not one."""
+    path = Path(arguments.check)
+    stored = _stored(path)
+    proofs = [(f"row {number}", entry) for number, entry in enumerate(stored, 1) if _claims_proof(path, number, entry)]
+    if not proofs:
+        raise DomainError("check", path, ALLOWED, "it holds no certified bound, only what was saved without --certify")
+    numbers = sum(_numbers(entry["certificate"]) for _, entry in proofs)
+    if numbers > MOST_NUMBERS:
+        held = f"{numbers} multipliers, weights and roots would take too long to prove; split the file"
+        raise DomainError("check", path, f"a file with at most {MOST_NUMBERS} of them", held)
+    rows = [_proved(path, place, entry) for place, entry in proofs]
+    if arguments.json:
+        print_json(rows)
+        return 0
+    show(rows)
+    rest = f"; {len(stored) - len(rows)} rows of the file never had a proof" if len(stored) > len(rows) else ""
+    said, whose = ("1 bound", "its") if len(rows) == 1 else (f"{len(rows)} bounds", "their")
+    print(f"{path}: {said} certified again, from {whose} multipliers alone{rest}.")
+    return 0
+
+
+def save(file: str, solved: Sequence[tuple[Row, ConvexBound | None]]) -> None:
+    """Write the rows, those that are proved with what proves them; the whole file or nothing."""
+    rows = [
+        {**row, "certificate": found.data() if found is not None and is_certified(found) else None}
+        for row, found in solved
+    ]
+    rows = strict(rows)
+    content = {"format": FORMAT, "checksum": _digest(rows), "rows": rows}
+    write("save", file, (json.dumps(content, indent=1, allow_nan=False) + "\n").encode())
+
+
+def _read(path: Path) -> Any:
+    """The JSON of a file, whose keys stand once and whose texts have no control characters."""
+    text = read("check", str(path), ALLOWED)
+    try:
+        return json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
+    except (ValueError, RecursionError) as error:
+        raise DomainError("check", path, ALLOWED, " ".join(str(error).split())) from None
+
+
+def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        raise ValueError("a key stands twice")
+    for text in (*content, *(value for value in content.values() if isinstance(value, str))):
+        if any(unicodedata.category(character) == "Cc" for character in text):
+            raise ValueError(f"a control character in {text!r}")
+    return content
+
+
+def _no_number(text: str) -> Any:
+    raise ValueError(f"{text} is not a number of JSON")
+
+
+def _stored(path: Path) -> list[Any]:
+    """The rows of a file that `save` wrote; what Python stored, `ConvexBound.data()` or a list of them, likewise."""
+    content = _read(path)
+    if isinstance(content, Mapping) and content.get("format") == FORMAT:
+        rows = content.get("rows")
+        if content.get("checksum") != _digest(rows) or not isinstance(rows, list) or len(content) > 3:
+            raise DomainError("check", path, ALLOWED, "its content was changed afterwards (checksum)")
+    else:
+        rows = [{"certificate": data} for data in (content if isinstance(content, list) else [content])]
+    for number, row in enumerate(rows, 1):
+        if not isinstance(row, Mapping) or "certificate" not in row:
+            raise DomainError("check", path, ALLOWED, f"row {number} is not a row with its certificate")
+    return rows
+
+
+def _claims_proof(path: Path, number: int, stored: Mapping[str, Any]) -> bool:
+    """Whether a row has a proof; a row that has none must say so."""
+    if stored["certificate"] is not None:
+        return True
+    if len(stored) > 1 and stored.get("status") not in UNPROVED:
+        said = f"row {number}: status {stored.get('status')!r} without a certificate"
+        raise DomainError("check", path, ALLOWED, said)
+    return False
+
+
+def _numbers(data: Any) -> int:
+    """How many multipliers, weights and roots a certificate has; of other data none, which are refused later."""
+    try:
+        correlation = data["noise"]["correlation"]
+        lists = [data["multipliers"], *(correlation.get(name, ()) for name in ("beta", "zeros", "poles"))]
+        return sum(len(numbers) for numbers in lists)
+    except (KeyError, TypeError, AttributeError):
+        return 0
+
+
+def _proved(path: Path, place: str, stored: Mapping[str, Any]) -> Row:
+    """The row of one bound, from its certificate; the stored row must follow from it."""
+    started = time.perf_counter()
+    data = stored["certificate"]
+    try:
+        with np.errstate(all="ignore"):  # of wrong data; what is proved does not rest on floats
+            found = recertify(data)
+        program, noise = found.program, Noise.from_data(data["noise"])
+        if program.name == "paper":
+            raise DomainError("program", "paper", "f or theta", "the expression as printed bounds nothing")
+    except (ValueError, ArithmeticError, TypeError) as error:
+        reason = " ".join(f"{place}: {error}".split())  # one line, whatever the file holds
+        raise DomainError("check", path, ALLOWED, reason) from None
+    names = _names(noise.correlation)
+    search = "nu" if stored.get("best_nu") is not None else None
+    case = Case(mechanism=names[0], kappa=program.L / program.mu, program=program, noise=noise, search=search)
+    row = row_of(case, found, time.perf_counter() - started)
+    if len(stored) > 1:
+        _compare(path, place, stored, row, names)
+    return row
+
+
+def _compare(path: Path, place: str, stored: Mapping[str, Any], row: Row, names: Sequence[str]) -> None:
+    """Refuse a stored row that says anything else, or more, than the proved one."""
+    missing = [name for name in row if name not in stored]
+    if missing or set(stored) - set(row) - {"certificate"}:
+        raise DomainError("check", path, ALLOWED, f"{place}: its columns are not those of a row that was saved")
+    if stored["mechanism"] not in names:
+        said = f"{place}: mechanism {stored['mechanism']!r}, but its noise is that of {' or '.join(names)}"
+        raise DomainError("check", path, ALLOWED, said)
+    for name, value in row.items():
+        given = stored[name]
+        if name in ENDS and value is not None:
+            number = isinstance(given, float) and not isinstance(given, bool)
+            follows = number and proves(value, given, ENDS[name])
+        else:
+            follows = name in FREE or (given == value and isinstance(given, bool) == isinstance(value, bool))
+        if not follows:
+            raise DomainError("check", path, ALLOWED, f"{place}: {name} is not what its certificate proves")
+    for name, value in (("gap", stored["upper"] - stored["lower"]), ("ratio", stored["upper"] / stored["lower"])):
+        if stored[name] != value:
+            raise DomainError("check", path, ALLOWED, f"{place}: {name} is not that of its ends")
+
+
+def _names(correlation: ToeplitzCorrelation) -> tuple[str, ...]:
+    """The mechanisms whose noise this can be, what it is called here first; a search may end at simpler noise."""
+    if isinstance(correlation, FiniteImpulse):
+        white = not any(correlation.beta[1:])
+        return ("sgd", "nu", "best-nu", "optimal", "coefficients") if white else ("coefficients",)
+    if isinstance(correlation, NuCorrelation):
+        return ("nu", "best-nu", "optimal")
+    if isinstance(correlation, DampedAntiPGD):
+        return ("damped-anti-pgd",)
+    return ("optimal",) if isinstance(correlation, HalfPowers) else ()
+
+
+def _digest(content: Any) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
