@@ -4,7 +4,14 @@ App. E.
 
 from dpbounds.ftrl.strongly_convex.bounds import ConvexBound, bound, bound_density, recertify
 from dpbounds.ftrl.strongly_convex.noise import Noise
-from dpbounds.ftrl.strongly_convex.optimise import BestNu, Optimised, best_nu, optimize_correlation
+from dpbounds.ftrl.strongly_convex.optimise import (
+    BestNu,
+    Optimised,
+    alternation,
+    best_nu,
+    optimize_correlation,
+    spectral_root,
+)
 from dpbounds.ftrl.strongly_convex.programs import Program, ProgramName
 
 __all__ = [
@@ -14,9 +21,11 @@ __all__ = [
     "Optimised",
     "Program",
     "ProgramName",
+    "alternation",
     "best_nu",
     "bound",
     "bound_density",
     "optimize_correlation",
     "recertify",
+    "spectral_root",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, get_args, overload
 
 import numpy as np
 from jaxtyping import Float
@@ -95,6 +95,20 @@ class ConvexBound:
         }
 
 
+@overload
+def bound(
+    correlation: Noise,
+    mu: Program,
+    /,
+    *,
+    max_lag: int = MAX_LAG,
+    certify: bool = True,
+    method: Method = "newton",
+    nodes: int = NODES,
+) -> ConvexBound: ...
+
+
+@overload
 def bound(
     correlation: ToeplitzCorrelation,
     mu: float,
@@ -110,8 +124,26 @@ def bound(
     certify: bool = True,
     method: Method = "newton",
     nodes: int = NODES,
+) -> ConvexBound: ...
+
+
+def bound(
+    correlation: ToeplitzCorrelation | Noise,
+    mu: float | Program,
+    L: float | None = None,
+    eta: float | None = None,
+    rho: float | None = None,
+    *,
+    max_lag: int = MAX_LAG,
+    certify: bool = True,
+    method: Method = "newton",
+    nodes: int = NODES,
+    **settings: Any,
 ) -> ConvexBound:
     """F_inf of DP-FTRL without clipping, for every mu-strongly convex, L-smooth F: ftrl Thm 3.1 and E.1, made a bound.
+
+    `bound(correlation, mu, L, eta, rho, d=1, clip_norm=1.0, sigma_sgd=0.0, program="f")`, or `bound(noise, program)`
+    with a `Noise` and a `Program` as they are.
 
     Programs (`programs`): `f` bounds F - F* itself; `theta` bounds (L/2) E |theta - theta*|^2 >= F - F*; `paper`
     evaluates eq. (10) as printed. Solver: `newton` on the multipliers with psi eliminated, or `cone`, cvxpy on the
@@ -121,11 +153,11 @@ def bound(
     Raises `DomainError` for arguments outside their ranges, `AccuracyError` where solver or certificate fail (with the
     reason).
     """
-    if certify and isinstance(correlation, PowerSpectrum):
+    noise, program = _asked(correlation, mu, {"L": L, "eta": eta, "rho": rho, **settings})
+    if certify and isinstance(noise.correlation, PowerSpectrum):
         remedy = "balls cannot enclose it: certify a density written for them with bound_density"
         raise DomainError("certify", certify, "False for a spectrum given as a function", remedy)
-    noise = Noise(correlation=correlation, rho=rho, d=d, clip_norm=clip_norm, sigma_sgd=sigma_sgd)
-    return _bound(Program(name=program, mu=mu, L=L, eta=eta), noise, max_lag, certify, method, nodes)
+    return _bound(program, noise, max_lag, certify, method, nodes)
 
 
 def bound_density(
@@ -189,6 +221,19 @@ def proves(proved: float, stored: float, side: Literal["upper", "lower"]) -> boo
     """Whether a stored end follows from the proved one, and is not much worse."""
     excess = stored / proved - 1.0 if side == "upper" else 1.0 - stored / proved
     return 0.0 <= excess <= REPRODUCED
+
+
+def _asked(correlation: Any, mu: Any, settings: dict[str, Any]) -> tuple[Noise, Program]:
+    """Noise and program as they are, or from their parts."""
+    if not isinstance(correlation, Noise) and not isinstance(mu, Program):
+        name = settings.pop("program", "f")
+        program = Program(name=name, mu=mu, L=settings.pop("L"), eta=settings.pop("eta"))
+        return Noise(correlation=correlation, **settings), program
+    extra = [name for name, value in settings.items() if value is not None]
+    if extra or not (isinstance(correlation, Noise) and isinstance(mu, Program)):
+        given = f"{type(correlation).__name__}, {type(mu).__name__}{''.join(f', {name}' for name in extra)}"
+        raise DomainError("bound", given, "(noise, program) or (correlation, mu, L, eta, rho)")
+    return correlation, mu
 
 
 def _bound(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -9,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.optimize import minimize_scalar
 
+from dpbounds.arithmetic import FLOATS
 from dpbounds.errors import AccuracyError, DomainError, count
 from dpbounds.ftrl.correlations import HalfPowers, half_powers_from_roots, independent, nu
 from dpbounds.ftrl.strongly_convex import newton
@@ -81,7 +83,7 @@ def optimize_correlation(
     """
     constants = _constants(program, mu, L, eta)
     noise = Noise(correlation=independent(), rho=rho, d=d, clip_norm=clip_norm, sigma_sgd=sigma_sgd)
-    multipliers, history = _alternation(constants, noise, count("max_lag", max_lag, least=0), nodes)
+    multipliers, history = alternation(constants, noise, max_lag, nodes=nodes)
     correlation = spectral_root(constants, multipliers)
     options: dict[str, Any] = {"d": d, "clip_norm": clip_norm, "sigma_sgd": sigma_sgd, "program": program}
     options |= {"max_lag": max_lag, "certify": certify, "nodes": nodes}
@@ -100,23 +102,34 @@ def _constants(program: ProgramName, mu: float, L: float, eta: float) -> Program
     return Program(name=program, mu=mu, L=L, eta=eta)
 
 
-def _alternation(
-    constants: Program, noise: Noise, max_lag: int, nodes: int
+def alternation(
+    program: Program,
+    noise: Noise,
+    max_lag: int = MAX_LAG,
+    *,
+    nodes: int = NODES,
+    start: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> tuple[Float[np.ndarray, " n"], tuple[float, ...]]:
-    """The multipliers at the end, and the values; `noise` gives the magnitudes."""
-    grid = Grid.graded(constants, max_lag, count("nodes", nodes, least=16))
-    power, floor = noise.weights(1.0)[0], noise.sigma_sgd**2
-    quadratics = Quadratics.on(constants, grid.omega, max_lag)
-    shape, history = np.ones_like(grid.omega), []
+    """ftrl Section 3's alternation on a graded grid: the multipliers at its end, and the value after each half step.
+
+    `start(omega)` is |B|^2 up to a factor, by default that of independent noise; of `noise` only the magnitudes are
+    used. Stops when a round gains less than 1e-7 of the value; raises `AccuracyError` if none of 60 does.
+    """
+    printed = program.name == "paper"
+    grid = Grid.graded(program, count("max_lag", max_lag, least=0), count("nodes", nodes, least=16))
+    power, *rest = (program.prefactor(FLOATS) * weight for weight in noise.weights(1.0, as_printed=printed))
+    floor = sum(rest)
+    quadratics = Quadratics.on(program, grid.omega, max_lag)
+    shape, history = np.ones_like(grid.omega) if start is None else start(grid.omega), []
     multipliers = np.zeros(2 * max_lag + 1)
     for _ in range(ROUNDS):
         scale = power * grid.mean(1.0 / shape)
-        candidate = newton.solve(constants, grid, scale * shape + floor, max_lag)
+        candidate = newton.solve(program, grid, scale * shape + floor, max_lag)
         history.append(candidate.value)
         multipliers = np.concatenate([candidate.multipliers, np.zeros(len(multipliers) - len(candidate.multipliers))])
         psi = quadratics.psi(multipliers)
         shape = psi**-0.5
-        history.append(power * grid.mean(np.sqrt(psi)) ** 2 + floor * grid.mean(psi))
+        history.append(power * grid.mean(1.0 / shape) * grid.mean(shape * psi) + floor * grid.mean(psi))
         if history[-2] - history[-1] <= CONVERGED * history[-1]:
             return multipliers, tuple(history)
     raise AccuracyError(f"alternation: still gains more than {CONVERGED:.0e} of the value after {ROUNDS} rounds")

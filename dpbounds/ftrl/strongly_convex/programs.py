@@ -24,6 +24,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy.polynomial.legendre import leggauss
 
+from dpbounds.arithmetic import Arithmetic
 from dpbounds.errors import DomainError, choice, positive, within
 
 ProgramName = Literal["f", "theta", "paper"]
@@ -84,6 +85,10 @@ class Program:
     def sign(self) -> int:
         """Sign of the multipliers at nonzero lags in Lambda."""
         return 1 if self.name == "paper" else -1
+
+    def prefactor(self, m: Arithmetic) -> Any:
+        """Of the integral: ftrl eq. (10) as printed is 2 eta^2 times the program `theta` with its signs changed."""
+        return 2 * m.number(self.eta) ** 2 if self.name == "paper" else m.number(1)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -407,3 +407,13 @@ def test_bad_arguments_are_named(arguments, message):
 def test_densities_that_are_none(density, message):
     with pytest.raises(DomainError, match=message):
         sc.bound_density(density, 0.1, 1.0, 0.5)
+
+
+def test_noise_and_program_as_they_are():
+    noise, program = sc.Noise(correlation=c.nu(0.1), rho=0.5, d=2), sc.Program(name="f", mu=0.1, L=1.0, eta=0.3)
+    same = sc.bound(c.nu(0.1), 0.1, 1.0, 0.3, 0.5, d=2, program="f", max_lag=3, certify=False)
+    given = sc.bound(noise, program, max_lag=3, certify=False)
+    assert given.value == same.value and given.noise == same.noise and given.program == same.program
+    for arguments in ((noise, 0.1), (c.nu(0.1), program), (noise, program, 1.0)):
+        with pytest.raises(DomainError, match="bound = "):
+            sc.bound(*arguments, certify=False)

@@ -13,7 +13,7 @@ import unicodedata
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -33,7 +33,12 @@ MOST_NUMBERS = 2_500
 # What rows without a proof say of themselves.
 UNPROVED = ("estimate", "failed", "not a bound")
 # Ends of a row, by side; `gap` and `ratio` follow from them.
-ENDS = {"lower": "lower", "value": "upper", "upper": "upper"} | dict.fromkeys(SIMPLE, "upper")
+ENDS: dict[str, Literal["upper", "lower"]] = {
+    "lower": "lower",
+    "value": "upper",
+    "upper": "upper",
+    **{name: "upper" for name in SIMPLE},
+}
 FREE = ("seconds", "gap", "ratio", *SIMULATED, "failure", "mechanism")
 
 

@@ -142,8 +142,7 @@ def _bound(case: Case, options: Mapping[str, Any]) -> tuple[Case, ConvexBound]:
             case = replace(case, noise=found.noise)
         if found.program == case.program:
             return case, found
-    program = case.program.name
-    return case, bound(case.noise.correlation, *_arguments(case), **_settings(case), program=program, **options)
+    return case, bound(case.noise, case.program, **options)
 
 
 def _searched(case: Case, options: Mapping[str, Any]) -> ConvexBound:
