@@ -87,8 +87,8 @@ def moderate_or_zero(parameter: str, value: Any, remedy: str = "") -> float:
 def all_moderate(parameter: str, values: Any) -> np.ndarray:
     """`values`, a spectrum, as a non-empty one-dimensional float array of entries from 1e-120 to 1e50."""
     array = vector(parameter, values, above=0.0)
-    for index, number in enumerate(array):
-        moderate(f"{parameter}[{index}]", float(number), least=FAINTEST)
+    for index in np.flatnonzero((array < FAINTEST) | (array > LARGEST)):
+        moderate(f"{parameter}[{index}]", float(array[index]), least=FAINTEST)
     return array
 
 

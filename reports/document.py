@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Sequence
-from math import isnan
+from collections.abc import Mapping, Sequence
+from math import isfinite
+from textwrap import shorten
 from typing import Any
 
-from reports import ftrl, iv, papers
-from reports.figures import label_lines, svg
+from reports.findings import FALSE, Finding, findings, numbers
+from reports.panels import MOST_COLUMNS, pictures_of, rates_used, rows, slope_cells
 from reports.pictures import panels
-from reports.results import GROUNDS, VERDICTS, Entry, Picture, Results, Slope
-from reports.text import facts, fixed, number, plain, printable, typographic
+from reports.results import GROUNDS, VERDICTS, Entry, Figure, Highlight, Paper, Results
+from reports.rich import Rich, markup, rich
+from reports.text import counted, number, one_line, typographic
 
 Data = dict[str, Any]
 
@@ -21,8 +23,8 @@ MEANINGS = {
     "confirmed": "every check of the statement as printed holds",
     "corrected": "false as printed; holds, with evidence, after the stated correction",
     "refuted": "false as printed, with no correction that was checked",
-    "undecided": "the evidence does not suffice",
-    "not run": "no check of it ran",
+    "undecided": "the evidence does not suffice; it says what would",
+    "not run": "no check of it ran; it says why",
 }
 GROUND_MEANINGS = {
     "proved": "by computer algebra",
@@ -30,32 +32,55 @@ GROUND_MEANINGS = {
     "numeric": "by computation in high or double precision at many points, or by a search that tries to break it",
     "statistical": "by simulation against exact values, at stated error rates",
 }
-# The papers that have a room here; a topic without one is reported under its own name.
-PAPERS = {"ftrl": ftrl.PAPER, "iv": iv.PAPER}
-DECIDED = ("confirmed", "refuted", "corrected")
-# Inches between the margins of the template, and between its columns.
-TEXT_WIDTH, GUTTER = 17 / 2.54, 9 / 72
-GALLERY_COLUMNS = 3
+# Of a finding: title, and what it means. The empty one has not been looked at yet.
+SEVERITY_TITLES = {
+    "": ("New", "differ from the last review and are not classified yet"),
+    "substantive": ("Substantive", "a guarantee, rate or conclusion that readers rely on is wrong"),
+    "hypothesis": ("Hypotheses and constants", "a hypothesis is missing, or a constant is wrong with consequences"),
+    "slip": ("Slips", "a misprint, an inconsistency or a line of a proof, repaired at sight"),
+}
+# Kinds of claims whose slack, bound over truth, tells how tight a bound is.
+BOUNDS = ("inequality", "privacy", "mc-rate", "number", "algorithm")
+FRONT_PICTURE = 2.7
+# Characters of a check's own words in the table of claims.
+MOST_EVIDENCE = 150
+# How a summary is shortened until it fits: the number of pages a paper may take, and the ways.
+SUMMARY_PAGES = 4
+SUMMARIES = ("corrections", "places", "substantive", "counts")
 
 
-def build(results: Results) -> Data:
-    """Everything the template shows, in the order of the file."""
-    entries = results.entries
-    findings = [entry for entry in entries if entry.verdict in ("refuted", "corrected")]
-    numbers = {entry.claim: str(index) for index, entry in enumerate(findings, 1)}
+def build(results: Results, summary: str = "") -> Data:
+    """Everything the template shows, in the order of the file; with one of `SUMMARIES`, only the front and the
+    findings, ever shorter.
+    """
+    found = findings(results.entries)
+    of, severities = numbers(found), {item.severity for item in found}
+    papers = [paper for paper in results.papers if results.of(paper.name)]
+    chapters = [] if summary else [_chapter(paper, results.of(paper.name), of) for paper in papers]
     return {
         "title": TITLE,
         "scope": _scope(results),
-        "summary": _summary(results),
-        "findings": [_finding(entry, numbers[entry.claim]) for entry in findings],
-        "recompute": _command(findings[0], [findings[0].claim]) if findings else "",
-        "papers": [_paper(topic, results.of(topic), numbers) for topic in results.topics],
-        "appendix": _appendix(results),
+        "header": _header(results, papers),
+        "summary": summary,
+        "contents": not summary and len(results.entries) > MOST_COLUMNS,
+        "fronts": [_front(paper, results, found, of) for paper in papers],
+        "counts": _counts(results, papers),
+        "grounds": [[how, GROUND_MEANINGS[how]] for how in GROUNDS if any(e.how == how for e in results.entries)],
+        "severities": [_severity(name, found, papers) for name in SEVERITY_TITLES if name in severities],
+        "again": _command(found[0].entry, [one_line(found[0].entry.claim)]) if found else "",
+        "rates": rates_used([row for chapter in chapters for row in chapter["rows"]]),
+        "chapters": chapters,
+        "appendix": _appendix(results, papers),
     }
 
 
 def _scope(results: Results) -> str:
-    counts = ", ".join(f"{plain(topic)}: {_counted(len(results.of(topic)), 'claim')}" for topic in results.topics)
+    run = [_run_of(results.entries), results.machine, results.date]
+    return "; ".join(typographic(part) for part in run if part)
+
+
+def _header(results: Results, papers: Sequence[Paper]) -> str:
+    counts = ", ".join(f"{one_line(paper.name)}: {counted(len(results.of(paper.name)), 'claim')}" for paper in papers)
     return f"{counts}; {_run_of(results.entries)}"
 
 
@@ -67,242 +92,286 @@ def _run_of(entries: Sequence[Entry]) -> str:
     return f"{named} level, seed {' and '.join(str(seed) for seed, _ in seeds)}"
 
 
-def _counted(count: int, noun: str) -> str:
-    return f"{number(count)} {noun}{'' if count == 1 else 's'}"
+# --- front ---
 
 
-# --- summary ---
-
-
-def _summary(results: Results) -> Data:
-    several = len(results.topics) > 1
-    changed = [entry for entry in results.entries if entry.verdict in DECIDED and entry.verdict != entry.reviewed]
+def _front(paper: Paper, results: Results, found: Sequence[Finding], of: Mapping[str, int]) -> Data:
+    """What stands, what does not, what is sharper here, and the picture of the main result; of single claims only how
+    many there are.
+    """
+    entries = results.of(paper.name)
+    whole = not results.names or paper.name in results.names
+    own = [item for item in found if item.entry.topic == paper.name]
+    serious = [item for item in own if whole and item.severity in ("", "substantive")]
+    changed = [entry for entry in entries if entry.verdict not in (entry.reviewed, "not run")]
     return {
-        "sentences": _sentences(results.entries),
-        "tables": [_counts(results.of(topic), plain(topic) if several else "") for topic in results.topics],
-        "grounds": list(GROUND_MEANINGS.items()),
+        **_paper(paper),
+        "counts": _count_sentence(entries, own),
+        "stands": _highlights(paper.stands, entries),
+        "serious": [{**_place(item.entry), "number": item.number, "finding": _said(item.entry)} for item in serious],
+        "others": _others(own) if whole else "",
+        "decided": whole and any(entry.verdict in ("confirmed", *FALSE) for entry in entries),
+        "sharper": _highlights(paper.sharper, entries),
+        "picture": _main_picture(paper, entries, of) if whole else None,
         "changed": [
-            {"claim": plain(entry.claim), "verdict": entry.verdict, "reviewed": entry.reviewed} for entry in changed
+            {"claim": one_line(entry.claim), "verdict": entry.verdict, "reviewed": entry.reviewed} for entry in changed
         ],
     }
 
 
-def _sentences(entries: Sequence[Entry]) -> list[str]:
+def _paper(paper: Paper) -> Data:
+    cited = [typographic(part) for part in (paper.venue, paper.version) if part]
+    return {
+        "name": one_line(paper.name),
+        "title": typographic(paper.title or paper.name),
+        "authors": typographic(paper.authors),
+        "cited": "; ".join(dict.fromkeys(cited)),
+        "link": one_line(paper.link),
+    }
+
+
+def _highlights(items: Sequence[Highlight], entries: Sequence[Entry]) -> list[Rich]:
+    """The sentences whose claims are all here and have the verdict they were reviewed with."""
+    as_reviewed = {entry.claim for entry in entries if entry.verdict == entry.reviewed}
+    return [markup(item.typeset) for item in items if set(item.claims) <= as_reviewed]
+
+
+def _count_sentence(entries: Sequence[Entry], own: Sequence[Finding]) -> str:
     count = Counter(entry.verdict for entry in entries)
     said = ", ".join(f"{count[word]} {word}" for word in VERDICTS if count[word])
-    trials = sum(item.trials for entry in entries for item in entry.evidence)
-    checks = sum(len(entry.evidence) for entry in entries)
-    sentences = [
-        f"{_counted(len(entries), 'numbered statement')}: {said}.",
-        f"The verdicts follow from {_counted(checks, 'check')} with {_counted(trials, 'simulated run')}.",
-    ]
-    if len({entry.code for entry in entries}) > 1:
-        sentences.append("Verdicts of several code versions are mixed in this file; the appendix lists them.")
-    return sentences
+    total = f"{counted(len(entries), 'statement')}: {said}."
+    followers = sum(len(item.followers) for item in own)
+    if not followers:
+        return total
+    return f"{total} {counted(len(own), 'fault')} by root: {followers} of the false ones follow from another."
 
 
-def _counts(entries: Sequence[Entry], title: str) -> Data:
-    words = [word for word in VERDICTS if any(entry.verdict == word for entry in entries)]
-    cells = Counter((entry.verdict, entry.how) for entry in entries)
-    grounds = Counter(entry.how for entry in entries)
-    per_word = Counter(entry.verdict for entry in entries)
-    return {
-        "title": title,
-        "columns": [*GROUNDS, "all"],
-        "rows": [
-            {
-                "word": word,
-                "meaning": MEANINGS[word],
-                "counts": [_count(cells[word, how]) for how in GROUNDS] + [str(per_word[word])],
-            }
-            for word in words
-        ],
-        "totals": [_count(grounds[how]) for how in GROUNDS] + [str(len(entries))],
-    }
+def _others(own: Sequence[Finding]) -> str:
+    """How many faults there are beside the substantive ones, and where they are told."""
+    parts = []
+    for severity, one, many in (
+        ("hypothesis", "missing hypothesis or wrong constant", "missing hypotheses or wrong constants"),
+        ("slip", "slip", "slips"),
+    ):
+        found = [item.number for item in own if item.severity == severity]
+        if found:
+            parts.append(f"{number(len(found))} {one if len(found) == 1 else many} ({_ranges(found)})")
+    return " and ".join(parts)
 
 
-def _count(value: int) -> str:
-    return str(value) if value else "–"
+def _ranges(found: Sequence[int]) -> str:
+    """`Finding 3`, `Findings 3, 5 to 9`."""
+    runs: list[list[int]] = []
+    for value in found:
+        if runs and runs[-1][-1] == value - 1:
+            runs[-1].append(value)
+        else:
+            runs.append([value])
+    shown = [str(run[0]) if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs]
+    return f"Finding{'s' * (len(found) > 1)} {', '.join(shown)}"
+
+
+def _main_picture(paper: Paper, entries: Sequence[Entry], of: Mapping[str, int]) -> Data | None:
+    entry = next((entry for entry in entries if entry.claim == paper.main_picture), None)
+    titles = {panel.claim: rich(panel.title, panel.typeset) for figure in paper.figures for panel in figure.panels}
+    items = pictures_of([(titles.get(entry.claim, ""), entry)])[:1] if entry else []
+    if not items:
+        return None
+    (row,) = rows(items, 1, of, FRONT_PICTURE)
+    row["panels"][0] |= {"setting": "", "slopes": []}  # its figure has them
+    return row
+
+
+def _counts(results: Results, papers: Sequence[Paper]) -> Data:
+    """A column per paper: verdicts with their grounds, and faults by severity."""
+    words = [word for word in VERDICTS if any(entry.verdict == word for entry in results.entries)]
+    table = []
+    for word in words:
+        of_word = [[entry for entry in results.of(paper.name) if entry.verdict == word] for paper in papers]
+        cells = [_with_grounds(entries) for entries in of_word]
+        table.append({"word": word, "meaning": MEANINGS[word], "cells": cells})
+    return {"papers": [one_line(paper.name) for paper in papers], "rows": table}
+
+
+def _with_grounds(entries: Sequence[Entry]) -> list[str]:
+    if not entries:
+        return ["–", ""]
+    grounds = Counter(entry.how for entry in entries if entry.how)
+    return [str(len(entries)), ", ".join(f"{grounds[how]} {how}" for how in GROUNDS if grounds[how])]
 
 
 # --- findings ---
 
 
-def _finding(entry: Entry, index: str) -> Data:
-    failure = next((item for item in entry.evidence if item.outcome == "fails" and item.summary in entry.finding), None)
-    found = typographic(_found(entry))
-    shown = facts(failure.counterexample) if failure and failure.counterexample else []
+def _severity(name: str, found: Sequence[Finding], papers: Sequence[Paper]) -> Data:
+    title, meaning = SEVERITY_TITLES[name]
+    of_papers = []
+    for paper in papers:
+        own = [item for item in found if item.severity == name and item.entry.topic == paper.name]
+        if own:
+            of_papers.append({"title": _paper(paper)["title"], "items": [_finding(item) for item in own]})
+    return {"name": name, "title": title, "meaning": meaning, "papers": of_papers}
+
+
+def _finding(item: Finding) -> Data:
+    entry = item.entry
+    texts = ("statement", "hypotheses", "setting", "consequence")
+    corrected = ("correction", "ground")
     return {
-        **_heading(entry),
-        "number": index,
+        **_place(entry),
+        **{name: markup(entry.typeset[name]) for name in texts},
+        **{name: markup(entry.typeset[name]) if entry.verdict == "corrected" else "" for name in corrected},
+        "finding": _said(entry),
+        "number": item.number,
         "verdict": entry.verdict,
         "how": entry.how or "",
-        "found": found,
-        "facts": [fact for fact in shown if " " not in fact[1] or fact[1] not in found],
-        "correction": printable(entry.correction) if entry.verdict == "corrected" else "",
+        "touches": entry.touches or "",
+        "root": one_line(entry.root),
         "support": [
-            {"how": item.how, "summary": typographic(item.summary)}
-            for item in entry.evidence
-            if item.form == "corrected" and entry.verdict == "corrected"
+            {"how": evidence.how, "summary": typographic(evidence.summary)}
+            for evidence in entry.evidence
+            if evidence.form == "corrected" and entry.verdict == "corrected"
         ],
+        "followers": [{**_place(follower), "finding": _said(follower)} for follower in item.followers],
     }
 
 
-def _found(entry: Entry) -> str:
-    """What the evidence says against the statement, without the correction, which is markup and set by itself."""
-    return entry.finding.removesuffix(entry.correction).rstrip().removesuffix("Holds when corrected:").rstrip()
+def _said(entry: Entry) -> Rich:
+    """The finding: a sentence that somebody wrote, or what the check itself said."""
+    written = entry.severity is not None or entry.verdict == "not run"
+    return markup(entry.typeset["finding"]) if written else rich(entry.finding, entry.typeset["finding"])
 
 
-def _heading(entry: Entry) -> Data:
-    return {
-        "claim": plain(entry.claim),
-        "where": typographic(entry.where),
-        "statement": printable(entry.statement),
-        "hypotheses": printable(entry.hypotheses),
-    }
+def _place(entry: Entry) -> Data:
+    """The claim and where to look for it: as the paper names it, the equation, the page."""
+    parts = [typographic(entry.where)]
+    if entry.equation and entry.equation not in entry.where:
+        parts.append(typographic(entry.equation))
+    if entry.page:
+        parts.append(f"p.\u00a0{entry.page}")
+    return {"claim": one_line(entry.claim), "where": ", ".join(part for part in parts if part)}
 
 
 # --- papers ---
 
 
-def _paper(topic: str, entries: Sequence[Entry], numbers: dict[str, str]) -> Data:
-    paper = PAPERS.get(topic) or papers.Paper(title=plain(topic))
+def _chapter(paper: Paper, entries: Sequence[Entry], of: Mapping[str, int]) -> Data:
     claims = {entry.claim: entry for entry in entries}
     in_figures = {panel.claim for figure in paper.figures for panel in figure.panels}
-    figures = [_figure(figure, claims) for figure in paper.figures]
-    gallery = [entry for entry in entries if entry.claim not in in_figures]
+    figures = [_figure(figure, claims, of) for figure in paper.figures]
+    figures = [figure for figure in figures if figure["rows"]]
+    others = pictures_of([("", entry) for entry in entries if entry.claim not in in_figures])
+    gallery = rows(others, min(len(others), MOST_COLUMNS) if len(others) > 1 else 2, of)
+    settled = [entry for entry in entries if entry.verdict not in ("undecided", "not run")]
     return {
-        "title": paper.title,
-        "citation": paper.citation,
-        "claims": [_claim(entry, numbers) for entry in entries if entry.verdict != "not run"],
-        "figures": [figure for figure in figures if figure["panels"]],
-        "gallery": _panels([("", entry) for entry in gallery], GALLERY_COLUMNS),
-        "not_run": [
-            {**_heading(entry), "reason": typographic(entry.finding)} for entry in entries if entry.verdict == "not run"
+        **_paper(paper),
+        "claims": [_claim(entry, of) for entry in settled],
+        "figures": figures,
+        "gallery": gallery,
+        "rows": [*(row for figure in figures for row in figure["rows"]), *gallery],
+        "open": [
+            {**_stated(entry), "verdict": entry.verdict, "reason": _said(entry)}
+            for entry in entries
+            if entry not in settled
         ],
     }
 
 
-def _claim(entry: Entry, numbers: dict[str, str]) -> Data:
+def _stated(entry: Entry) -> Data:
+    texts = ("statement", "hypotheses", "setting", "remark")
+    return {**_place(entry), **{name: markup(entry.typeset[name]) for name in texts}}
+
+
+def _claim(entry: Entry, of: Mapping[str, int]) -> Data:
+    follows = entry.verdict == "corrected" and bool(entry.root)
     return {
-        **_heading(entry),
+        **_stated(entry),
         "verdict": entry.verdict,
         "how": entry.how or "",
-        "slack": "" if entry.slack is None else number(entry.slack),
-        "finding": numbers.get(entry.claim, ""),
+        "slack": _slack(entry),
+        "finding": of.get(entry.claim, 0),
+        "correction": markup(entry.typeset["correction"]) if follows else "",
         "evidence": typographic(_evidence(entry)),
     }
 
 
+def _slack(entry: Entry) -> str:
+    """Bound over truth, of bounds that hold."""
+    shown = entry.verdict in ("confirmed", "corrected") and entry.kind in BOUNDS
+    return number(entry.slack) if shown and entry.slack is not None and isfinite(entry.slack) else ""
+
+
 def _evidence(entry: Entry) -> str:
     """The check on which the verdict stands, and how many there are beside it."""
-    if entry.verdict in ("refuted", "corrected"):
-        return _found(entry)
-    basis = next((item for item in entry.evidence if item.how == entry.how), None)
-    others = Counter(item.how for item in entry.evidence if item is not basis)
+    form = "corrected" if entry.verdict == "corrected" else "printed"
+    found = [item for item in entry.evidence if item.form == form]
+    if entry.verdict == "refuted":
+        found = [item for item in entry.evidence if item.outcome == "fails"]
+    basis = next((item for item in found if item.how == entry.how), None)
+    others = Counter(item.how for item in found if item is not basis)
     beside = ", ".join(f"{count} {how}" for how, count in others.items())
-    said = entry.finding if entry.verdict == "undecided" else basis.summary if basis else ""
-    return f"{said} Further checks: {beside}." if beside else said
+    said = shorten(basis.summary, MOST_EVIDENCE, placeholder=" …") if basis else ""
+    return f"{said} Beside it: {beside}." if beside else said
 
 
-# --- pictures ---
-
-
-def _figure(figure: papers.Figure, claims: dict[str, Entry]) -> Data:
-    columns = min(max(len(figure.panels), 2), GALLERY_COLUMNS)
-    present = [(panel.title, claims[panel.claim]) for panel in figure.panels if panel.claim in claims]
-    slopes = [[title, *_slope(slope)] for title, entry in present for item in panels(entry) for slope in item.slopes]
-    drawn = [entry for _, entry in present if panels(entry)]
+def _figure(figure: Figure, claims: Mapping[str, Entry], of: Mapping[str, int]) -> Data:
+    present = [
+        (rich(panel.title, panel.typeset), claims[panel.claim]) for panel in figure.panels if panel.claim in claims
+    ]
+    items = pictures_of(present)
+    slopes = [
+        [title, *slope_cells(slope)] for title, entry in present for item in panels(entry) for slope in item.slopes
+    ]
+    drawn = rows(items, min(max(len(items), 2), MOST_COLUMNS), of)
+    for row in drawn:
+        for panel in row["panels"]:
+            panel["slopes"] = []
     return {
-        "name": figure.name,
-        "title": figure.title,
-        "setup": f"Lines: theory; points: simulation with intervals; {_run_of(drawn)}." if drawn else "",
-        "columns": columns,
-        "panels": [{**panel, "slopes": []} for panel in _panels(present, columns)],
+        "name": typographic(figure.name),
+        "title": rich(figure.title, figure.typeset),
+        "rows": drawn,
         "slopes": slopes,
     }
-
-
-def _panels(titled: Sequence[tuple[str, Entry]], columns: int) -> list[Data]:
-    """Every picture of the claims, for a grid of so many columns; a panel without a title is called by its place.
-
-    The hypotheses stand under the first picture of a claim.
-    """
-    width = (TEXT_WIDTH - (columns - 1) * GUTTER) / columns
-    pictures = [(title, entry, *found) for title, entry in titled for found in enumerate(panels(entry))]
-    lines_above = max((label_lines(picture, width) for *_, picture in pictures), default=1)
-    return [
-        {
-            **_heading(entry),
-            "title": title or typographic(entry.where),
-            "hypotheses": "" if index else printable(entry.hypotheses),
-            "svg": svg(picture, width, lines_above),
-            "alt": f"{plain(entry.claim)}: {typographic(picture.y)} against {typographic(picture.x)}",
-            "setup": _setup(entry, picture),
-            "slopes": [_slope_line(slope) for slope in picture.slopes],
-        }
-        for title, entry, index, picture in pictures
-    ]
-
-
-def _setup(entry: Entry, picture: Picture) -> str:
-    """How the picture's numbers were made: simulated runs, rates of error, and the verdict they led to."""
-    drawn = [item for item in entry.evidence if item.picture and _same_axes(item.picture, picture)]
-    simulated = [item for item in drawn if item.trials]
-    parts = [_counted(sum(item.trials for item in simulated), "run")] if simulated else []
-    for name, sign in (("alpha", "α"), ("beta", "β"), ("resolution", "resolution")):
-        values = [value for value in (getattr(item, name) for item in simulated) if value is not None]
-        parts += [f"{sign}\u00a0=\u00a0{number(max(values), 2)}"] if values else []
-    if entry.verdict in ("refuted", "corrected"):
-        parts.append("as printed" if any(item.form == "printed" for item in drawn) else "as corrected")
-    ground = f" ({entry.how})" if entry.how else ""
-    return "; ".join([*parts, f"{entry.verdict}{ground}."])
-
-
-def _same_axes(one: Picture, other: Picture) -> bool:
-    return (one.x, one.y, one.log) == (other.x, other.y, other.log)
-
-
-def _slope(slope: Slope) -> list[str]:
-    values = (slope.printed, slope.exact, slope.simulated)
-    interval = f"[{fixed(slope.low)}, {fixed(slope.high)}]"
-    return [typographic(slope.group), *(number(None) if isnan(value) else fixed(value) for value in values), interval]
-
-
-def _slope_line(slope: Slope) -> str:
-    group, printed, exact, simulated, interval = _slope(slope)
-    return f"Slope of {group}: printed {printed}, exact {exact}, simulated {simulated} in {interval}."
 
 
 # --- appendix ---
 
 
-def _appendix(results: Results) -> Data:
+def _appendix(results: Results, papers: Sequence[Paper]) -> Data:
     runs = Counter((entry.topic, entry.level, entry.seed, entry.code) for entry in results.entries)
+    trials = sum(item.trials for entry in results.entries for item in entry.evidence)
+    checks = sum(len(entry.evidence) for entry in results.entries)
     return {
+        "work": f"{counted(checks, 'check')} with {counted(trials, 'simulated run')}",
+        "machine": typographic(results.machine),
+        "date": typographic(results.date),
+        "mixed": len({(entry.topic, entry.code) for entry in results.entries}) > len(papers),
         "runs": [
-            [plain(topic), level, str(seed), plain(code), str(count)]
+            [one_line(topic), level, str(seed), one_line(code), str(count)]
             for (topic, level, seed, code), count in runs.items()
         ],
-        "versions": [[plain(name), plain(version)] for name, version in results.versions.items()],
-        "commands": [command for topic in results.topics for command in _commands(topic, results.of(topic))]
-        + [shlex.join(["dpbounds", "report", *_topic_options(results), "--out", "report.pdf"])],
+        "versions": [[one_line(name), one_line(version)] for name, version in results.versions.items()],
+        "commands": [command for paper in papers for command in _commands(results, paper.name)]
+        + [shlex.join(["dpbounds", "report", *map(one_line, _names(results, papers)), "--out", "report.pdf"])],
     }
 
 
-def _topic_options(results: Results) -> list[str]:
-    return [part for topic in results.topics for part in ("--topic", plain(topic))]
+def _names(results: Results, papers: Sequence[Paper]) -> Sequence[str]:
+    """What the report was asked for; all topics where nothing was named."""
+    return results.names or [paper.name for paper in papers]
 
 
-def _commands(topic: str, entries: Sequence[Entry]) -> list[str]:
-    """The whole topic at its most frequent level and seed, then the claims that were run otherwise."""
+def _commands(results: Results, topic: str) -> list[str]:
+    """The topic, or the claims chosen, at the most frequent level and seed, then the claims that were run otherwise."""
     runs: dict[tuple[str, int], list[Entry]] = {}
-    for entry in entries:
+    for entry in results.of(topic):
         runs.setdefault((entry.level, entry.seed), []).append(entry)
     first, *others = sorted(runs.values(), key=len, reverse=True)
-    return [_command(first[0], [topic]), *(_command(run[0], [entry.claim for entry in run]) for run in others)]
+    whole = not results.names or topic in results.names
+    names = [topic] if whole else [entry.claim for entry in first]
+    return [_command(first[0], names), *(_command(run[0], [entry.claim for entry in run]) for run in others)]
 
 
 def _command(entry: Entry, names: Sequence[str]) -> str:
     options = ["--level", entry.level, "--seed", str(entry.seed)]
-    return shlex.join(["dpbounds", "verify", *map(plain, names), *options])
+    return shlex.join(["dpbounds", "verify", *map(one_line, names), *options])

@@ -1,45 +1,57 @@
-"""Pictures drawn as SVG: theory as lines, bounds dashed, printed claims dotted, simulation as points with intervals.
+"""Pictures drawn as SVG: what is exact as lines, bounds dashed with a band between them, what is printed dotted,
+simulation as points with intervals. Colour and marker tell the curve, dashes the role.
 
-Drawn by matplotlib without its global state, text as paths, the same bytes for the same picture.
+Drawn by matplotlib without its global state, the same bytes for the same picture. Only the numbers at the ticks are
+text of the drawing, and stay text that can be searched; titles, labels and legends are set by the template.
 """
 
 from __future__ import annotations
 
 import io
 import math
-import textwrap
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
-from reports.pictures import Curve, curves
-from reports.results import Picture
-from reports.text import number, power_of_ten, typographic
+from reports.pictures import coincident
+from reports.results import Picture, Series
+from reports.text import number, power_of_ten
 
-# Okabe and Ito's colours, told apart by colour-blind readers; in grey by markers and dashes.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+# Okabe and Ito's colours, told apart by colour-blind readers; more curves than these are shades from dark to light.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+SHADES, LIGHTEST = "viridis", 0.9
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-DASHES: tuple[Any, ...] = (
-    "-",
-    (0, (6, 1.5)),
-    (0, (3, 1)),
-    (0, (6, 1.5, 1, 1.5)),
-    (0, (1.5, 1)),
-    (0, (9, 2)),
-    (0, (4, 3)),
-)
-BOUND, PRINTED = (0, (4, 2)), (0, (1, 1.4))
+DASHES: Mapping[str, Any] = {
+    "exact": "-",
+    "approximate": (0, (7, 1.5, 1, 1.5)),
+    "upper": (0, (4.5, 1.8)),
+    "lower": (0, (2, 1.2)),
+    "printed": (0, (1, 1.4)),
+}
+WIDTHS = {"printed": 1.4}
+ROLE_NAMES: Mapping[str, str] = {
+    "exact": "exact",
+    "approximate": "leading order",
+    "upper": "upper bound",
+    "lower": "lower bound",
+    "printed": "as printed",
+    "simulated": "simulated, with interval",
+}
+GREY = "#595959"
+# The family of the page; matplotlib measures with the one that it brings along.
+FONT, MEASURED = "'Libertinus Serif'", "'STIXGeneral', 'DejaVu Sans'"
 STYLE: dict[Any, Any] = {
-    "svg.fonttype": "path",
+    "svg.fonttype": "none",
     "svg.hashsalt": "dpbounds",
     "font.family": ["STIXGeneral", "DejaVu Sans"],
     "font.size": 7.5,
@@ -50,60 +62,117 @@ STYLE: dict[Any, Any] = {
     "ytick.major.width": 0.5,
     "lines.linewidth": 1.0,
     "lines.markersize": 3.6,
-    "legend.frameon": False,
     "path.simplify": False,
 }
-# Inches. The axes keep their size whatever the legend below them needs.
-LEFT, RIGHT, BOTTOM, LINE, LEGEND_LINE = 0.42, 0.08, 0.4, 0.125, 0.116
+# Inches around the axes.
+LEFT, RIGHT, TOP, BOTTOM = 0.4, 0.08, 0.05, 0.2
 ASPECT = 0.68
-# Characters of the labels' font in an inch.
-PER_INCH = 21
+SWATCH = (0.3, 0.09)
 # Decades between the labels of a logarithmic axis.
 STEPS = (1, 2, 3, 5, 10, 20, 25, 50, 100)
 # Larger numbers, and smaller ones on a logarithmic axis, are left out: beyond them the margins overflow.
 LARGEST = 1e280
-# Curves beyond this many are drawn, but not named.
-MOST_NAMES = 10
+# Simulated points with their intervals overlap beyond so many in one panel.
+MOST_POINTS = 30
 
 
 @dataclass(frozen=True)
-class _Name:
-    """A line of the legend."""
+class Style:
+    """How a curve is told from others."""
 
-    handle: Any
-    label: str
+    colour: str
+    marker: str
 
 
-def svg(picture: Picture, width: float, lines_above: int = 1) -> str:
-    """The picture as an SVG document, `width` inches wide and as high as its legend makes it.
+@dataclass(frozen=True, kw_only=True)
+class Drawing:
+    """The axes as SVG; `coincident` series hide one another, and one in `thinned` simulated points is shown."""
 
-    `lines_above` is the least room for the ordinate's label, so that axes side by side begin at the same height.
-    """
+    svg: str
+    coincident: list[list[Series]]
+    thinned: int
+
+
+def palettes(pictures: Sequence[Picture]) -> list[dict[str, Style]]:
+    """The styles of the curves of each panel in a row: a curve that several panels show looks the same in all."""
+    names = [list(dict.fromkeys(item.curve for item in picture.series)) for picture in pictures]
+    shared = shared_curves(pictures)
+    own = [[name for name in panel if name not in shared] for panel in names]
+    total = len(shared) + max(map(len, own), default=0)
+    found = []
+    for panel in own:
+        order = [*shared, *panel]
+        found.append({name: _style(index, total) for index, name in enumerate(order)})
+    return found
+
+
+def shared_curves(pictures: Sequence[Picture]) -> list[str]:
+    """The curves that more than one of the pictures shows."""
+    names = [{item.curve: None for item in picture.series} for picture in pictures]
+    every = dict.fromkeys(name for panel in names for name in panel)
+    return [name for name in every if sum(name in panel for panel in names) > 1]
+
+
+def _style(index: int, total: int) -> Style:
+    marker = MARKERS[index % len(MARKERS)]
+    if total <= len(COLOURS):
+        return Style(COLOURS[index], marker)
+    return Style(to_hex(matplotlib.colormaps[SHADES](LIGHTEST * index / (total - 1))), marker)
+
+
+def drawing(picture: Picture, width: float, styles: Mapping[str, Style]) -> Drawing:
+    """The picture `width` inches wide, with what its caption must say of it."""
     with matplotlib.rc_context(STYLE), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing")
-        target = io.StringIO()
-        draw(picture, width, lines_above).savefig(target, format="svg", metadata={"Date": None, "Creator": None})
-    return target.getvalue()
+        figure = draw(picture, width, styles)
+        (axes,) = figure.axes
+        log = tuple(axis for axis in ("x", "y") if getattr(axes, f"get_{axis}scale")() == "log")
+        hidden = coincident(picture.series, log, (*axes.get_xlim(), *axes.get_ylim()))
+        return Drawing(svg=_source(figure), coincident=hidden, thinned=_every(picture))
 
 
-def label_lines(picture: Picture, width: float) -> int:
-    """How many lines the ordinate's label takes."""
-    return len(_wrapped(picture.y, width))
+@cache
+def swatch(style: Style | None, roles: tuple[str, ...], alone: bool = False) -> str:
+    """A sample for a legend: a curve in its colour with its roles, or a role in grey; `alone` is a point."""
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=SWATCH)
+        axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
+        axes.set(xlim=(0, 1), ylim=(0, 1))
+        axes.axis("off")
+        colour = style.colour if style else GREY
+        lines = [role for role in roles if role in DASHES]
+        if lines and not alone:
+            dashes = DASHES[lines[0]] if len(lines) == 1 else "-"
+            axes.plot([0, 1], [0.5, 0.5], color=colour, linestyle=dashes, linewidth=WIDTHS.get(lines[0], 1.0))
+        marker = style.marker if style else "o"
+        if alone:
+            axes.plot([0.5], [0.5], color=colour, marker=marker)
+        elif "simulated" in roles:
+            axes.plot([0.5], [0.5], color=colour, marker=marker, markerfacecolor="white", clip_on=False)
+        return _source(figure)
 
 
-def draw(picture: Picture, width: float, lines_above: int = 1) -> Figure:
-    """The figure with one set of axes; the ordinate's label above them, the legend below."""
-    named: list[_Name] = []
+def _source(figure: Figure) -> str:
+    target = io.StringIO()
+    figure.savefig(target, format="svg", metadata={"Date": None, "Creator": None})
+    return target.getvalue().replace(MEASURED, FONT)
+
+
+def draw(picture: Picture, width: float, styles: Mapping[str, Style]) -> Figure:
+    """The figure with one set of axes."""
     figure = Figure()
     axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
     log = _scales(axes, picture)
-    shown = curves(picture)
-    names = list(dict.fromkeys(curve.name for curve in shown))
-    for curve in shown:
-        named.append(_plot(axes, curve, names.index(curve.name), log))
+    _bands(axes, picture, styles, log)
+    every = _every(picture)
+    for series in picture.series:
+        _plot(axes, series, styles[series.curve], log, every)
     for axis in ("x", "y"):
         _ticks(axes, axis, axis in log)
-    _compose(figure, axes, picture, named, width, lines_above)
+    tall = ASPECT * (width - LEFT - RIGHT)
+    height = TOP + tall + BOTTOM
+    figure.set_size_inches(width, height)
+    axes.set_position((LEFT / width, BOTTOM / height, 1 - (LEFT + RIGHT) / width, tall / height))
     return figure
 
 
@@ -118,22 +187,37 @@ def _scales(axes: Axes, picture: Picture) -> tuple[str, ...]:
     return tuple(log)
 
 
-def _plot(axes: Axes, curve: Curve, index: int, log: Sequence[str]) -> _Name:
+def _every(picture: Picture) -> int:
+    """Of how many simulated points one is shown."""
+    most = max((len(item.x) for item in picture.series if item.role == "simulated"), default=0)
+    return max(1, math.ceil(most / MOST_POINTS))
+
+
+def _bands(axes: Axes, picture: Picture, styles: Mapping[str, Style], log: Sequence[str]) -> None:
+    """Between the lower and the upper bound of a curve, where both are given at the same points."""
+    lower = {item.curve: item for item in picture.series if item.role == "lower"}
+    for upper in picture.series:
+        below = lower.get(upper.curve)
+        if upper.role == "upper" and below is not None and below.x == upper.x:
+            x, low, high = _shown(upper.x, "x" in log), _shown(below.y, "y" in log), _shown(upper.y, "y" in log)
+            if np.isfinite(x + low + high).any():
+                axes.fill_between(x, low, high, color=styles[upper.curve].colour, alpha=0.13, linewidth=0, zorder=1)
+
+
+def _plot(axes: Axes, series: Series, style: Style, log: Sequence[str], every: int) -> None:
     """Draw one series; points that the axes cannot show are left out."""
-    series, colour = curve.series, COLOURS[index % len(COLOURS)]
     x, y = _shown(series.x, "x" in log), _shown(series.y, "y" in log)
-    marker = MARKERS[index % len(MARKERS)]
-    if series.role == "simulation":
-        errors = _errors(y, series.low, series.high, "y" in log) if series.low else None
-        style: dict[str, Any] = {"marker": marker, "color": colour, "markerfacecolor": "white", "zorder": 3}
-        handle = axes.errorbar(x, y, yerr=errors, linestyle="none", capsize=1.8, elinewidth=0.7, capthick=0.7, **style)
-    else:
-        own = DASHES[(index + index // len(COLOURS)) % len(DASHES)]  # the next round of colours has other dashes
-        dashes = {"bound": BOUND, "printed": PRINTED}.get(series.role, own)
-        (handle,) = axes.plot(x, y, linestyle=dashes, color=colour, linewidth=1.4 if series.role == "printed" else 1.0)
-        if np.isfinite(x + y).sum() == 1:
-            handle.set_marker(marker)
-    return _Name(handle, typographic(series.label) or series.role)
+    if series.role == "simulated":
+        low, high = (ends[::every] for ends in (series.low, series.high))
+        x, y = x[::every], y[::every]
+        errors = _errors(y, low, high, "y" in log) if series.low else None
+        look: dict[str, Any] = {"marker": style.marker, "color": style.colour, "markerfacecolor": "white", "zorder": 3}
+        axes.errorbar(x, y, yerr=errors, linestyle="none", capsize=1.8, elinewidth=0.7, capthick=0.7, **look)
+        return
+    width = WIDTHS.get(series.role, 1.0)
+    (line,) = axes.plot(x, y, linestyle=DASHES[series.role], color=style.colour, linewidth=width, zorder=2)
+    if np.isfinite(x + y).sum() == 1:  # a line of one point would not be seen
+        line.set_marker(style.marker)
 
 
 def _shown(values: Sequence[float], logarithmic: bool) -> np.ndarray:
@@ -191,52 +275,3 @@ def _plain(value: float, span: float) -> str:
 def is_power(value: float) -> bool:
     """Whether a number is a power of ten, up to rounding."""
     return math.isclose(value, 10.0 ** round(math.log10(value)), rel_tol=1e-9)
-
-
-def _wrapped(label: str, width: float) -> list[str]:
-    return textwrap.wrap(typographic(label), int(width * PER_INCH)) or [""]
-
-
-def _compose(
-    figure: Figure, axes: Axes, picture: Picture, found: Sequence[_Name], width: float, lines_above: int
-) -> None:
-    """Place axes, labels and legend; sizes in inches so that panels side by side agree."""
-    above, below = _wrapped(picture.y, width), _wrapped(picture.x, width)
-    legend = _legend_lines(found, int(width * PER_INCH) - 9)
-    top = LINE * (max(lines_above, len(above)) + 0.65)
-    bottom = BOTTOM + LINE * (len(below) - 1) + LEGEND_LINE * len(legend)
-    tall = ASPECT * (width - LEFT - RIGHT)
-    height = top + tall + bottom
-    figure.set_size_inches(width, height)
-    axes.set_position((LEFT / width, bottom / height, 1 - (LEFT + RIGHT) / width, tall / height))
-    axes.set_xlabel("\n".join(below), labelpad=2, parse_math=False)
-    plain: Mapping[str, Any] = {"va": "top", "ha": "left", "parse_math": False}
-    figure.text(0.01, 1 - (top - LINE * (len(above) + 0.5)) / height, "\n".join(above), **plain)
-    if legend:
-        _add_legend(figure, legend, 0.04 / width)
-
-
-def _add_legend(figure: Figure, lines: Sequence[_Name], left: float) -> None:
-    drawn = figure.legend(
-        [line.handle for line in lines],
-        [f" {line.label}" if line.label.startswith("_") else line.label for line in lines],  # such names are hidden
-        loc="lower left",
-        bbox_to_anchor=(left, 0.0),
-        borderaxespad=0.0,
-        borderpad=0.1,
-        labelspacing=0.12,
-        handlelength=2.2,
-    )
-    for text in drawn.get_texts():
-        text.set_parse_math(False)
-
-
-def _legend_lines(found: Sequence[_Name], characters: int) -> list[_Name]:
-    """Names wrapped to the panel, a line each so that their height is known; those beyond the most are counted."""
-    nothing = Line2D([], [], linestyle="none")
-    lines = []
-    for entry in found[:MOST_NAMES]:
-        first, *others = textwrap.wrap(entry.label, characters, max_lines=3, placeholder=" …")
-        lines += [_Name(entry.handle, first), *(_Name(nothing, other) for other in others)]
-    rest = len(found) - MOST_NAMES
-    return [*lines, _Name(nothing, f"and {rest} more")] if rest > 0 else lines

@@ -4,32 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from reports.results import Entry, Picture, Series
+from reports.results import ROLES, Entry, Picture, Series
 
-# What checks append to the name of a curve to say which of its series this is.
-SUFFIXES = (" exact", " leading order", " simulated")
-ORDER = ("theory", "simulation", "bound", "printed")
 # A coarse polygon and a fine curve are the same if they differ by less than this share of the ordinate.
 SAME = 0.01
-
-
-@dataclass(frozen=True, kw_only=True)
-class Curve:
-    """A series and the name of the curve it belongs to: theory and simulation of one curve share a colour."""
-
-    series: Series
-    name: str
+LINES = tuple(role for role in ROLES if role != "simulated")
 
 
 def panels(entry: Entry) -> list[Picture]:
-    """The pictures of a claim, one per set of axes (labels and logarithms).
+    """The pictures of a claim, one per set of axes (labels and logarithms), their series curve by curve.
 
-    Evidence on the statement as printed comes first. Of two series with one label and role the second is left out if
-    it is the same, and says that it is the corrected one if it is not.
+    Evidence on the statement as printed comes first. Of two series of one curve and role the second is left out if it
+    is the same, and says that it is the corrected one if it is not.
     """
     in_order = sorted((item for item in entry.evidence if item.picture), key=lambda item: item.form != "printed")
     merged: dict[tuple[str, str, tuple[str, ...]], Picture] = {}
@@ -37,76 +27,86 @@ def panels(entry: Entry) -> list[Picture]:
         if item.picture:
             axes = (item.picture.x, item.picture.y, item.picture.log)
             merged[axes] = _joined(merged[axes], item.picture, item.form) if axes in merged else item.picture
-    return [picture for picture in merged.values() if any(series.x for series in picture.series)]
+    return [_ordered(picture) for picture in merged.values() if any(series.x for series in picture.series)]
 
 
-def curves(picture: Picture) -> list[Curve]:
-    """The series curve by curve; exact values that a finer curve already shows are left out."""
-    named = _named(picture)
-    theory = [curve for curve in named if curve.series.role == "theory"]
-    finer = [
-        (curve, fine)
-        for curve in theory
-        for fine in theory
-        if len(fine.series.x) > len(curve.series.x) and _lies_on(curve.series, fine.series, picture.log)
-    ]
-    renamed = {curve.name: fine.name for curve, fine in finer}
-    kept = [curve for curve in named if not any(curve is coarse for coarse, _ in finer)]
-    shown = [replace(curve, name=renamed.get(curve.name, curve.name)) for curve in kept]
-    names = list(dict.fromkeys(curve.name for curve in shown))
-    return sorted(shown, key=lambda curve: (names.index(curve.name), ORDER.index(curve.series.role)))
+def coincident(series: Sequence[Series], log: Sequence[str], box: Sequence[float]) -> list[list[Series]]:
+    """Groups of series that hide one another on axes that show (x from, x to, y from, y to)."""
+    groups: list[list[Series]] = []
+    for item in series:
+        near = [group for group in groups if any(_hide(item, other, log, box) for other in group)]
+        for group in near:
+            groups.remove(group)
+        groups.append([*(other for group in near for other in group), item])
+    return [group for group in groups if len(group) > 1]
 
 
 def _joined(first: Picture, second: Picture, form: str) -> Picture:
-    known = {(series.label, series.role): series for series in first.series}
-    groups = {slope.group for slope in first.slopes}
+    curves = {slope.curve for slope in first.slopes}
     added = []
     for item in second.series:
-        before = known.get((item.label, item.role))
-        if before is None:
-            added.append(item)
-        elif form == "corrected" and (before.x, before.y) != (item.x, item.y):
-            added.append(replace(item, label=f"{item.label} (corrected)"))
+        before = [other for other in first.series if (other.curve, other.role) == (item.curve, item.role)]
+        if any((other.x, other.y) == (item.x, item.y) for other in before):
+            continue
+        same = any(_lies_on(item, other, first.log) or _lies_on(other, item, first.log) for other in before)
+        if form == "corrected" and before and not same:
+            curve, typeset = (f"{name}, corrected" for name in (item.curve, item.typeset))
+            item = replace(item, curve=curve, typeset=typeset)
+        added.append(item)
     return replace(
         first,
         series=(*first.series, *added),
-        slopes=(*first.slopes, *(item for item in second.slopes if item.group not in groups)),
+        slopes=(*first.slopes, *(item for item in second.slopes if item.curve not in curves)),
     )
 
 
-def _named(picture: Picture) -> list[Curve]:
-    """Every series with its curve; bounds and printed rates belong to the curve that their label begins with."""
-    names = {_base(series.label) for series in picture.series if series.role in ("theory", "simulation")}
-    owners = sorted(names, key=len, reverse=True)
-    return [
-        Curve(
-            series=series,
-            name=next((name for name in owners if f"{series.label} ".startswith(f"{name} ")), series.label),
+def _ordered(picture: Picture) -> Picture:
+    """Series curve by curve; values that a finer series of the same curve and role already shows are left out."""
+    kept = [
+        item
+        for item in picture.series
+        if not any(
+            (fine.curve, fine.role) == (item.curve, item.role)
+            and item.role in LINES
+            and len(fine.x) > len(item.x)
+            and _lies_on(item, fine, picture.log)
+            for fine in picture.series
         )
-        for series in picture.series
     ]
-
-
-def _base(label: str) -> str:
-    for suffix in SUFFIXES:
-        label = label.removesuffix(suffix)
-    return label
+    names = list(dict.fromkeys(item.curve for item in kept))
+    ordered = sorted(kept, key=lambda item: (names.index(item.curve), ROLES.index(item.role)))
+    return replace(picture, series=tuple(ordered))
 
 
 def _lies_on(coarse: Series, fine: Series, log: Sequence[str]) -> bool:
     """Whether every point of `coarse` lies on the polygon through `fine`, logarithms taken as on the axes."""
-    if len(fine.x) < 2 or not coarse.x or not all(map(math.isfinite, (*fine.x, *fine.y, *coarse.x, *coarse.y))):
+    scale = 1.0 if "y" in log else max((abs(value) for value in fine.y if math.isfinite(value)), default=0.0)
+    return _near(coarse, fine, log, SAME * scale)
+
+
+def _hide(one: Series, other: Series, log: Sequence[str], box: Sequence[float]) -> bool:
+    """Whether one hides the other: lines along the whole of one of them, simulated points one by one."""
+    if (one.role in LINES) != (other.role in LINES):
         return False
-    if min(coarse.x) < min(fine.x) or max(coarse.x) > max(fine.x):
+    low, high = _scaled(box[2:], "y" in log)
+    allowed = SAME * float(high - low)
+    if one.role in LINES:
+        return _near(one, other, log, allowed) or _near(other, one, log, allowed)
+    return one.x == other.x and _near(one, other, log, allowed)
+
+
+def _near(one: Series, other: Series, log: Sequence[str], allowed: float) -> bool:
+    """Whether the points of `one` differ from the polygon through `other` by no more than `allowed` on the axes."""
+    if len(other.x) < 2 or len(one.x) < 2 or not all(map(math.isfinite, (*one.x, *one.y, *other.x, *other.y))):
         return False
-    x, wanted = (_scaled(numbers, "x" in log) for numbers in (fine.x, coarse.x))
-    y, seen = (_scaled(numbers, "y" in log) for numbers in (fine.y, coarse.y))
+    if min(one.x) < min(other.x) or max(one.x) > max(other.x):
+        return False
+    x, wanted = (_scaled(values, "x" in log) for values in (other.x, one.x))
+    y, seen = (_scaled(values, "y" in log) for values in (other.y, one.y))
     if not all(np.isfinite(values).all() for values in (x, wanted, y, seen)):
         return False
-    order = np.argsort(x)
-    gaps = np.abs(np.interp(wanted, x[order], y[order]) - seen)
-    scale = 1.0 if "y" in log else np.abs(y).max()
-    return bool(np.all(gaps <= SAME * scale))
+    order = np.argsort(x, kind="stable")
+    return bool(np.all(np.abs(np.interp(wanted, x[order], y[order]) - seen) <= allowed))
 
 
 def _scaled(values: Iterable[float], logarithmic: bool) -> np.ndarray:

@@ -4,51 +4,79 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 
 import typst
 
-from reports.document import Data, build
-from reports.results import Entry, ReportError, Results, read
-from reports.text import plain, printable
+from reports.document import SUMMARIES, SUMMARY_PAGES, Data, build
+from reports.pictures import panels
+from reports.results import TEXTS, Entry, ReportError, Results, read
+from reports.text import one_line, printable
 
 TEMPLATE, PROBE = "template.typ", "probe.typ"
-MARKUP = ("statement", "hypotheses", "correction")
 
 
-def report(results: Path, out: Path, topics: Sequence[str] | None = None) -> Results:
-    """Write the PDF for a results file (all topics, or those named) and return what it shows.
+def report(results: Path, out: Path, names: Sequence[str] = (), *, summary: bool = False) -> Results:
+    """Write the PDF for a results file (all of it, or the topics and claims named) and return what it shows.
 
-    The same results give the same bytes. Raises `ReportError` for a file that cannot be read, an unknown topic, markup
-    that does not compile (naming the claim) and a target that cannot be written; then `out` is as it was.
+    A summary has at most four pages a paper. The same results give the same bytes. Raises `ReportError` for a file that
+    cannot be read, an unknown name, markup that does not compile (naming the claim) and a target that cannot be
+    written; then `out` is as it was.
     """
     check_target(out)
-    chosen = select(read(results), topics)
-    write(out, compile_pdf(chosen))
+    chosen = select(read(results), names)
+    write(out, compile_summary(chosen) if summary else compile_pdf(chosen))
     return chosen
 
 
-def select(results: Results, topics: Sequence[str] | None) -> Results:
-    """The same results with the named topics only."""
-    if topics is None:
+def select(results: Results, names: Sequence[str]) -> Results:
+    """The same results with the named topics and claims only."""
+    if not names:
         return results
-    for topic in topics:
-        if topic not in results.topics:
-            known = ", ".join(map(plain, results.topics))
-            raise ReportError(f"topic {topic!r} has no results in {results.path}; it has {known}")
-    return replace(results, entries=tuple(entry for entry in results.entries if entry.topic in topics))
+    topics = {entry.topic for entry in results.entries}
+    claims = {entry.claim for entry in results.entries}
+    for name in names:
+        if name not in topics | claims:
+            near = get_close_matches(name, [*topics, *claims], n=3)
+            known = f"did you mean {' or '.join(near)}?" if near else f"it has {', '.join(sorted(topics))}"
+            raise ReportError(f"{name!r} has no results in {results.path}; {one_line(known)}")
+    chosen = tuple(entry for entry in results.entries if entry.topic in names or entry.claim in names)
+    return replace(results, entries=chosen, names=tuple(names))
 
 
 def compile_pdf(results: Results) -> bytes:
-    """The PDF."""
+    """The whole report."""
+    return _compiled(results, build(results))
+
+
+def compile_summary(results: Results) -> bytes:
+    """The front and the findings, as fully as they fit."""
+    most = SUMMARY_PAGES * len({entry.topic for entry in results.entries})
+    for summary in SUMMARIES:
+        content = build(results, summary)
+        if summary == SUMMARIES[-1] or _pages(results, content) <= most:
+            break
+    return _compiled(results, content)
+
+
+def _compiled(results: Results, content: Data) -> bytes:
     try:
-        return compile_file(TEMPLATE, {"report": dumps(build(results))})
+        return compile_file(TEMPLATE, {"report": dumps(content)})
     except typst.TypstError as error:
-        for entry in results.entries:
-            _try_markup(results, entry)
-        raise ReportError(f"{results.path}: the report does not compile ({plain(str(error))})") from None
+        raise _blamed(results, error) from None
+
+
+def _pages(results: Results, content: Data) -> int:
+    template = Path(__file__).with_name(TEMPLATE)
+    inputs = {"report": dumps(content)}
+    try:
+        found = typst.query(template, "<pages>", field="value", one=True, ignore_system_fonts=True, sys_inputs=inputs)
+    except (typst.TypstError, RuntimeError) as error:  # a query raises the latter
+        raise _blamed(results, error) from None
+    return int(found)
 
 
 def compile_file(name: str, inputs: dict[str, str]) -> bytes:
@@ -86,11 +114,32 @@ def write(out: Path, content: bytes) -> None:
         partial.unlink(missing_ok=True)
 
 
-def _try_markup(results: Results, entry: Entry) -> None:
-    for name in MARKUP:
-        markup = getattr(entry, name)
+def _blamed(results: Results, error: Exception) -> ReportError:
+    """Which text does not compile; that of the report itself, if all of them do."""
+    for name, markup in _texts(results):
         try:
             compile_file(PROBE, {"markup": printable(markup)})
-        except typst.TypstError as error:
-            found = f"{results.path}: the {name} of {plain(entry.claim)} is not Typst markup ({plain(str(error))})"
-            raise ReportError(f"{found}: {plain(markup)!r}") from None
+        except typst.TypstError as found:
+            said = f"{results.path}: the {name} is not Typst markup ({one_line(str(found))})"
+            return ReportError(f"{said}: {one_line(markup)!r}")
+    return ReportError(f"{results.path}: the report does not compile ({one_line(str(error))})")
+
+
+def _texts(results: Results) -> Iterator[tuple[str, str]]:
+    """Every text that is set as markup, with its name."""
+    for entry in results.entries:
+        yield from ((f"{name} of {one_line(entry.claim)}", entry.typeset[name]) for name in TEXTS)
+        yield from _labels(entry)
+    for paper in results.papers:
+        for item in (*paper.stands, *paper.sharper):
+            yield f"highlight of {one_line(paper.name)}", item.typeset
+        for figure in paper.figures:
+            for text in (figure.typeset, *(panel.typeset for panel in figure.panels)):
+                if "$" in text:
+                    yield f"{one_line(figure.name)} of {one_line(paper.name)}", text
+
+
+def _labels(entry: Entry) -> Iterator[tuple[str, str]]:
+    for picture in panels(entry):
+        labels = [*picture.typeset.values(), *(item.typeset for item in (*picture.series, *picture.slopes))]
+        yield from ((f"picture of {one_line(entry.claim)}", label) for label in labels if "$" in label)

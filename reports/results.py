@@ -1,38 +1,57 @@
 """The results file as `dpbounds verify` writes it, read and validated.
 
-A JSON object with `format` = "dpbounds-results/1", `versions` (name to version) and `claims`, a list of objects with
+A JSON object with `format` = "dpbounds-results/2", `checksum` (of all the rest), `versions` (name to version), `topics`
+and `claims`. All text is plain; where there is a `typeset` beside it, that is the same text as Typst markup. Numbers
+that JSON lacks are the strings "inf", "-inf", "nan".
 
-- `claim`, `topic`, `where`, `kind`: strings; `statement`, `hypotheses`, `correction`: Typst markup, maybe empty;
-- `verdict`: confirmed, refuted, corrected, undecided or not run; `reviewed`: the verdict last agreed with;
+A claim has
+
+- `claim`, `topic`, `where`, `equation`, `kind`: strings; `page` of the paper, 0 for what is not in it;
+- `statement`, `hypotheses`, `setting`, `correction`, `ground`, `finding`, `consequence`, `remark`: text, maybe empty,
+  and all of them again in the object `typeset`;
+- `verdict`: confirmed, refuted, corrected, undecided or not run; `reviewed`: the verdict last agreed with; `open`:
+  whether its checks only map where it holds;
 - `how`: proved, certified, numeric, statistical or null; `slack`: bound / truth at its tightest, or null;
-- `finding`: plain text; for a corrected claim it ends with "Holds when corrected: " and the correction;
+- `severity` (substantive, hypothesis, slip) and `touches` (statement, proof, figure, text), or null; `root`: a claim;
 - `level`, `seed`, `code`: how it was run, `code` a hash of the sources;
-- `evidence`: a list of objects with `form` (printed or corrected), `outcome` (holds, fails, unclear), `how`, `summary`
-  (plain text), `slack`, `counterexample` (an object or null), `resolution`, `alpha`, `beta`, `trials`, `evaluations`,
-  `needed`, `picture` and `rows` (the single comparisons, not read here).
+- `evidence`: a list of objects with `form` (printed or corrected), `outcome` (holds, fails, unclear), `how`, `summary`,
+  `slack`, `counterexample` (an object or null), `resolution`, `alpha`, `beta`, `trials`, `evaluations`, `needed`,
+  `picture` and `rows` (the single comparisons, not read here).
 
-A picture is null or an object with the axis labels `x` and `y`, `log` (which of "x", "y" are logarithmic), `series`
-and optionally `slopes`. A series has `label`, `role` (theory, bound, simulation or printed), the numbers `x` and `y`,
-and optionally `low` and `high`, the ends of the intervals. A slope has `group`, and the exponents `printed`, `exact`
-(on the same grid), `simulated` with its interval `low`, `high`. All text is plain, and numbers that JSON lacks are the
-strings "inf", "-inf", "nan".
+A picture is null or an object with the axis labels `x` and `y` (`typeset` has both), `log` (which of "x", "y" are
+logarithmic), `series` and `slopes`. A series has `curve`, `typeset`, `role` (exact, approximate, upper, lower, printed
+or simulated), the numbers `x` and `y`, and `low` and `high`, empty or the ends of the intervals. A slope has `curve`,
+`typeset`, and the exponents `printed`, `exact` (on the same grid), `simulated` with its interval `low`, `high`.
+
+A topic has `name`, `title`, `authors`, `venue`, `version`, `link`, `main_picture` (a claim), `stands` and `sharper`
+(lists of `sentence`, `typeset`, `claims`), and `figures` (`name`, `title`, `typeset`, `panels` of `claim`, `title`,
+`typeset`).
+
+Beside it `run.json` holds the `date`, the `machine` and the `seconds` of each claim; it may be missing.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-FORMAT = "dpbounds-results/1"
+FORMAT = "dpbounds-results/2"
+RUN = "run.json"
 VERDICTS = ("confirmed", "corrected", "refuted", "undecided", "not run")
 GROUNDS = ("proved", "certified", "numeric", "statistical")
 FORMS = ("printed", "corrected")
 OUTCOMES = ("holds", "fails", "unclear")
-ROLES = ("theory", "bound", "simulation", "printed")
+ROLES = ("exact", "approximate", "upper", "lower", "printed", "simulated")
 LEVELS = ("quick", "full", "paper")
+SEVERITIES = ("substantive", "hypothesis", "slip")
+TOUCHES = ("statement", "proof", "figure", "text")
+TEXTS = ("statement", "hypotheses", "setting", "correction", "ground", "finding", "consequence", "remark")
+
+_Item = TypeVar("_Item")
 
 
 class ReportError(ValueError):
@@ -43,35 +62,38 @@ class ReportError(ValueError):
 class Series:
     """Points of a curve; `low` and `high` are empty or the ends of their intervals."""
 
-    label: str
+    curve: str
     role: str
     x: tuple[float, ...]
     y: tuple[float, ...]
     low: tuple[float, ...] = ()
     high: tuple[float, ...] = ()
+    typeset: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Slope:
     """Exponents of a power law: printed in the paper, exact on the grid of the picture, simulated with its interval."""
 
-    group: str
+    curve: str
     printed: float
     exact: float
     simulated: float
     low: float
     high: float
+    typeset: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Picture:
-    """What one set of axes shows."""
+    """What one set of axes shows; `typeset` has the labels `x` and `y` as markup."""
 
     x: str
     y: str
     log: tuple[str, ...]
     series: tuple[Series, ...]
     slopes: tuple[Slope, ...] = ()
+    typeset: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,15 +122,26 @@ class Entry:
     claim: str
     topic: str
     where: str
+    page: int
+    equation: str
     kind: str
     statement: str
     hypotheses: str
+    setting: str
     correction: str
+    ground: str
+    finding: str
+    consequence: str
+    remark: str
+    typeset: Mapping[str, str]
     verdict: str
     how: str | None
     slack: float | None
-    finding: str
+    severity: str | None
+    touches: str | None
+    root: str
     reviewed: str
+    open: bool
     level: str
     seed: int
     code: str
@@ -116,17 +149,60 @@ class Entry:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Highlight:
+    """A sentence (`typeset` as markup) that holds while each of its claims has the verdict it was reviewed with."""
+
+    sentence: str
+    typeset: str
+    claims: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Panel:
+    """One panel of a figure: the claim whose pictures it shows, and its title."""
+
+    claim: str
+    title: str
+    typeset: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """A figure of the paper, its panels from left to right."""
+
+    name: str
+    title: str
+    typeset: str
+    panels: tuple[Panel, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paper:
+    """What a topic says of its paper."""
+
+    name: str
+    title: str
+    authors: str
+    venue: str
+    version: str
+    link: str
+    main_picture: str
+    stands: tuple[Highlight, ...]
+    sharper: tuple[Highlight, ...]
+    figures: tuple[Figure, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Results:
-    """A whole results file."""
+    """A whole results file, or the part of it that is shown."""
 
     path: Path
     versions: Mapping[str, str]
-    entries: tuple[Entry, ...] = field(default=())
-
-    @property
-    def topics(self) -> list[str]:
-        """The topics in the order of the file."""
-        return list(dict.fromkeys(entry.topic for entry in self.entries))
+    papers: tuple[Paper, ...]
+    entries: tuple[Entry, ...]
+    date: str = ""
+    machine: str = ""
+    names: tuple[str, ...] = ()
 
     def of(self, topic: str) -> list[Entry]:
         """The claims of one topic, in the order of the file."""
@@ -134,16 +210,61 @@ class Results:
 
 
 def read(path: Path) -> Results:
-    """The content of a results file. Raises `ReportError` if it is missing, cut off or not of this format."""
+    """The content of a results file. Raises `ReportError` if it is missing, cut off, not of this format, or changed: an
+    edited verdict is named, anything else is seen by the checksum.
+    """
     content = _Fields(_parsed(path), str(path))
     found = content.data.get("format")
     if found != FORMAT:
         raise ReportError(f"{path}: format is {_brief(found)}, but this version of dpbounds reads {FORMAT}")
     versions = content.mapping("versions")
-    entries = tuple(_entry(item, f"{path}, claim {number}") for number, item in enumerate(content.list("claims"), 1))
+    entries = content.objects("claims", "claim", _entry)
     if not entries:
         raise ReportError(f"{path}: no claims in it; run `dpbounds verify` first")
-    return Results(path=path, versions={name: str(version) for name, version in versions.items()}, entries=entries)
+    for entry in entries:
+        _check_word(entry, path)
+    papers = content.objects("topics", "topic", _paper)
+    if content.text("checksum") != checksum(content.data):
+        raise ReportError(f"{path}: checksum does not fit; the file was changed, run `dpbounds verify` again")
+    known = {paper.name for paper in papers}
+    for entry in entries:
+        if entry.topic not in known:
+            raise ReportError(f"{path}: topic {_brief(entry.topic)} of {_brief(entry.claim)} is not among its topics")
+    run = _run(path.with_name(RUN))
+    when_and_where: dict[str, Any] = {key: str(run.get(key, "")) for key in ("date", "machine")}
+    return Results(
+        path=path,
+        versions={name: str(version) for name, version in versions.items()},
+        papers=papers,
+        entries=entries,
+        **when_and_where,
+    )
+
+
+def checksum(content: Mapping[str, Any]) -> str:
+    """Of everything in the file but its format and itself, as `dpbounds verify` computes it."""
+    body = {key: value for key, value in content.items() if key not in ("format", "checksum")}
+    return hashlib.sha256(json.dumps(body, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def _check_word(entry: Entry, path: Path) -> None:
+    """The verdict must be the one that its evidence gives."""
+    word = _word(entry)
+    if entry.verdict != word:
+        said = f"the verdict of {_brief(entry.claim)} is {entry.verdict!r}, but its evidence says {word!r}"
+        raise ReportError(f"{path}: {said}; run `dpbounds verify` again")
+
+
+def _word(entry: Entry) -> str:
+    """The verdict that follows from the evidence, by the same rules as `dpbounds verify`."""
+    printed, corrected = ([item.outcome for item in entry.evidence if item.form == form] for form in FORMS)
+    if not printed:
+        return "not run"
+    if "fails" in printed:
+        if not entry.correction or "fails" in corrected:
+            return "refuted"
+        return "corrected" if corrected and set(corrected) == {"holds"} else "undecided"
+    return "undecided" if entry.open or "unclear" in printed else "confirmed"
 
 
 def _parsed(path: Path) -> Any:
@@ -157,69 +278,100 @@ def _parsed(path: Path) -> Any:
         raise ReportError(f"{path}: not a whole JSON file ({error}); run `dpbounds verify` again") from None
 
 
+def _run(path: Path) -> Mapping[str, Any]:
+    """Date and machine of the latest run; nothing without a file."""
+    data = _parsed(path) if path.exists() else {}
+    return data if isinstance(data, dict) else {}
+
+
 def _entry(data: Any, place: str) -> Entry:
-    fields = _Fields(data, place)
-    claim = fields.text("claim")
+    claim = _Fields(data, place).text("claim")
     fields = _Fields(data, f"{place} ({_brief(claim)})")
-    texts = ("topic", "where", "kind", "statement", "hypotheses", "correction", "finding", "code")
-    evidence = enumerate(fields.list("evidence"), 1)
+    texts = ("topic", "where", "equation", "kind", "root", "code", *TEXTS)
     return Entry(
         claim=claim,
+        page=fields.count("page"),
+        typeset=_Fields(fields.get("typeset"), f"{fields.place}, typeset").texts(TEXTS),
         verdict=fields.choice("verdict", VERDICTS),
         reviewed=fields.choice("reviewed", VERDICTS),
-        how=None if fields.get("how") is None else fields.choice("how", GROUNDS),
+        open=fields.flag("open"),
+        how=fields.optional_choice("how", GROUNDS),
+        severity=fields.optional_choice("severity", SEVERITIES),
+        touches=fields.optional_choice("touches", TOUCHES),
         slack=fields.optional("slack"),
         level=fields.choice("level", LEVELS),
         seed=fields.count("seed"),
-        evidence=tuple(_evidence(item, f"{fields.place}, evidence {number}") for number, item in evidence),
-        **{key: fields.text(key) for key in texts},
+        evidence=fields.objects("evidence", "evidence", _evidence),
+        **fields.texts(texts),
     )
 
 
 def _evidence(data: Any, place: str) -> Evidence:
     fields = _Fields(data, place)
     counterexample, picture = fields.get("counterexample"), fields.get("picture")
+    rates: dict[str, Any] = {key: fields.optional(key) for key in ("slack", "resolution", "alpha", "beta")}
     return Evidence(
         form=fields.choice("form", FORMS),
         outcome=fields.choice("outcome", OUTCOMES),
         how=fields.choice("how", GROUNDS),
-        summary=fields.text("summary"),
-        needed=fields.text("needed"),
         counterexample=None if counterexample is None else fields.mapping("counterexample"),
         trials=fields.count("trials"),
         evaluations=fields.count("evaluations"),
         picture=None if picture is None else _picture(picture, f"{place}, picture"),
-        **{key: fields.optional(key) for key in ("slack", "resolution", "alpha", "beta")},
+        **fields.texts(("summary", "needed")),
+        **rates,
     )
 
 
 def _picture(data: Any, place: str) -> Picture:
     fields = _Fields(data, place)
-    series = enumerate(fields.list("series"), 1)
-    slopes = enumerate(fields.list("slopes") if "slopes" in fields.data else (), 1)
     return Picture(
-        x=fields.text("x"),
-        y=fields.text("y"),
+        typeset=_Fields(fields.get("typeset"), f"{place}, typeset").texts(("x", "y")),
         log=tuple(axis for axis in ("x", "y") if axis in fields.list("log")),
-        series=tuple(_series(item, f"{place}, series {number}") for number, item in series),
-        slopes=tuple(_slope(item, f"{place}, slope {number}") for number, item in slopes),
+        series=fields.objects("series", "series", _series),
+        slopes=fields.objects("slopes", "slope", _slope),
+        **fields.texts(("x", "y")),
     )
 
 
 def _series(data: Any, place: str) -> Series:
     fields = _Fields(data, place)
-    ends = ("low", "high") if "low" in fields.data or "high" in fields.data else ()
-    columns = {key: fields.numbers(key) for key in ("x", "y", *ends)}
-    if len({len(column) for column in columns.values()}) > 1:
-        lengths = ", ".join(f"{len(column)} {key}" for key, column in columns.items())
+    columns: dict[str, Any] = {key: fields.numbers(key) for key in ("x", "y", "low", "high")}
+    needed = {key: column for key, column in columns.items() if key in ("x", "y") or columns["low"] or columns["high"]}
+    if len({len(column) for column in needed.values()}) > 1:
+        lengths = ", ".join(f"{len(column)} {key}" for key, column in needed.items())
         raise ReportError(f"{place}: columns of different lengths ({lengths})")
-    return Series(label=fields.text("label"), role=fields.choice("role", ROLES), **columns)
+    return Series(role=fields.choice("role", ROLES), **fields.texts(("curve", "typeset")), **columns)
 
 
 def _slope(data: Any, place: str) -> Slope:
     fields = _Fields(data, place)
-    numbers = {key: fields.number(key) for key in ("printed", "exact", "simulated", "low", "high")}
-    return Slope(group=fields.text("group"), **numbers)
+    numbers: dict[str, Any] = {key: fields.number(key) for key in ("printed", "exact", "simulated", "low", "high")}
+    return Slope(**fields.texts(("curve", "typeset")), **numbers)
+
+
+def _paper(data: Any, place: str) -> Paper:
+    fields = _Fields(data, place)
+    return Paper(
+        **fields.texts(("name", "title", "authors", "venue", "version", "link", "main_picture")),
+        stands=fields.objects("stands", "highlight", _highlight),
+        sharper=fields.objects("sharper", "highlight", _highlight),
+        figures=fields.objects("figures", "figure", _figure),
+    )
+
+
+def _highlight(data: Any, place: str) -> Highlight:
+    fields = _Fields(data, place)
+    return Highlight(claims=fields.strings("claims"), **fields.texts(("sentence", "typeset")))
+
+
+def _figure(data: Any, place: str) -> Figure:
+    fields = _Fields(data, place)
+    return Figure(panels=fields.objects("panels", "panel", _panel), **fields.texts(("name", "title", "typeset")))
+
+
+def _panel(data: Any, place: str) -> Panel:
+    return Panel(**_Fields(data, place).texts(("claim", "title", "typeset")))
 
 
 class _Fields:
@@ -239,9 +391,19 @@ class _Fields:
         value = self.get(key)
         return value if isinstance(value, str) else self._refuse(key, "a string")
 
+    def texts(self, keys: Sequence[str]) -> dict[str, Any]:
+        return {key: self.text(key) for key in keys}
+
     def choice(self, key: str, allowed: Sequence[str]) -> str:
         value = self.text(key)
         return value if value in allowed else self._refuse(key, f"one of {', '.join(allowed)}")
+
+    def optional_choice(self, key: str, allowed: Sequence[str]) -> str | None:
+        return None if self.get(key) is None else self.choice(key, allowed)
+
+    def flag(self, key: str) -> bool:
+        value = self.get(key)
+        return value if isinstance(value, bool) else self._refuse(key, "true or false")
 
     def mapping(self, key: str) -> dict[str, Any]:
         value = self.get(key)
@@ -250,6 +412,13 @@ class _Fields:
     def list(self, key: str) -> Sequence[Any]:
         value = self.get(key)
         return value if isinstance(value, list) else self._refuse(key, "a list")
+
+    def objects(self, key: str, name: str, parse: Callable[[Any, str], _Item]) -> tuple[_Item, ...]:
+        return tuple(parse(item, f"{self.place}, {name} {number}") for number, item in enumerate(self.list(key), 1))
+
+    def strings(self, key: str) -> tuple[str, ...]:
+        values = self.list(key)
+        return tuple(values) if all(isinstance(value, str) for value in values) else self._refuse(key, "strings")
 
     def count(self, key: str) -> int:
         value = self.get(key)

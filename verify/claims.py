@@ -69,7 +69,8 @@ class Claim:
       it cannot be decided. From these follows `reviewed`, the verdict a person last agreed with: a run that finds
       another exits with status 1.
     - `user_data` loads what its checks read of the user's own data, raises `DomainError` for data that will not do, and
-      returns a digest: results on other data are other results.
+      returns a digest: results on other data are other results. `missing` says which data or extra it needs and does
+      not find, "" if all is there: without, it is not run.
     """
 
     id: str
@@ -87,12 +88,15 @@ class Claim:
     not_run: str = ""
     open: str = ""
     user_data: Callable[[], str] = str
+    missing: Callable[[], str] = str
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
             raise DomainError(f"kind of {self.id}", self.kind, f"one of {', '.join(get_args(Kind))}")
         if bool(self.checks) == bool(self.not_run):
             raise DomainError(f"checks of {self.id}", self.checks, "either checks or the reason why there are none")
+        if self.correction is not None and self.fault is None:
+            raise DomainError(f"fault of {self.id}", None, "given where there is a correction", "say what is wrong")
         if self.fault is not None and not self.page:
             raise DomainError(f"page of {self.id}", self.page, "given where a fault is found", "say where to look")
 
@@ -108,8 +112,8 @@ class Claim:
             return "not run"
         if self.open:
             return "undecided"
-        if self.fault is None:  # TRANSITION: a correction without a fault
-            return "corrected" if self.correction else "confirmed"
+        if self.fault is None:
+            return "confirmed"
         return "corrected" if self.correction else "refuted"
 
     @property

@@ -24,11 +24,15 @@ Work = Callable[[Any], Any]
 
 
 class Executor(Protocol):
-    """Computes `work(item)` for every item."""
+    """Computes `work(item)` for every item; a context that frees its workers in the end."""
 
     def map(self, work: Work, items: Sequence[Any]) -> Iterator[tuple[int, Any]]:
         """Pairs (index of the item, result) as they are ready; `work` must be importable and must not raise."""
         ...
+
+    def __enter__(self) -> Executor: ...
+
+    def __exit__(self, *_: object) -> None: ...
 
 
 class Serial:
@@ -40,29 +44,47 @@ class Serial:
             for index, item in enumerate(items):
                 yield index, work(item)
 
+    def __enter__(self) -> Serial:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing to free."""
+
 
 class Processes:
-    """A pool of worker processes on this machine."""
+    """A pool of worker processes on this machine, started by the first work and kept for the next."""
 
     def __init__(self, jobs: int) -> None:
         self.jobs = count("jobs", jobs)
+        self._pool: ProcessPoolExecutor | None = None
 
     def map(self, work: Work, items: Sequence[Any]) -> Iterator[tuple[int, Any]]:
         """As they end; on an exception or interruption here the workers are stopped and what is not ready is
         dropped.
         """
-        context = multiprocessing.get_context("spawn")
-        pool = ProcessPoolExecutor(self.jobs, mp_context=context, initializer=_start_worker)
+        if not items:
+            return
+        if self._pool is None:
+            context = multiprocessing.get_context("spawn")
+            self._pool = ProcessPoolExecutor(self.jobs, mp_context=context, initializer=_start_worker)
         try:
-            futures = {pool.submit(work, item): index for index, item in enumerate(items)}
+            futures = {self._pool.submit(work, item): index for index, item in enumerate(items)}
             for future in as_completed(futures):
                 yield futures[future], future.result()
         except BaseException:
-            for process in list(pool._processes.values()):
+            for process in list(self._pool._processes.values()):
                 process.terminate()
+            self.__exit__()
             raise
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
+
+    def __enter__(self) -> Processes:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop the workers."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+            self._pool = None
 
 
 class Dask:
@@ -89,6 +111,13 @@ class Dask:
         }
         for future in dask_completed(list(futures)):
             yield futures[future], future.result()
+
+    def __enter__(self) -> Dask:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Leave the cluster; its workers are not ours."""
+        self.client.close()
 
 
 def default_jobs() -> int:

@@ -1,4 +1,4 @@
-"""The arrays behind a figure: what each axis measures, and series that say which curve they belong to and in what role."""
+"""The arrays behind a figure: what each axis measures, and series that say which curve they are of, in what role."""
 
 from __future__ import annotations
 

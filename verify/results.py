@@ -12,7 +12,7 @@ import json
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -23,9 +23,10 @@ from verify.evidence import Evidence
 from verify.plain import plain
 from verify.runner import Decided
 from verify.store import REMEDY, read_json, strict, write_json
-from verify.topics import Highlight, Topic, topics
+from verify.topics import Figure, Highlight, Topic, topics
 from verify.verdicts import word_of
 from verify.versions import code_version, library_versions
+from verify.wording import literal
 
 FORMAT = "dpbounds-results/2"
 FORMS = ("printed", "corrected")
@@ -100,6 +101,7 @@ def entry_of(item: Decided, *, level: Level, seed: int) -> dict[str, Any]:
         "severity": verdict.severity,
         "touches": verdict.touches,
         "root": verdict.root,
+        "open": bool(claim.open),
         "reviewed": claim.reviewed,
         "level": level,
         "seed": seed,
@@ -110,11 +112,13 @@ def entry_of(item: Decided, *, level: Level, seed: int) -> dict[str, Any]:
 
 def _evidence(form: str, evidence: Evidence) -> dict[str, Any]:
     content = {"form": form, **asdict(evidence)}
+    content |= {name: plain(literal(content[name])) for name in ("summary", "needed")}
     if content["picture"] is not None:
         picture = content["picture"]
+        picture["typeset"] = {axis: picture[axis] for axis in ("x", "y")}
         picture |= {axis: plain(picture[axis]) for axis in ("x", "y")}
         for part in (*picture["series"], *picture["slopes"]):
-            part["curve"] = plain(part["curve"])
+            part |= {"curve": plain(part["curve"]), "typeset": part["curve"]}
     return content
 
 
@@ -125,8 +129,13 @@ def _topic(topic: Topic) -> dict[str, Any]:
         "main_picture": topic.main_picture,
         "stands": [_highlight(item) for item in topic.stands],
         "sharper": [_highlight(item) for item in topic.sharper],
-        "figures": [asdict(figure) for figure in topic.figures],
+        "figures": [_figure(figure) for figure in topic.figures],
     }
+
+
+def _figure(figure: Figure) -> dict[str, Any]:
+    panels = [{"claim": item.claim, "title": plain(item.title), "typeset": item.title} for item in figure.panels]
+    return {"name": figure.name, "title": plain(figure.title), "typeset": figure.title, "panels": panels}
 
 
 def _highlight(item: Highlight) -> dict[str, Any]:
@@ -138,9 +147,9 @@ def _run(folder: Path, decided: Sequence[Decided]) -> dict[str, Any]:
     seconds = (read_json(folder / RUN) or {}).get("seconds", {})
     seconds |= {item.claim.id: round(item.seconds, 3) for item in decided}
     machine = f"{platform.system()} {platform.machine()}"
-    return {"date": datetime.now(timezone.utc).strftime("%Y-%m-%d"), "machine": machine, "seconds": seconds}
+    return {"date": datetime.now(UTC).strftime("%Y-%m-%d"), "machine": machine, "seconds": seconds}
 
 
 def _word_again(entry: Mapping[str, Any]) -> str:
     outcomes = {form: [item["outcome"] for item in entry["evidence"] if item["form"] == form] for form in FORMS}
-    return word_of(outcomes["printed"], outcomes["corrected"], bool(entry["correction"]))
+    return word_of(*outcomes.values(), correctable=bool(entry["correction"]), is_open=entry["open"])

@@ -1,4 +1,4 @@
-"""From claims to verdicts: plan the tasks, compute those that the store lacks, look again where it is unclear, conclude."""
+"""From claims to verdicts: plan the tasks, compute what the store lacks, look again where it is unclear, conclude."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from dpbounds import DomainError
 from simulators.engine import seed_sequence
 from verify.checks.base import Check, Level, Result, Seed, Task
 from verify.claims import Claim, Form
@@ -90,6 +91,7 @@ class Run:
         self.claims, self.seed, self.store = claims, seed, store
         self.level: Level = level
         self.failures: dict[Job, str] = {}
+        self.absent: dict[str, str] = {}
         self.checks: dict[Job, Check] = {}
         for claim in claims:
             self._plan(claim, impostors)
@@ -139,9 +141,22 @@ class Run:
         return judged
 
     def _plan(self, claim: Claim, impostors: bool) -> None:
-        """The jobs of a claim; what breaks here is its failure, and leaves the other claims theirs."""
+        """The jobs of a claim; what breaks here is its failure, and leaves the other claims theirs. Only data of the
+        user's that will not do raise, `DomainError`.
+        """
         job = Job(claim=claim.id, form="printed", check=0, impostor="", seed=self.seed, data="")
-        data, error = attempt(claim.user_data)
+        reason, error = attempt(claim.missing)
+        if reason:
+            self.absent[claim.id] = reason
+            return
+        data = ""
+        if not error:
+            try:
+                data = claim.user_data()
+            except DomainError:
+                raise
+            except Exception:
+                error = traceback.format_exc()
         if error:
             self.failures[job] = error
             return
@@ -202,6 +217,8 @@ class Run:
         return evidence, sum(self.store.records[cell.key]["seconds"] for cell in cells)
 
     def _decide(self, claim: Claim) -> Decided:
+        if claim.id in self.absent:
+            return Decided(claim=claim, verdict=Verdict(word="not run", finding=self.absent[claim.id]))
         found: dict[Form, list[Evidence | None]] = {form: [None] * len(checks) for form, checks in claim.forms()}
         found.setdefault("corrected", [])
         seconds = 0.0
@@ -215,7 +232,9 @@ class Run:
         if verdict is None:
             said = f"computation failed: {failure.strip().splitlines()[-1]}"
             verdict = Verdict(word="undecided", finding=said)
-        evidence = {form: [item for item in items if item is not None] for form, items in found.items()}
+        evidence: dict[Form, list[Evidence]] = {
+            form: [item for item in items if item is not None] for form, items in found.items()
+        }
         return Decided(claim=claim, verdict=verdict, evidence=evidence, seconds=seconds, failure=failure)
 
 

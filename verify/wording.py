@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import string
 from collections.abc import Mapping
 from typing import Any
@@ -49,3 +50,16 @@ def formula(value: Any, digits: int = DIGITS) -> str:
         return mantissa
     power = f"10^({int(exponent)})"
     return power if mantissa == "1" else f"{mantissa} dot {power}"
+
+
+def literal(text: str) -> str:
+    """What a check said, as Typst markup that shows it as it is, formulas between dollar signs aside."""
+    parts = text.split("$")
+    if len(parts) % 2 == 0:  # a dollar sign that opens nothing
+        return _escaped(text)
+    return "$".join(_escaped(part) if index % 2 == 0 else part for index, part in enumerate(parts))
+
+
+def _escaped(text: str) -> str:
+    marked = re.sub(r"([\\#*_`$@<>~\[\]/\"'])", r"\\\1", text)
+    return re.sub(r"--", r"-\\-", re.sub(r"^([=+-])", r"\\\1", marked))

@@ -290,10 +290,10 @@ def finite_time_rate(
     """Right sides of ftrl Cor D.14 (`independent`) and D.15 (`nu`) as printed, or of Section 2.3(b) (`section`).
 
     kappa exp(-T / (c J l^5)) + kappa d_e (d Tr(H) n_0^2 / (rho T) + d sigma^2 / (rho T) + sigma^2 / T) `log_factor`
-    with l = log(T / p); for nu-DP-FTRL kappa d_e / T stands in place of d and the exponent is T / (c J l^7 log J).
-    Section 2.3 (lambda_1 = 1) leaves out the exponential. Two things are missing as printed: the first term's factor
-    F(theta_0) - F*, and T >= kappa d_e l, without which the limit 1 / (C R^2 l) of the learning rate forbids
-    convergence.
+    with l = log(T / p); for nu-DP-FTRL kappa d_e / T stands in place of d and the exponent is T / (c J l^7 log J), with
+    log J read as at least 1. Section 2.3 (lambda_1 = 1) leaves out the exponential. Two things are missing as printed:
+    the first term's factor F(theta_0) - F*, and T >= kappa d_e l, without which the limit 1 / (C R^2 l) of the learning
+    rate forbids convergence.
     """
     spectrum = all_moderate("eigenvalues", eigenvalues)
     steps, rho = count("steps", steps), moderate("rho", rho)
@@ -308,7 +308,7 @@ def finite_time_rate(
     signal = spectrum.sum() * moderate_or_zero("initial_distance", initial_distance) ** 2 + sigma_squared
     value = kappa * effective * (dimension * signal / rho + sigma_squared) / steps * moderate("log_factor", log_factor)
     if choice("form", form, ("corollary", "section")) == "corollary":
-        scale = J * log_term**5 if mechanism == "independent" else J * log_term**7 * np.log(J)
+        scale = J * log_term**5 if mechanism == "independent" else J * log_term**7 * max(1.0, np.log(J))
         value += kappa * np.exp(-steps / (moderate("c", c) * scale))
     sources = {"independent": "ftrl Cor D.14", "nu": "ftrl Cor D.15"}
     source = sources[mechanism] if form == "corollary" else "ftrl Section 2.3(b)"

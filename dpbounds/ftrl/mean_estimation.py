@@ -4,18 +4,49 @@ The deviation delta_t = theta_t - E z obeys delta_{t+1} = (1 - eta) delta_t + et
 time-invariant system. Values here are the stationary variance lim E delta_t^2 (Appendix B, no factor 1/2);
 F(theta) - F* of eq. (6) is half of it. Budget rho is zCDP under zero-out adjacency with the limiting sensitivity,
 N = clip_norm^2 gamma_inf^2 / (2 rho) the variance of one draw.
+
+Everything rests on M(eta) = (1 / 2 pi) int 1 / |1 - eta - e^{i omega}|, `mean_inverse`: a formula for any arithmetic of
+`dpbounds.arithmetic`, as are `mean_inverse_bounds`, `optimal_part` and `ratio`; `variance` takes any numbers.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from dpbounds import elliptic
+from dpbounds.arithmetic import FLOATS, Arithmetic
 from dpbounds.errors import moderate, moderate_or_zero, within
 from dpbounds.ftrl.correlations import NuCorrelation, ToeplitzCorrelation, nu
 from dpbounds.values import Value
 
 CONVENTION = "lim E (theta_t - E z)^2, no factor 1/2"
+
+
+def mean_inverse(m: Arithmetic, eta: Any) -> Any:
+    """M(eta) = (1 / 2 pi) int 1 / |1 - eta - e^{i omega}| for eta in (0, 1]: also gamma_inf^2 of the best noise."""
+    return m.integral_inverse(eta) / (2 * m.pi)
+
+
+def mean_inverse_bounds(m: Arithmetic, eta: Any) -> tuple[Any, Any]:
+    """log(8 / eta) / pi <= M(eta) <= log(8 / eta) / log 8 on (0, 1]: sharp as eta -> 0, and at eta = 1."""
+    logarithm = m.log(8 / eta)
+    return logarithm / m.pi, logarithm / m.log(m.number(8))
+
+
+def optimal_part(m: Arithmetic, eta: Any) -> Any:
+    """The least privacy part of eq. (18) over all correlations, (eta M(eta))^2, in units of clip_norm^2 / (2 rho)."""
+    return m.power(eta * mean_inverse(m, eta), 2)
+
+
+def ratio(m: Arithmetic, eta: Any) -> Any:
+    """Least privacy part over that of independent noise, eta (2 - eta) M(eta)^2."""
+    return eta * (2 - eta) * m.power(mean_inverse(m, eta), 2)
+
+
+def variance(eta: Any, noise: Any, residual: Any) -> Any:
+    """lim E delta_t^2 for white noise of these two variances: eta (noise + residual) / (2 - eta)."""
+    return eta / (2 - eta) * (noise + residual)
 
 
 def stationary_variance(
@@ -31,8 +62,8 @@ def stationary_variance(
     privacy = (
         np.inf if np.isinf(gamma_squared) else noise * gamma_squared * correlation.filtered_power(np.array([eta]))[0]
     )
-    variance = eta / (2.0 - eta) * (privacy + moderate_or_zero("sigma_sgd", sigma_sgd) ** 2)
-    return Value(variance, kind="exact", source="ftrl eq. (18)", convention=CONVENTION)
+    total = variance(eta, privacy, moderate_or_zero("sigma_sgd", sigma_sgd) ** 2)
+    return Value(total, kind="exact", source="ftrl eq. (18)", convention=CONVENTION)
 
 
 def independent_variance(eta: float, rho: float, *, clip_norm: float = 1.0, sigma_sgd: float = 0.0) -> Value:
@@ -40,8 +71,8 @@ def independent_variance(eta: float, rho: float, *, clip_norm: float = 1.0, sigm
     constants.
     """
     eta, noise = _arguments(eta, rho, clip_norm)
-    variance = eta / (2.0 - eta) * (noise + moderate_or_zero("sigma_sgd", sigma_sgd) ** 2)
-    return Value(variance, kind="exact", source="ftrl Thm 2.1", convention=CONVENTION)
+    total = variance(eta, noise, moderate_or_zero("sigma_sgd", sigma_sgd) ** 2)
+    return Value(total, kind="exact", source="ftrl Thm 2.1", convention=CONVENTION)
 
 
 def optimal_variance(eta: float, rho: float, *, clip_norm: float = 1.0, sigma_sgd: float = 0.0) -> Value:
@@ -51,9 +82,27 @@ def optimal_variance(eta: float, rho: float, *, clip_norm: float = 1.0, sigma_sg
     Cauchy-Schwarz on the product of eq. (18), attained by `optimal_correlation`; ftrl Thm 2.1 and eq. (19).
     """
     eta, noise = _arguments(eta, rho, clip_norm)
-    mean_inverse = float(elliptic.integral_inverse(eta)) / (2.0 * np.pi)
-    variance = noise * (eta * mean_inverse) ** 2 + eta / (2.0 - eta) * moderate_or_zero("sigma_sgd", sigma_sgd) ** 2
-    return Value(variance, kind="exact", source="ftrl Thm 2.1, eq. (19)", convention=CONVENTION)
+    total = noise * optimal_part(FLOATS, eta) + variance(eta, 0.0, moderate_or_zero("sigma_sgd", sigma_sgd) ** 2)
+    return Value(float(total), kind="exact", source="ftrl Thm 2.1, eq. (19)", convention=CONVENTION)
+
+
+def optimal_variance_bounds(
+    eta: float, rho: float, *, clip_norm: float = 1.0, sigma_sgd: float = 0.0
+) -> tuple[Value, Value]:
+    """The rate of ftrl Thm 2.1 with sharp constants, below and above `optimal_variance`: c N (eta log(8 / eta))^2 + eta
+    sigma_sgd^2 / (2 - eta) with N = clip_norm^2 / (2 rho), c = 1 / pi^2 (reached as eta -> 0) and 1 / log^2 8 (at eta =
+    1).
+
+    The paper has log(1 / eta), which vanishes at eta = 1.
+    """
+    eta, noise = _arguments(eta, rho, clip_norm)
+    residual = variance(eta, 0.0, moderate_or_zero("sigma_sgd", sigma_sgd) ** 2)
+    low, high = (float(noise * (eta * bound) ** 2 + residual) for bound in mean_inverse_bounds(FLOATS, eta))
+    source = "dpbounds, for ftrl Thm 2.1"
+    return (
+        Value(low, kind="lower", source=source, convention=CONVENTION),
+        Value(high, kind="upper", source=source, convention=CONVENTION),
+    )
 
 
 def optimal_correlation(eta: float) -> NuCorrelation:
@@ -67,8 +116,7 @@ def optimal_ratio(eta: float) -> Value:
     Increases from 0 to 1 on (0, 1]: ftrl Fig. 1, left.
     """
     eta = within("eta", eta, "(0, 1]")
-    mean_inverse = float(elliptic.integral_inverse(eta)) / (2.0 * np.pi)
-    return Value(eta * (2.0 - eta) * mean_inverse**2, kind="exact", source="ftrl Thm 2.1, Fig. 1")
+    return Value(float(ratio(FLOATS, eta)), kind="exact", source="ftrl Thm 2.1, Fig. 1")
 
 
 def _arguments(eta: float, rho: float, clip_norm: float) -> tuple[float, float]:

@@ -91,7 +91,7 @@ def zcdp_epsilon(rho: float, delta: float, method: Conversion = "renyi") -> Valu
     _check(method)
     if method == "gaussian":
         return _for_gaussians(gaussian_epsilon(math.sqrt(2 * rho), delta))
-    compute = _renyi_epsilon if method == "renyi" else _bun_steinke_epsilon
+    compute = _renyi_epsilon if method == "renyi" else bun_steinke_epsilon
     return Value(compute(rho, -math.log(delta)), kind="upper", source=_SOURCES[method])
 
 
@@ -133,8 +133,9 @@ def _for_gaussians(value: float) -> Value:
     return Value(value, kind="exact", source="Balle & Wang 2018, Thm 8", convention=_GAUSSIAN_ONLY)
 
 
-def _bun_steinke_epsilon(rho: float, log_inverse_delta: float) -> float:
-    return rho + 2 * math.sqrt(rho * log_inverse_delta)
+def bun_steinke_epsilon(rho, log_inverse_delta):
+    """rho + 2 sqrt(rho log(1 / delta)), for floats and arrays."""
+    return rho + 2 * (rho * log_inverse_delta) ** 0.5
 
 
 def _bun_steinke_log_delta(rho: float, epsilon: float) -> float:

@@ -6,25 +6,28 @@ import json
 from pathlib import Path
 from typing import Any
 
-from reports.results import Results, read
+from reports.results import FORMAT, TEXTS, Results, checksum, read
 
 Data = dict[str, Any]
 
 
-def series(label: str = "exact", role: str = "theory", **changes: Any) -> Data:
-    return {"label": label, "role": role, "x": [1.0, 10.0, 100.0], "y": [2.0, 20.0, 200.0], **changes}
+def series(curve: str = "SGD", role: str = "exact", **changes: Any) -> Data:
+    columns = {"x": [1.0, 10.0, 100.0], "y": [2.0, 20.0, 200.0], "low": [], "high": []}
+    return {"curve": curve, "typeset": curve, "role": role, **columns, **changes}
 
 
-def simulated(label: str = "simulated", **changes: Any) -> Data:
-    return series(label, "simulation", low=[1.5, 15.0, 150.0], high=[2.5, 25.0, 250.0], **changes)
+def simulated(curve: str = "SGD", **changes: Any) -> Data:
+    return series(curve, "simulated", **{"low": [1.5, 15.0, 150.0], "high": [2.5, 25.0, 250.0], **changes})
 
 
-def slope(group: str = "SGD") -> Data:
-    return {"group": group, "printed": 1.0, "exact": 0.998, "simulated": 1.013, "low": 0.97, "high": 1.056}
+def slope(curve: str = "SGD") -> Data:
+    exponents = {"printed": 1.0, "exact": 0.998, "simulated": 1.013, "low": 0.97, "high": 1.056}
+    return {"curve": curve, "typeset": curve, **exponents}
 
 
 def picture(*content: Data, **changes: Any) -> Data:
-    return {"x": "dimension", "y": "error", "log": ["x", "y"], "series": list(content or (series(),)), **changes}
+    labels = {"x": "dimension d", "y": "error F", "typeset": {"x": "dimension $d$", "y": "error $F$"}}
+    return {**labels, "log": ["x", "y"], "series": list(content or (series(),)), "slopes": [], **changes}
 
 
 def evidence(**changes: Any) -> Data:
@@ -34,54 +37,91 @@ def evidence(**changes: Any) -> Data:
 
 
 def claim(name: str = "ftrl/thm-1", **changes: Any) -> Data:
-    fields = {"claim": name, "topic": name.partition("/")[0], "where": "Theorem 1", "kind": "identity"}
-    fields |= {"statement": "$a^2 = b$.", "hypotheses": "$a > 0$.", "correction": "", "verdict": "confirmed"}
-    fields |= {"how": "numeric", "slack": None, "finding": "", "reviewed": "confirmed", "level": "quick", "seed": 0}
-    return {**fields, "code": "c0de", "evidence": [evidence()], **changes}
+    """A claim that is confirmed; texts are given as markup, and stand in the file plain too."""
+    texts = dict.fromkeys(TEXTS, "") | {"statement": "$a^2 = b$.", "hypotheses": "$a > 0$."}
+    texts |= {key: changes.pop(key) for key in TEXTS if key in changes}
+    fields = {"claim": name, "topic": name.partition("/")[0], "where": "Theorem 1", "kind": "identity", "page": 3}
+    fields |= {key: text.replace("$", "") for key, text in texts.items()}
+    fields |= {"equation": "", "typeset": texts, "verdict": "confirmed", "how": "numeric", "slack": None}
+    fields |= {"severity": None, "touches": None, "root": "", "open": False, "reviewed": "confirmed"}
+    return {**fields, "level": "quick", "seed": 0, "code": "c0de", "evidence": [evidence()], **changes}
+
+
+def failed(**changes: Any) -> Data:
+    found = {"x": 2.0, "smaller": 4, "larger": 3}
+    return evidence(**{"outcome": "fails", "summary": "Violated at x = 2.", "counterexample": found, **changes})
 
 
 def corrected(name: str = "ftrl/thm-2", **changes: Any) -> Data:
     """A claim that fails at eta = 0.5 and holds with 2 in place of 3."""
-    failure = {"left": 0.25, "right": 0.375, "eta": 0.5}
-    found = [
-        evidence(outcome="fails", summary="The sides differ at eta = 0.5.", counterexample=failure),
-        evidence(form="corrected", how="proved", summary="Proved symbolically: identity."),
-    ]
-    fields = {"verdict": "corrected", "how": "proved", "correction": "$2 b$ in place of $3 b$.", "evidence": found}
-    finding = "The sides differ at eta = 0.5. Holds when corrected: $2 b$ in place of $3 b$."
-    return claim(name, **{**fields, "finding": finding, "reviewed": "corrected", **changes})
+    found = [failed(), evidence(form="corrected", how="proved", summary="Proved symbolically: identity.")]
+    fields = {"verdict": "corrected", "how": "proved", "reviewed": "corrected", "evidence": found}
+    fields |= {"correction": "For $a > 0$, $a^2 = 2 b$.", "ground": "By induction on $b$."}
+    fields |= {"severity": "hypothesis", "touches": "statement"}
+    fields |= {"finding": "Theorem 2 prints $3 b$; at $eta = 0.5$ it is $2 b$."}
+    return claim(name, **{**fields, "consequence": "The lemma falls, the theorem stands.", **changes})
 
 
 def one_of_each() -> list[Data]:
-    """A claim for every verdict, with pictures of every role, in two topics."""
-    drawn = picture(series(), simulated(), series("upper bound", "bound"), series("printed", "printed"))
+    """A claim for every verdict and severity, with pictures of every role, in two topics."""
+    bounds = (series("SGD", "upper", y=[3.0, 30.0, 300.0]), series("SGD", "lower", y=[1.0, 10.0, 100.0]))
+    drawn = picture(series(), simulated(), *bounds, series("SGD", "printed"), series("$nu$-FTRL", y=[1.0, 3.0, 9.0]))
     statistical = evidence(
         how="statistical", picture=drawn | {"slopes": [slope()]}, trials=12000, alpha=3e-9, beta=1e-3
     )
     return [
         claim("ftrl/fig-1-left", where="Figure 1, left", evidence=[statistical], how="statistical", slack=1.0189),
         claim("ftrl/rate", where="Table 1", evidence=[evidence(picture=drawn | {"slopes": [slope("nu-FTRL")]})]),
+        claim("ftrl/bound", kind="inequality", slack=1.25, remark="For $a$ below 1.", setting="Seed 7, $a = 2$."),
         corrected(),
-        claim("ftrl/thm-3", verdict="refuted", finding="Violated at x = 2.", evidence=[failed()]),
+        corrected("ftrl/false", severity="substantive", finding="Its price is $9$, not $3$."),
+        corrected("ftrl/follower", root="ftrl/false", finding="It inherits $9$.", where="Remark 7", equation="(8)"),
+        corrected("ftrl/slip", severity="slip", touches="proof", finding="A sign: $-1$ for $1$."),
+        claim("ftrl/thm-3", verdict="refuted", finding="Violated at x \\= 2.", evidence=[failed()]),
         claim("ftrl/thm-4", verdict="undecided", finding="about 5000 trials", evidence=[evidence(outcome="unclear")]),
         claim("ftrl/fig-4", verdict="not run", how=None, finding="needs data that nobody has", evidence=[]),
         claim("other/thm-1", seed=1),
     ]
 
 
-def failed() -> Data:
-    return evidence(outcome="fails", summary="Violated at x = 2.", counterexample={"x": 2.0, "smaller": 4, "larger": 3})
+def highlight(sentence: str, *claims: str) -> Data:
+    return {"sentence": sentence, "typeset": sentence, "claims": list(claims)}
 
 
-def content(claims: list[Data]) -> Data:
-    return {"format": "dpbounds-results/1", "versions": {"numpy": "2.0.0", "python": "3.11.7"}, "claims": claims}
+def topic(name: str = "ftrl", **changes: Any) -> Data:
+    """A paper as a third party gives it: nothing but a title."""
+    texts = dict.fromkeys(("authors", "venue", "version", "link", "main_picture"), "")
+    return {"name": name, "title": f"The paper {name}", **texts, "stands": [], "sharper": [], "figures": [], **changes}
 
 
-def write(folder: Path, claims: list[Data]) -> Path:
+def full_topic(name: str = "ftrl", **changes: Any) -> Data:
+    """A paper with everything."""
+    panel = {"claim": f"{name}/fig-1-left", "title": "Ratio of errors", "typeset": "Ratio of errors"}
+    figure = {"name": "Figure 1", "title": "Mean estimation.", "typeset": "Mean estimation.", "panels": [panel]}
+    cited = {"authors": "A. Author, B. Writer", "venue": "ICLR 2024", "version": "arXiv v2"}
+    fields = {**cited, "link": "https://example.org/paper", "main_picture": f"{name}/fig-1-left", "figures": [figure]}
+    fields["stands"] = [highlight("Theorem 1 stands, $a^2 = b$.", f"{name}/bound")]
+    fields["sharper"] = [
+        highlight("The constant $1.25$ is sharp.", f"{name}/bound", f"{name}/rate"),
+        highlight("This one does not hold today.", f"{name}/bound", f"{name}/thm-3"),
+    ]
+    return topic(name, **{**fields, **changes})
+
+
+def content(claims: list[Data], topics: list[Data] | None = None) -> Data:
+    names = dict.fromkeys(item["topic"] for item in claims if isinstance(item.get("topic"), str))
+    papers = [full_topic(name) if name == "ftrl" else topic(name) for name in names] if topics is None else topics
+    body = {"versions": {"numpy": "2.0.0", "python": "3.11.7"}, "topics": papers, "claims": claims}
+    return {"format": FORMAT, "checksum": checksum(body), **body}
+
+
+def write(folder: Path, claims: list[Data], topics: list[Data] | None = None) -> Path:
     path = folder / "results.json"
-    path.write_text(json.dumps(content(claims)), encoding="utf-8")
+    path.write_text(json.dumps(content(claims, topics)), encoding="utf-8")
+    run = {"date": "2026-01-31", "machine": "Linux x86_64", "seconds": {}}
+    path.with_name("run.json").write_text(json.dumps(run), encoding="utf-8")
     return path
 
 
-def results(folder: Path, claims: list[Data]) -> Results:
-    return read(write(folder, claims))
+def results(folder: Path, claims: list[Data], topics: list[Data] | None = None) -> Results:
+    return read(write(folder, claims, topics))

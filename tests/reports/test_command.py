@@ -16,7 +16,7 @@ from verify.cli import main
 def test_a_report_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "report.PDF"
     assert main(["report", "--results", str(write(tmp_path, one_of_each())), "--out", str(out)]) == 0
-    assert capsys.readouterr() == (f"Report: {out} (claims: 7)\n", "")
+    assert capsys.readouterr() == (f"Report: {out} (claims: 11)\n", "")
     assert len(pymupdf.open(out)) >= 3
 
 
@@ -32,6 +32,19 @@ def test_the_results_of_verify_can_be_read(tmp_path: Path, capsys: pytest.Captur
     assert main(["report", "--results", str(store / "results.json"), "--topic", "ftrl", "--out", str(out)]) == 0
     assert "(claims: 2)" in capsys.readouterr().out
     assert out.read_bytes().startswith(b"%PDF")
+    assert main(["report", "ftrl/fig-4", "--store", str(store), "--out", str(out)]) == 0
+    assert "(claims: 1)" in capsys.readouterr().out
+
+
+def test_a_claim_and_a_summary(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path, one_of_each())
+    common = ["report", "--store", str(tmp_path), "--out", str(tmp_path / "a.pdf")]
+    assert main([*common, "ftrl/false", "other"]) == 0
+    assert main([*common, "--summary", "ftrl"]) == 0
+    assert (
+        capsys.readouterr().out
+        == f"Report: {tmp_path / 'a.pdf'} (claims: 2)\nReport: {tmp_path / 'a.pdf'} (claims: 10)\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -54,7 +67,7 @@ def test_a_bad_target(tmp_path: Path, capsys: pytest.CaptureFixture[str], out: s
     [
         (None, "no such file; run `dpbounds verify` first"),
         ("not json", "not a whole JSON file"),
-        ('{"format": "other/1"}', "reads dpbounds-results/1"),
+        ('{"format": "other/1"}', "reads dpbounds-results/2"),
     ],
 )
 def test_bad_results(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str | None, message: str) -> None:
@@ -65,7 +78,8 @@ def test_bad_results(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: s
 
 def test_an_unknown_topic_lists_the_known_ones(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(tmp_path, one_of_each())
-    _refused(tmp_path, capsys, "it has ftrl, other", "--topic", "iv")
+    _refused(tmp_path, capsys, "it has ftrl, other", "--topic", "zzz")
+    _refused(tmp_path, capsys, "did you mean ftrl/false or", "ftrl/falls")
 
 
 def test_broken_markup(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,49 +12,58 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from matplotlib.figure import Figure
 
-from reports import figures, ftrl
-from reports.figures import draw, is_power, label_lines, log_ticks, svg
-from reports.pictures import curves, panels
+from reports import standalone
+from reports.figures import COLOURS, draw, drawing, is_power, log_ticks, palettes, shared_curves, swatch
+from reports.panels import pictures_of, rows
+from reports.pictures import coincident, panels
 from reports.results import Picture, Series
-from tests.reports.examples import claim, evidence, picture, results, series, simulated, slope
+from tests.reports.examples import claim, corrected, evidence, failed, picture, results, series, simulated, slope
 
 WIDTH = 2.1
 
 
-def drawn(*items: Series, x: str = "dimension", y: str = "error", log: tuple[str, ...] = ("x", "y")) -> Picture:
+def shown(*items: Series, x: str = "dimension", y: str = "error", log: tuple[str, ...] = ("x", "y")) -> Picture:
     return Picture(x=x, y=y, log=log, series=items)
 
 
-def line(label: str = "exact", role: str = "theory", **changes: Any) -> Series:
-    return Series(**{"label": label, "role": role, "x": (1.0, 10.0, 100.0), "y": (2.0, 20.0, 200.0), **changes})
+def line(curve: str = "SGD", role: str = "exact", **changes: Any) -> Series:
+    return Series(**{"curve": curve, "role": role, "x": (1.0, 10.0, 100.0), "y": (2.0, 20.0, 200.0), **changes})
 
 
-def points(label: str = "simulated", **changes: Any) -> Series:
-    return line(label, "simulation", **{"low": (1.0, 10.0, 100.0), "high": (4.0, 40.0, 400.0), **changes})
+def points(curve: str = "SGD", **changes: Any) -> Series:
+    return line(curve, "simulated", **{"low": (1.0, 10.0, 100.0), "high": (4.0, 40.0, 400.0), **changes})
+
+
+def drawn(*items: Series, **changes: Any) -> Figure:
+    found = shown(*items, **changes)
+    return draw(found, WIDTH, palettes([found])[0])
 
 
 # --- merging ---
 
 
 def merged(folder: Path, *found: dict[str, Any]) -> list[Picture]:
-    return panels(results(folder, [claim(evidence=list(found))]).entries[0])
+    failing = {"evidence": [failed(), *found], "verdict": "corrected"}
+    own = {"evidence": list(found)} if all(item["form"] == "printed" for item in found) else failing
+    return panels(results(folder, [corrected(**own) if own is failing else claim(**own)]).entries[0])
 
 
 def test_pictures_of_the_same_axes_share_a_panel(tmp_path: Path) -> None:
     curve = evidence(picture=picture(series("curve")))
     runs = evidence(form="corrected", picture=picture(series("coarse"), simulated("runs"), slopes=[slope()]))
     (panel,) = merged(tmp_path, runs, curve)
-    assert [item.label for item in panel.series] == ["curve", "coarse", "runs"]
-    assert [item.group for item in panel.slopes] == ["SGD"]
+    assert [item.curve for item in panel.series] == ["curve", "coarse", "runs"]
+    assert [item.curve for item in panel.slopes] == ["SGD"]
 
 
 def test_a_curve_that_the_correction_changes_is_shown_twice(tmp_path: Path) -> None:
-    as_corrected = evidence(form="corrected", picture=picture(series("exact", y=[1.0, 1.0, 1.0]), series("more")))
-    as_printed = evidence(picture=picture(series("exact")))
+    as_corrected = evidence(form="corrected", picture=picture(series("SGD", y=[1.0, 1.0, 1.0]), series("more")))
+    as_printed = evidence(picture=picture(series("SGD")))
     (panel,) = merged(tmp_path, as_corrected, as_printed, as_printed)
-    shown = [(item.label, item.y[0]) for item in panel.series]
-    assert shown == [("exact", 2.0), ("exact (corrected)", 1.0), ("more", 2.0)]
+    names = [(item.curve, item.typeset, item.y[0]) for item in panel.series]
+    assert names == [("SGD", "SGD", 2.0), ("SGD, corrected", "SGD, corrected", 1.0), ("more", "more", 2.0)]
 
 
 def test_other_axes_are_another_panel(tmp_path: Path) -> None:
@@ -66,39 +75,65 @@ def test_a_picture_without_points_is_no_panel(tmp_path: Path) -> None:
     assert merged(tmp_path, evidence(picture=picture(series(x=[], y=[]))), evidence()) == []
 
 
-def test_coarse_exact_values_are_left_out_where_a_fine_curve_passes() -> None:
-    x = tuple(np.geomspace(1.0, 100.0, 60))
-    fine = line("curve", x=x, y=tuple(2.0 * value for value in x))
-    shown = curves(drawn(fine, line("SGD exact"), points("SGD simulated")))
-    assert [(curve.series.label, curve.name) for curve in shown] == [("curve", "curve"), ("SGD simulated", "curve")]
+@pytest.mark.parametrize(("off", "kept"), [(1.0, 1), (1.03, 2), (0.97, 2)])
+def test_coarse_values_are_left_out_where_a_fine_curve_passes(tmp_path: Path, off: float, kept: int) -> None:
+    x = [float(value) for value in np.geomspace(1.0, 100.0, 60)]
+    fine = series(x=x, y=[2.0 * value for value in x])
+    (panel,) = merged(tmp_path, evidence(picture=picture(series(y=[2.0, 20.0 * off, 200.0]), fine)))
+    assert len(panel.series) == kept
 
 
-@pytest.mark.parametrize("off", [1.03, 0.97])
-def test_coarse_values_off_the_curve_are_kept(off: float) -> None:
-    x = tuple(np.geomspace(1.0, 100.0, 60))
-    fine = line("curve", x=x, y=tuple(2.0 * value for value in x))
-    coarse = line("SGD exact", y=(2.0, 20.0 * off, 200.0))
-    assert [curve.series.label for curve in curves(drawn(fine, coarse))] == ["curve", "SGD exact"]
+def test_values_beyond_the_fine_curve_and_of_other_roles_are_kept(tmp_path: Path) -> None:
+    fine = series(x=[1.0, 2.0, 4.0, 8.0], y=[2.0, 4.0, 8.0, 16.0])
+    (panel,) = merged(tmp_path, evidence(picture=picture(series(), fine, series("SGD", "printed"))))
+    assert len(panel.series) == 3
 
 
-def test_values_beyond_the_fine_curve_are_kept() -> None:
-    fine = line("curve", x=(1.0, 2.0, 4.0, 8.0), y=(2.0, 4.0, 8.0, 16.0))
-    assert len(curves(drawn(fine, line("SGD exact")))) == 2
+def test_series_of_one_curve_stand_together(tmp_path: Path) -> None:
+    given_ = (series("B", "upper"), simulated("A"), series("A"), series("A", "printed"), simulated("B"))
+    (panel,) = merged(tmp_path, evidence(picture=picture(*given_)))
+    assert [(item.curve, item.role) for item in panel.series] == [
+        ("B", "upper"),
+        ("B", "simulated"),
+        ("A", "exact"),
+        ("A", "printed"),
+        ("A", "simulated"),
+    ]
 
 
-def test_series_of_one_curve_stand_together() -> None:
-    picture_ = drawn(
-        line("FTRL bound", "bound"), points("SGD simulated"), line("SGD exact"), line("SGD rate", "printed"),
-        points("FTRL simulated"), line("other", "printed"),
-    )  # fmt: skip
-    shown = [(curve.name, curve.series.role) for curve in curves(picture_)]
-    assert shown == [
-        ("FTRL", "simulation"),
-        ("FTRL", "bound"),
-        ("SGD", "theory"),
-        ("SGD", "simulation"),
-        ("SGD", "printed"),
-        ("other", "printed"),
+# --- curves that hide one another ---
+
+BOX = (1.0, 100.0, 1.0, 1000.0)
+
+
+def test_lines_on_one_another_are_found_together() -> None:
+    near = line("B", "upper", y=(2.02, 20.2, 202.0))
+    part = line("C", x=(1.0, 10.0), y=(2.0, 20.0))
+    off = line("D", y=(2.0, 26.0, 200.0))
+    groups = coincident([line(), off, near, part, points()], ("x", "y"), BOX)
+    assert [[item.curve for item in group] for group in groups] == [["SGD", "B", "C"]]
+
+
+def test_points_hide_points_and_no_lines() -> None:
+    assert coincident([line(), points()], ("x", "y"), BOX) == []
+    assert len(coincident([points(), points("B")], ("x", "y"), BOX)) == 1
+    assert coincident([points(), points("B", x=(1.0, 10.0, 90.0))], ("x", "y"), BOX) == []
+    assert coincident([points(), line(y=(math.inf, 1.0, 1.0))], (), BOX) == []
+
+
+def test_the_caption_says_what_is_hidden(tmp_path: Path) -> None:
+    pictured = picture(series(), series("$nu$-FTRL", "upper"), simulated())
+    found = results(tmp_path, [claim(evidence=[evidence(picture=pictured)])]).entries
+    ((panel,),) = [row["panels"] for row in rows(pictures_of([("", found[0])]), 2, {})]
+    (note,) = panel["notes"]
+    assert note[0] == "One under the other: "
+    assert {"markup": "$nu$-FTRL"} in note[3]
+    assert [entry["name"] for entry in panel["legend"]] == [
+        "SGD",
+        {"markup": "$nu$-FTRL"},
+        "exact",
+        "upper bound",
+        "simulated, with interval",
     ]
 
 
@@ -106,75 +141,73 @@ def test_series_of_one_curve_stand_together() -> None:
 
 
 def test_every_series_is_in_the_axes() -> None:
-    figure = draw(drawn(line(), points(), line("upper", "bound"), line("slope 1", "printed")), WIDTH)
-    (axes,) = figure.axes
+    bounds = (line(role="upper", y=(3.0, 30.0, 300.0)), line(role="lower"))
+    (axes,) = drawn(line(), points(), *bounds, line(role="printed"), line(role="approximate")).axes
     assert len(axes.containers) == 1
     styles = [item.get_linestyle() for item in axes.lines if len(np.atleast_1d(item.get_xdata())) == 3]
     assert styles.count("None") == 3  # the points and the two caps of their intervals
-    assert len(styles) == 6
-    (intervals,) = axes.collections
+    assert len(styles) == 8
+    dashes = {str(vars(item)["_dash_pattern"]) for item in axes.lines if item.get_linestyle() != "None"}
+    assert len(dashes) == 5
+    band, intervals = axes.collections
+    assert band.get_alpha() == pytest.approx(0.13)
     assert len(intervals.get_paths()) == 3
     np.testing.assert_allclose(np.array(intervals.get_paths()[0].vertices), [[1.0, 1.0], [1.0, 4.0]])
-    names = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert names == ["exact", "simulated", "upper", "slope 1"]
+
+
+def test_bounds_at_other_points_have_no_band() -> None:
+    (axes,) = drawn(line(role="upper"), line(role="lower", x=(1.0, 2.0), y=(1.0, 2.0))).axes
+    assert not axes.collections
 
 
 def test_theory_and_simulation_of_a_curve_share_a_colour() -> None:
-    (axes,) = draw(drawn(line("A exact"), points("A simulated"), line("B exact")), WIDTH).axes
+    (axes,) = drawn(line("A"), points("A"), line("B")).axes
     first, runs, *_, last = axes.lines
     assert first.get_color() == runs.get_color() != last.get_color()
     assert runs.get_marker() == "o"
 
 
-def test_two_rounds_of_colours_have_other_dashes() -> None:
-    (axes,) = draw(drawn(*(line(f"curve {k}") for k in range(14))), WIDTH).axes
-    assert len({(item.get_color(), str(vars(item)["_dash_pattern"])) for item in axes.lines}) == 14
+def test_a_curve_looks_the_same_in_all_panels_of_a_row() -> None:
+    left, right = shown(line("A"), line("B")), shown(line("C"), line("B"))
+    first, second = palettes([left, right])
+    assert shared_curves([left, right]) == ["B"]
+    assert first["B"] == second["B"]
+    assert first["A"] == second["C"] != first["B"]  # each stands in the legend of its own panel
+    many = palettes([shown(*(line(f"curve {k}") for k in range(20)))])[0]
+    assert len({style.colour for style in many.values()}) == 20
+    assert len(COLOURS) < 20
 
 
 def test_points_that_the_axes_cannot_show_are_left_out() -> None:
-    (axes,) = draw(drawn(line(y=(-1.0, 0.0, 5.0)), line("b", y=(math.nan, math.inf, 1e300))), WIDTH).axes
-    shown = [np.isfinite(np.asarray(item.get_ydata(), dtype=float)).sum() for item in axes.lines]
-    assert shown == [1, 0]
+    (axes,) = drawn(line(y=(-1.0, 0.0, 5.0)), line("b", y=(math.nan, math.inf, 1e300))).axes
+    visible = [np.isfinite(np.asarray(item.get_ydata(), dtype=float)).sum() for item in axes.lines]
+    assert visible == [1, 0]
     assert axes.lines[0].get_marker() == "o"  # a line of one point would not be seen
 
 
+def test_many_simulated_points_are_thinned_and_the_caption_says_so() -> None:
+    x = tuple(float(value) for value in range(1, 101))
+    found = shown(points(x=x, y=x, low=x, high=x))
+    (axes,) = drawn(*found.series).axes
+    assert len(np.asarray(axes.lines[0].get_xdata())) == 25
+    assert drawing(found, WIDTH, palettes([found])[0]).thinned == 4
+
+
 def test_a_logarithmic_axis_without_positive_numbers_is_linear() -> None:
-    (axes,) = draw(drawn(line(y=(-1.0, 0.0, -5.0))), WIDTH).axes
+    (axes,) = drawn(line(y=(-1.0, 0.0, -5.0))).axes
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "linear")
 
 
-def test_long_legends_are_wrapped_and_counted() -> None:
-    figure = draw(
-        drawn(*(line(f"d = {k}, with a spectrum that decays like the power {k} of k") for k in range(14))), 2.1
-    )
-    names = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert names[-1] == "and 4 more"
-    assert len(names) == 21
-    assert max(map(len, names)) <= 2.1 * figures.PER_INCH
+def test_text_stays_text_in_the_font_of_the_page() -> None:
+    found = shown(line())
+    source = drawing(found, WIDTH, palettes([found])[0]).svg
+    assert ">100</text>" in source
+    assert "Libertinus Serif" in source
+    assert "STIX" not in source
+    assert "<text" not in swatch(palettes([found])[0]["SGD"], ("exact", "simulated"))
 
 
-def test_the_legend_is_below_the_axes_and_the_axes_keep_their_size() -> None:
-    heights = []
-    for count in (1, 9):
-        with matplotlib.rc_context(figures.STYLE):
-            figure = draw(drawn(*(line(f"curve {k}") for k in range(count))), WIDTH)
-            figure.draw_without_rendering()
-        legend = figure.legends[0].get_window_extent()
-        label = figure.axes[0].xaxis.label.get_window_extent()
-        assert legend.y0 >= -1.0
-        assert legend.y1 <= label.y0 + 1.0
-        heights.append(figure.axes[0].get_window_extent().height)
-    assert heights[0] == pytest.approx(heights[1])
-
-
-def test_axes_side_by_side_begin_at_the_same_height() -> None:
-    short, long = drawn(line()), drawn(line(), y="a label of the ordinate that needs two lines in a narrow panel")
-    assert (label_lines(short, WIDTH), label_lines(long, WIDTH)) == (1, 2)
-    tops = []
-    for item in (short, long):
-        figure = draw(item, WIDTH, lines_above=2)
-        tops.append(figure.get_figheight() * (1 - figure.axes[0].get_position().y1))
-    assert tops[0] == pytest.approx(tops[1])
+# --- ticks ---
 
 
 @given(st.floats(-300, 300), st.floats(0.03, 560))
@@ -200,27 +233,38 @@ numbers = st.floats(allow_nan=True, allow_infinity=True)
 
 @given(st.text(max_size=40), st.lists(st.tuples(numbers, numbers, numbers), max_size=4), st.sampled_from(["", "xy"]))
 @settings(derandomize=True, deadline=None, max_examples=15)
-def test_any_picture_can_be_drawn(text: str, rows: list[tuple[float, float, float]], log: str) -> None:
-    x, y, high = zip(*rows, strict=True) if rows else ((), (), ())
+def test_any_picture_can_be_drawn(text: str, cells: list[tuple[float, float, float]], log: str) -> None:
+    x, y, high = zip(*cells, strict=True) if cells else ((), (), ())
     runs = points(text, x=x, y=y, low=y, high=high)
+    found = shown(runs, line(f"_{text}", x=x, y=y), x=text, y=text, log=tuple(log))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        source = svg(drawn(runs, line(f"_{text}", x=x, y=y), x=text, y=text, log=tuple(log)), WIDTH)
+        source = drawing(found, WIDTH, palettes([found])[0]).svg
+        alone = standalone.drawn(found, WIDTH, "svg")
     assert source.startswith("<?xml")
+    assert alone.startswith(b"<?xml")
 
 
 def test_drawing_is_deterministic_and_leaves_matplotlib_alone() -> None:
     before = dict(matplotlib.rcParams)
-    item = drawn(line(), points(), line("$x$ & <b>", "bound"))
-    assert svg(item, WIDTH) == svg(item, WIDTH)
+    item = shown(line(), points(), line("$x$ & <b>", "upper"))
+    assert drawing(item, WIDTH, palettes([item])[0]) == drawing(item, WIDTH, palettes([item])[0])
+    for form in ("svg", "pdf", "png"):
+        assert standalone.drawn(item, WIDTH, form) == standalone.drawn(item, WIDTH, form)
     assert dict(matplotlib.rcParams) == before
-    assert "<text" not in svg(item, WIDTH)  # text is drawn as paths
 
 
-# --- the room of the paper ---
+# --- a picture by itself ---
 
 
-def test_panels_name_claims_that_exist() -> None:
-    from verify.claims import registry
-
-    assert {panel.claim for figure in ftrl.PAPER.figures for panel in figure.panels} <= set(registry())
+def test_its_legend_names_curves_and_roles_below_the_axes() -> None:
+    heights = []
+    for count in (1, 9, 30):
+        found = shown(*(line(f"curve {k}, of a spectrum that decays") for k in range(count)), points("runs"))
+        figure = standalone.compose(found, WIDTH)
+        figure.draw_without_rendering()
+        names = [text.get_text() for text in figure.legends[0].get_texts()]
+        assert max(map(len, names)) <= WIDTH * standalone.PER_INCH
+        assert names[-1] == ("runs, simulated" if count < 30 else "and 15 more")
+        heights.append(figure.axes[0].get_window_extent().height)
+    assert heights[0] == pytest.approx(heights[1]) == pytest.approx(heights[2])

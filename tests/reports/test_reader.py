@@ -9,26 +9,50 @@ from typing import Any
 
 import pytest
 
-from reports.results import ReportError, as_number, read
-from tests.reports.examples import claim, content, evidence, one_of_each, picture, results, series, slope, write
+from reports.results import ReportError, as_number, checksum, read
+from tests.reports.examples import (
+    claim,
+    content,
+    corrected,
+    evidence,
+    failed,
+    full_topic,
+    one_of_each,
+    picture,
+    results,
+    series,
+    slope,
+    topic,
+    write,
+)
 
 
 def test_a_file_is_read_in_full(tmp_path: Path) -> None:
     found = results(tmp_path, one_of_each())
     assert [entry.verdict for entry in found.of("ftrl")] == [
-        "confirmed",
-        "confirmed",
-        "corrected",
+        *["confirmed"] * 3,
+        *["corrected"] * 4,
         "refuted",
         "undecided",
         "not run",
     ]
-    assert found.topics == ["ftrl", "other"]
+    assert [paper.name for paper in found.papers] == ["ftrl", "other"]
+    assert (found.date, found.machine) == ("2026-01-31", "Linux x86_64")
+    assert found.papers[0].stands[0].claims == ("ftrl/bound",)
+    assert found.papers[0].figures[0].panels[0].claim == "ftrl/fig-1-left"
     assert found.versions == {"numpy": "2.0.0", "python": "3.11.7"}
     drawn = found.entries[0].evidence[0].picture
     assert drawn is not None
-    assert [item.role for item in drawn.series] == ["theory", "simulation", "bound", "printed"]
+    assert [item.role for item in drawn.series] == [
+        "exact",
+        "simulated",
+        "upper",
+        "lower",
+        "printed",
+        "exact",
+    ]
     assert (drawn.series[1].low, drawn.series[0].low) == ((1.5, 15.0, 150.0), ())
+    assert drawn.typeset == {"x": "dimension $d$", "y": "error $F$"}
     assert drawn.slopes[0].simulated == 1.013
     assert found.entries[0].slack == 1.0189
 
@@ -52,14 +76,14 @@ def test_what_is_not_a_number(value: Any) -> None:
     ("text", "message"),
     [
         ("", "not a whole JSON file"),
-        ('{"format": "dpbounds-results/1", "claims": [', "not a whole JSON file"),
+        ('{"format": "dpbounds-results/2", "claims": [', "not a whole JSON file"),
         ("[" * 100_000, "not a whole JSON file"),
         ("[]", "must be an object"),
         ("{}", "format is None"),
-        ('{"format": "dpbounds-results/9"}', "reads dpbounds-results/1"),
-        ('{"format": "dpbounds-results/1"}', "'versions' is missing"),
-        ('{"format": "dpbounds-results/1", "versions": {}, "claims": {}}', "'claims' must be a list"),
-        ('{"format": "dpbounds-results/1", "versions": {}, "claims": []}', "no claims in it"),
+        ('{"format": "dpbounds-results/1"}', "reads dpbounds-results/2"),
+        ('{"format": "dpbounds-results/2"}', "'versions' is missing"),
+        ('{"format": "dpbounds-results/2", "versions": {}, "claims": {}}', "'claims' must be a list"),
+        ('{"format": "dpbounds-results/2", "versions": {}, "claims": []}', "no claims in it"),
     ],
 )
 def test_a_broken_file_is_named(tmp_path: Path, text: str, message: str) -> None:
@@ -103,12 +127,18 @@ def test_a_missing_key_of_evidence(tmp_path: Path, key: str) -> None:
         ({"verdict": "perhaps"}, "'verdict' must be one of confirmed"),
         ({"reviewed": ""}, "'reviewed' must be one of confirmed"),
         ({"how": "guessed"}, "'how' must be one of proved"),
+        ({"severity": "bad"}, "'severity' must be one of substantive"),
+        ({"touches": ""}, "'touches' must be one of statement"),
+        ({"page": None}, "'page' must be a whole number"),
+        ({"open": 0}, "'open' must be true or false"),
+        ({"typeset": {}}, "typeset: the key 'statement' is missing"),
         ({"level": "slow"}, "'level' must be one of quick"),
         ({"seed": -1}, "'seed' must be a whole number"),
         ({"seed": True}, "'seed' must be a whole number"),
         ({"slack": "big"}, "'slack' must be a number, not 'big'"),
         ({"evidence": None}, "'evidence' must be a list"),
-        ({"statement": "x" * 500, "where": 1}, "'where' must be a string"),
+        ({"where": 1}, "'where' must be a string"),
+        ({"topic": "ftrl", "root": None}, "'root' must be a string"),
     ],
 )
 def test_a_wrong_field_of_a_claim(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
@@ -123,16 +153,89 @@ def test_a_wrong_field_of_a_claim(tmp_path: Path, changes: dict[str, Any], messa
         ({"counterexample": []}, "'counterexample' must be an object"),
         ({"trials": 1.5}, "'trials' must be a whole number"),
         ({"picture": 1}, "picture: must be an object"),
-        ({"picture": {}}, "picture: the key 'series' is missing"),
-        ({"picture": picture(series(role="line"))}, "series 1: 'role' must be one of theory"),
+        ({"picture": {}}, "picture, typeset: must be an object|picture: the key 'typeset' is missing"),
+        ({"picture": picture(series(role="line"))}, "series 1: 'role' must be one of exact"),
         ({"picture": picture(series(x=[1.0]))}, r"columns of different lengths \(1 x, 3 y\)"),
-        ({"picture": picture(series(low=[1.0, 2.0, 3.0]))}, "the key 'high' is missing"),
+        ({"picture": picture(series(low=[1.0, 2.0, 3.0]))}, r"different lengths \(3 x, 3 y, 3 low, 0 high\)"),
         ({"picture": picture(series(y=[1.0, "many", 3.0]))}, "'y' must be a list of numbers"),
         ({"picture": picture(slopes=[{**slope(), "exact": None}])}, "slope 1: 'exact' must be a number"),
     ],
 )
 def test_a_wrong_field_of_evidence(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
     _refused(write(tmp_path, [claim(evidence=[evidence(**changes)])]), message)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"stands": [{}]}, "highlight 1: the key 'claims' is missing"),
+        ({"figures": [{"panels": [{}]}]}, "figure 1, panel 1: the key 'claim' is missing"),
+        ({"title": None}, "'title' must be a string"),
+        ({"sharper": [{"claims": [1], "sentence": "", "typeset": ""}]}, "'claims' must be strings"),
+    ],
+)
+def test_a_wrong_field_of_a_topic(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    _refused(write(tmp_path, [claim()], [full_topic(**changes)]), message)
+
+
+def test_a_claim_of_a_topic_that_is_not_there(tmp_path: Path) -> None:
+    _refused(write(tmp_path, [claim()], [topic("iv")]), "topic 'ftrl' of 'ftrl/thm-1' is not among its topics")
+
+
+# --- what was changed ---
+
+
+@pytest.mark.parametrize(
+    ("entry", "word", "said"),
+    [
+        (claim(), "corrected", "confirmed"),
+        (corrected(), "confirmed", "corrected"),
+        (claim(evidence=[failed()], verdict="refuted"), "undecided", "refuted"),
+        (claim(evidence=[], verdict="not run"), "confirmed", "not run"),
+        (claim(evidence=[evidence(outcome="unclear")], verdict="undecided"), "confirmed", "undecided"),
+        (claim(open=True, verdict="undecided"), "confirmed", "undecided"),
+        (corrected(evidence=[failed(), failed(form="corrected")], verdict="refuted"), "corrected", "refuted"),
+        (corrected(evidence=[failed()], verdict="undecided"), "corrected", "undecided"),
+    ],
+)
+def test_an_edited_verdict_is_named(tmp_path: Path, entry: dict[str, Any], word: str, said: str) -> None:
+    assert results(tmp_path, [entry]).entries[0].verdict == said
+    path = write(tmp_path, [{**entry, "verdict": word}])
+    _refused(path, f"the verdict of '{entry['claim']}' is '{word}', but its evidence says '{said}'")
+
+
+@pytest.mark.parametrize("change", ["finding", "severity", "versions", "page", "checksum"])
+def test_anything_else_that_was_edited_is_noticed(tmp_path: Path, change: str) -> None:
+    path = write(tmp_path, [corrected()])
+    whole = json.loads(path.read_text())
+    entry = whole["claims"][0]
+    if change in entry:
+        entry[change] = {"finding": "It is right.", "severity": "slip", "page": 4}[change]
+    else:
+        whole[change] = {"versions": {"numpy": "9"}, "checksum": "0" * 64}[change]
+    path.write_text(json.dumps(whole))
+    _refused(path, "checksum does not fit")
+
+
+def test_the_checksum_is_that_of_verify() -> None:
+    from verify import results as written
+
+    body = content([claim(slack=1e-300), corrected()])
+    own = {key: value for key, value in body.items() if key not in ("format", "checksum")}
+    assert checksum(body) == written.checksum(own) == body["checksum"]
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{"])
+def test_the_date_is_left_out_where_it_is_not_known(tmp_path: Path, text: str) -> None:
+    path = write(tmp_path, [claim()])
+    path.with_name("run.json").unlink()
+    assert (read(path).date, read(path).machine) == ("", "")
+    path.with_name("run.json").write_text(text)
+    if text == "[]":
+        assert read(path).date == ""
+    else:
+        with pytest.raises(ReportError, match=r"run\.json: not a whole JSON file"):
+            read(path)
 
 
 def _refused(path: Path, message: str) -> None:

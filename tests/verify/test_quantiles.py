@@ -9,15 +9,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from simulators.engine import Experiment, seed_sequence
-from verify.checks import Level, Power, Quantiles, Ratio, Reading, Seed
-from verify.evidence import Evidence
-from verify.statistics import ALPHA
-
-
-def evidence_of(check: Quantiles, level: Level = "quick", seed: int = 0) -> Evidence:
-    own = Seed(seed, seed_sequence([0], seed=seed))
-    return check.conclude([check.run(task, own) for task in check.tasks(level)], level)
+from simulators.engine import Experiment
+from tests.verify.judging import evidence_of
+from verify.checks import Power, Quantiles, Ratio, Reading
+from verify.statistics import COMPARISON_ALPHA
 
 
 @dataclass(frozen=True)
@@ -49,7 +44,7 @@ def test_predictions():
     held = evidence_of(PREDICTED)
     assert held.outcome == "holds"
     assert held.trials == 8000
-    assert held.alpha == pytest.approx(2 * ALPHA)
+    assert held.alpha == pytest.approx(2 * COMPARISON_ALPHA)
     assert evidence_of(replace(PREDICTED, scale=1.6)).outcome == "fails"
     assert evidence_of(replace(PREDICTED, resolution={"quick": 0.02})).outcome == "unclear"
 
@@ -87,10 +82,10 @@ def test_powers_and_the_picture():
     held = evidence_of(POWER)
     assert held.outcome == "holds"
     assert held.picture is not None
-    assert [series["role"] for series in held.picture["series"]] == ["theory", "simulation"]
-    (slope,) = held.picture["slopes"]
-    assert slope["exact"] == pytest.approx(1.5)
-    assert slope["low"] < slope["simulated"] < slope["high"]
+    assert [series.role for series in held.picture.series] == ["exact", "simulated"]
+    (slope,) = held.picture.slopes
+    assert slope.exact == pytest.approx(1.5)
+    assert slope.low < slope.simulated < slope.high
 
 
 def test_a_wrong_power_fails_and_a_correction_shows_the_printed_one():
@@ -98,7 +93,7 @@ def test_a_wrong_power_fails_and_a_correction_shows_the_printed_one():
     corrected = evidence_of(replace(POWER, powers=(Power(group="curve", printed=0.5, instead=1.5, tolerance=0.3),)))
     assert corrected.outcome == "holds"
     assert corrected.picture is not None
-    assert corrected.picture["slopes"][0]["printed"] == 0.5
+    assert corrected.picture.slopes[0].printed == 0.5
 
 
 def test_a_power_beyond_some_point():

@@ -14,6 +14,7 @@ from verify.checks.quantiles import Power, Quantiles, Ratio, Reading
 from verify.checks.rate import Rate
 from verify.checks.search import Search
 from verify.checks.slopes import Slopes
+from verify.checks.survey import Survey
 
 __all__ = [
     "Agreement",
@@ -39,6 +40,7 @@ __all__ = [
     "Search",
     "Seed",
     "Slopes",
+    "Survey",
     "Symbolic",
     "Times",
 ]

@@ -30,7 +30,8 @@ class Fact:
     def times(self, factor: float) -> Fact:
         """The same fact with its predicted value multiplied."""
         predicted = self.predicted
-        return replace(self, predicted=factor * (np.asarray(predicted) if isinstance(predicted, list) else predicted))
+        several = isinstance(predicted, (list, tuple))
+        return replace(self, predicted=factor * (np.asarray(predicted) if several else predicted))
 
     def difference(self) -> float:
         """Largest relative difference; inf for different shapes or not-a-number."""
@@ -81,10 +82,14 @@ class Agreement(Check):
         for row in rows:
             if row["difference"] > row["tolerance"]:
                 summary = f"{row['fact']}: observed {row['observed']}, stated {row['predicted']}."
+                if row["predicted"] in ("True", "False"):
+                    said = "Not so" if row["predicted"] == "True" else "Contrary to the statement"
+                    summary = f"{said}: {row['fact']}."
                 return Evidence(outcome="fails", how="numeric", summary=summary, counterexample=row, **common)
         worst = max(row["difference"] for row in rows)
         coarsest = max(row["tolerance"] for row in rows)
-        summary = f"{len(rows)} facts agree (worst difference {worst:.1e}, allowed up to {coarsest:.1e})."
+        agree = "1 fact agrees" if len(rows) == 1 else f"{len(rows)} facts agree"
+        summary = f"{agree} (worst difference {worst:.1e}, allowed up to {coarsest:.1e})."
         return Evidence(outcome="holds", how="numeric", summary=summary, resolution=coarsest, **common)
 
 
@@ -93,5 +98,6 @@ def _shown(value: Any) -> str:
     if array.ndim == 0:
         scalar = array.item()
         return f"{scalar:.6g}" if isinstance(scalar, float) else str(scalar)
-    text = np.array2string(array, precision=4, threshold=8, edgeitems=3, separator=", ")
+    plain: Any = {"object": str} if array.dtype == object else None
+    text = np.array2string(array, precision=4, threshold=8, edgeitems=3, separator=", ", formatter=plain)
     return " ".join(text.split())

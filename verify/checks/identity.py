@@ -14,6 +14,8 @@ from verify.domains import Box, corners, points, simple_points
 from verify.evidence import Evidence
 
 Expression = Callable[..., Any]
+# Characters of the names of what was proved, in one sentence.
+MOST_LABELS = 80
 
 
 @final
@@ -114,10 +116,9 @@ class Symbolic(Check):
             label, rest = next(iter(result["open"].items()))
             summary = f"Fails for {label}: {rest}."
             return Evidence(outcome="fails", how="proved", summary=summary, counterexample=dict(result["open"]))
-        labels = ", ".join(result["proved"])
-        return Evidence(
-            outcome="holds", how="proved", summary=f"Proved symbolically: {labels}.", evaluations=len(result["proved"])
-        )
+        labels, count = ", ".join(result["proved"]), len(result["proved"])
+        what = labels if len(labels) <= MOST_LABELS or count == 1 else f"{count} identities"
+        return Evidence(outcome="holds", how="proved", summary=f"Proved symbolically: {what}.", evaluations=count)
 
 
 def _relative_difference(m: Any, left: Any, right: Any) -> float:

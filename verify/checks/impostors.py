@@ -45,7 +45,7 @@ def multiplied(function: Callable[..., Any], times: Times) -> Callable[..., Any]
     return partial(_call, function, times)
 
 
-def _call(function: Callable[..., Any], times: Times, *arguments: Any, **keywords: Any) -> Any:
+def _call(function: Callable[..., Any], times: Times, /, *arguments: Any, **keywords: Any) -> Any:
     number = getattr(arguments[0], "number", None) if arguments else None
     factors = [number(factor) if number else _number(factor) for factor in times.factors]
     return _scaled(function(*arguments, **keywords), factors)

@@ -55,8 +55,8 @@ class Slopes(Check):
         """Each printed slope against both others."""
         rows = self._rows(results, level)
         judged = self._slopes(rows)
-        outcomes = [outcome for _, outcome in judged] + ["fails"] * self._contradicted(rows)
-        outcome = max(outcomes, key=ORDER.index)
+        outcomes: list[Outcome] = [outcome for _, outcome in judged]
+        outcome: Outcome = "fails" if self._contradicted(rows) else max(outcomes, key=ORDER.index)
         slopes = [slope for slope, _ in judged]
         worst = max(judged, key=lambda item: ORDER.index(item[1]))[0]
         shown = [

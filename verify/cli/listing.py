@@ -28,7 +28,7 @@ def run(arguments: Namespace) -> int:
         for claim in claims
     ]
     if arguments.json:
-        print_json([{**row, "statement": claim.statement} for row, claim in zip(rows, claims, strict=True)])
+        print_json([{**row, "statement": plain(claim.statement)} for row, claim in zip(rows, claims, strict=True)])
         return 0
     print_table(rows, ["claim", "where", "kind", "level", "verdict"])
     if len(claims) == 1:

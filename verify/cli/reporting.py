@@ -8,12 +8,14 @@ from pathlib import Path
 
 from reports.render import report
 from reports.results import ReportError
+from verify.results import RESULTS
 
 
 def run(arguments: Namespace) -> int:
     """Write the PDF and say where it is."""
+    file = Path(arguments.results) if arguments.results else Path(arguments.store) / RESULTS
     try:
-        shown = report(Path(arguments.results), Path(arguments.out), arguments.topic)
+        shown = report(file, Path(arguments.out), [*arguments.names, *arguments.topic], summary=arguments.summary)
     except ReportError as error:
         print(f"dpbounds: {error}", file=sys.stderr)
         return 2

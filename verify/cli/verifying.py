@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 from dpbounds import DomainError
 from verify import results
 from verify.claims import DATA_DIR
+from verify.cli import export
 from verify.cli.console import print_json, print_table, progress
 from verify.executor import Dask, Executor, Processes, default_jobs
 from verify.plain import plain
@@ -25,12 +26,13 @@ from verify.topics import select
 def run(arguments: Namespace) -> int:
     """Compute, conclude, print and write the results file; the exit status tells whether a verdict changed."""
     _take_data_dir(arguments)
+    _check_export(arguments)
     claims = select(arguments.names)
     executor = _executor(arguments)
     shard = arguments.shard
     # One thread for the linear algebra of planning and concluding, as the workers have.
     journal = f"-{shard[0]}-of-{shard[1]}" if shard else ""
-    with threadpool_limits(1), Store(Path(arguments.store), shard=journal) as store:
+    with threadpool_limits(1), executor, Store(Path(arguments.store), shard=journal) as store:
         session = Run(claims, level=arguments.level, seed=arguments.seed, store=store, impostors=arguments.impostors)
         with progress("impostors" if arguments.impostors else "verify") as show:
             tasks = session.compute(executor, resume=arguments.resume, shard=shard, progress=show)
@@ -60,9 +62,18 @@ def _take_data_dir(arguments: Namespace) -> None:
     os.environ[DATA_DIR] = str(Path(folder).resolve())
 
 
+def _check_export(arguments: Namespace) -> None:
+    for _, file in arguments.export or ():
+        if arguments.shard or arguments.impostors:
+            raise DomainError("export", file, "left out with --shard and --impostors", "they give no verdicts")
+        export.check_target(file)
+
+
 def _conclude(session: Run, arguments: Namespace) -> int:
     decided = session.decide()
     path = results.write(session.store.folder, decided, level=session.level, seed=session.seed)
+    for form, file in arguments.export or ():
+        export.write(form, file, decided, seed=session.seed)
     changed = [item for item in decided if item.changed]
     failed = [item for item in decided if item.failure]
     if arguments.json:
@@ -74,7 +85,9 @@ def _conclude(session: Run, arguments: Namespace) -> int:
         words = ", ".join(f"{n} {word}" for word, n in counts.most_common())
         print(f"\n{len(decided)} claim{'s' * (len(decided) != 1)}: {words}. Results: {path}")
     for item in changed:
-        print(f"dpbounds: {item.claim.id} is {item.verdict.word}, reviewed was {item.claim.reviewed}", file=sys.stderr)
+        words = f"{item.claim.id} is {item.verdict.word}, reviewed was {item.claim.reviewed}"
+        found = plain(item.verdict.finding) or "every check of it holds"
+        print(f"dpbounds: {words}: {found}", file=sys.stderr)
     for item in failed:
         print(f"dpbounds: {item.claim.id} failed:\n{item.failure}", file=sys.stderr)
     return 3 if failed else 1 if changed else 0

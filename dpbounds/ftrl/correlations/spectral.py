@@ -54,8 +54,9 @@ class PowerSpectrum(ToeplitzCorrelation):
         return self.power_spectrum(2.0 * np.arcsin(np.sqrt(s)))
 
     def limiting_sensitivity(self) -> Value:
-        """gamma_inf^2 = (1 / 2 pi) int |B|^{-2}, ftrl eq. (5): holds because the factor is outer. An estimate: nothing is
-        known of a user's function between the frequencies of the quadrature.
+        """gamma_inf^2 = (1 / 2 pi) int |B|^{-2}, ftrl eq. (5): holds because the factor is outer.
+
+        An estimate: nothing is known of a user's function between the frequencies of the quadrature.
         """
         total = even_integral(lambda omega: 1.0 / self.power_spectrum(omega))
         return Value(float(np.sqrt(total / (2.0 * np.pi))), kind="estimate", source="ftrl eq. (5)")

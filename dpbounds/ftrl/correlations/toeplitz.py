@@ -175,8 +175,9 @@ class FiniteImpulse(ToeplitzCorrelation):
         return Fraction(numerator=in_sine(lags), denominator=fmpq_poly([1]))
 
     def limiting_sensitivity(self) -> Value:
-        """gamma_inf^2 = 1 / (beta_0^2 prod_i (1 - k_i^2)), k_i the reflection coefficients (Levinson-Durbin), in balls and
-        rounded once; inf if a zero lies on the circle or inside, which is decided exactly (`step_down`).
+        """gamma_inf^2 = 1 / (beta_0^2 prod_i (1 - k_i^2)), k_i the reflection coefficients (Levinson-Durbin).
+
+        In balls and rounded once; inf if a zero lies on the circle or inside, which is decided exactly (`step_down`).
         """
         norm = step_down(self.beta).inverse_norm
         limit = np.inf if norm is None else float(norm)

@@ -27,12 +27,13 @@ def optimal_spectrum(
     spectrum, eta = all_moderate("eigenvalues", eigenvalues), moderate("eta", eta)
     x = eta * spectrum
     contraction, _ = _stable(spectrum, eta, kurtosis)
-    weights = 2.0 * spectrum * x * (2.0 - x) / contraction
+    rates, first, copies = np.unique(x, return_index=True, return_counts=True)
+    weights = copies * (2.0 * spectrum * x * (2.0 - x) / contraction)[first]
 
     def inverse_root(omega: np.ndarray) -> np.ndarray:
         sine_squared = np.sin(np.asarray(omega, dtype=float) / 2.0) ** 2
         gain = np.zeros_like(sine_squared)
-        for weight, rate in zip(weights, x, strict=True):
+        for weight, rate in zip(weights, rates, strict=True):
             gain += weight / (rate**2 + 4.0 * (1.0 - rate) * sine_squared)
         return gain**-0.5
 

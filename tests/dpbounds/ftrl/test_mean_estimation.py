@@ -109,3 +109,20 @@ def test_other_arguments_outside_the_theory_are_refused():
         mean_estimation.stationary_variance(correlations.independent(), 0.1, 1.0, clip_norm=-1.0)
     with pytest.raises(DomainError, match=r"^sigma_sgd = "):
         mean_estimation.independent_variance(0.1, 1.0, sigma_sgd=-0.1)
+
+
+@pytest.mark.parametrize("eta", [1e-200, 1e-9, 0.01, 0.5, 1.0])
+@pytest.mark.parametrize("sigma", [0.0, 0.7])
+def test_optimum_lies_between_its_bounds_and_reaches_them_at_the_ends(eta, sigma):
+    options = {"clip_norm": 3.0, "sigma_sgd": sigma}
+    low, high = mean_estimation.optimal_variance_bounds(eta, 0.25, **options)
+    value = mean_estimation.optimal_variance(eta, 0.25, **options)
+    assert low <= value * (1 + 1e-13) and value <= high * (1 + 1e-13)
+    assert (low.kind, high.kind) == ("lower", "upper")
+    if eta == 1:
+        assert high == pytest.approx(float(value), rel=1e-14)
+
+
+def test_bounds_of_the_optimum_refuse_what_the_optimum_refuses():
+    with pytest.raises(DomainError, match="eta"):
+        mean_estimation.optimal_variance_bounds(1.5, 0.25)

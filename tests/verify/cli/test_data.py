@@ -12,7 +12,7 @@ from linearmodels.iv import IV2SLS
 from tests.verify.cli.commands import dpbounds
 
 FILE = "angrist-evans-1980-sample.csv"
-FIGURE = ("verify", "iv/fig-5", "--jobs", "1")
+FIGURE = ("verify", "iv/fig-10", "--jobs", "1")
 
 
 def census(folder: Path, *, effect: float, last: str = "") -> float:
@@ -33,12 +33,12 @@ def census(folder: Path, *, effect: float, last: str = "") -> float:
 
 
 def two_stage_estimate(folder: Path) -> tuple[float, list[str]]:
-    """The line of 2SLS in the picture of Figure 5, and what the curves are called."""
+    """The line of 2SLS in the picture of Figure 10, and what the curves are called."""
     (entry,) = json.loads((folder / "dpbounds-results" / "results.json").read_text())["claims"]
     pictures = [evidence["picture"] for evidence in entry["evidence"] if evidence["picture"]]
     series = [line for picture in pictures for line in picture["series"]]
-    (height,) = {y for line in series if line["label"].startswith("2SLS") for y in line["y"]}
-    return height, [line["label"] for line in series]
+    (height,) = {y for line in series if line["curve"].startswith("2SLS") for y in line["y"]}
+    return height, [line["curve"] for line in series]
 
 
 def test_results_on_other_data_are_other_results(tmp_path):

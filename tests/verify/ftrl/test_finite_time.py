@@ -6,53 +6,17 @@ import numpy as np
 import pytest
 
 from dpbounds.ftrl import correlations
-from verify.ftrl.claims import finite_time_moments as exact
-from verify.ftrl.claims import moments
-from verify.ftrl.claims.finite_time_runs import Scenario, components, iterates
+from verify.ftrl.claims.sd_2_2_recursions import _noise_responses, _weighted_sums
+from verify.ftrl.tools import input_laws
+from verify.ftrl.tools.component_runs import Scenario, components, iterates
+from verify.ftrl.tools.planar_systems import extremal, systems
 
 
-def random_instances(n):
-    rng = np.random.default_rng(3)
-    return {
-        "second": rng.uniform(0.05, 1.0, n),
-        "atoms": rng.uniform(-1.0, 1.0, (n, 6)),
-        "weights": rng.uniform(0.01, 1.0, (n, 5)),
-        "fraction": rng.uniform(0.1, 1.0, n),
-        "beta": rng.uniform(-1.5, 1.5, (n, 4)),
-        "noise": rng.uniform(0.0, 1.0, n),
-        "residual": rng.uniform(0.0, 1.0, n),
-    }
-
-
-def single(batch, i):
-    """Instance i for the slow oracle."""
-    eigenvalues = batch.laws.eigenvalues[i]
-    scale = np.sqrt(np.einsum("i,j,k,l->ijkl", *[eigenvalues] * 4))
-    return moments.InputLaw("one", np.diag(eigenvalues), batch.laws.fourth[i] * scale)
-
-
-def test_batched_trajectories_agree_with_single_ones():
-    batch, start = exact.systems(**random_instances(6)), np.tile([1.0, -2.0], (6, 1))
-    batched = np.array(list(exact.second_moments(batch, start, 9)))
-    for i in range(6):
-        law = single(batch, i)
-        assert batch.eta[i] * law.r_squared() <= 1 + 1e-12
-        noise, residual = batch.noise[i], batch.residual[i]
-        expected = moments.trajectory(law, batch.eta[i], batch.beta[i], noise, residual, 9, start[i])
-        assert batched[:, i] == pytest.approx(expected, rel=1e-11, abs=1e-13)
-        limit = moments.stationary(law, batch.eta[i], batch.beta[i], noise, residual)
-        assert batch.second_moments()[i] == pytest.approx(limit, rel=1e-10, abs=1e-13)
-        assert exact.gap(batch, batched[3])[i] == pytest.approx(moments.suboptimality(law, expected[3]))
-
-
-def test_one_step_operator_agrees_with_the_fourth_moments():
-    batch = exact.systems(**random_instances(4))
-    M = np.tile([[2.0, 0.3], [0.3, 1.0]], (4, 1, 1))
-    moved = exact.after_step(batch, M)
-    for i in range(4):
-        expected = single(batch, i).after_step(batch.eta[i]) @ M[i].reshape(-1)
-        assert moved[i].reshape(-1) == pytest.approx(expected, rel=1e-12)
-    assert exact.trace(moved) == pytest.approx(np.trace(moved, axis1=1, axis2=2))
+def test_extremal_systems_have_the_stated_step_sizes_and_spectra():
+    for point in extremal():
+        batch = systems(**{name: np.asarray(value)[None] for name, value in point.items()})
+        assert batch.eta * batch.laws.r_squared() == pytest.approx([1.0])
+        assert batch.laws.eigenvalues[0] == pytest.approx([1.0, point["second"]])
 
 
 def test_noise_responses_and_weighted_sums_by_their_definitions():
@@ -64,9 +28,9 @@ def test_noise_responses_and_weighted_sums_by_their_definitions():
             for k in range(1, tau + 1):
                 product = product @ Q[i, 3 - k]  # Q_{t-1}, Q_{t-2}, ...
                 V = V + beta[i, tau - k] * product
-            assert exact.noise_responses(Q, beta)[i, tau] == pytest.approx(np.trace(V @ V.T))
+            assert _noise_responses(Q, beta)[i, tau] == pytest.approx(np.trace(V @ V.T))
             weighted = sum(abs(beta[i, k]) * 0.7 ** ((tau - k) / 2) for k in range(tau + 1))
-            assert exact.weighted_sums(beta, np.full(3, 0.3))[i, tau] == pytest.approx(weighted)
+            assert _weighted_sums(beta, np.full(3, 0.3))[i, tau] == pytest.approx(weighted)
 
 
 @pytest.fixture(scope="module")
@@ -125,8 +89,9 @@ def test_ratios_by_their_definitions(replayed):
 
 def test_scenarios_know_their_moments_and_light_runs_agree_with_heavy_ones():
     gaussian = Scenario(label="", eigenvalues=(1.0, 0.3), initial=(3.0, 4.0), correlated=True)
-    assert gaussian.r_squared == pytest.approx(moments.gaussian((1.0, 0.3)).r_squared())
-    assert replace(gaussian, inputs="sign").r_squared == pytest.approx(moments.signs((1.0, 0.3)).r_squared())
+    assert gaussian.r_squared == pytest.approx(float(input_laws.gaussian((1.0, 0.3)).r_squared()[0]))
+    signs = replace(gaussian, inputs="sign")
+    assert signs.r_squared == pytest.approx(float(input_laws.signs((1.0, 0.3)).r_squared()[0]))
     assert gaussian.distance == 5.0
     settings = gaussian.settings(0.05, 4, clipping=False)
     assert settings.correlation.matrix(2)[1, 0] == pytest.approx(-0.5 * (1 - 0.05 * 0.3))

@@ -1,15 +1,14 @@
-"""The oracle of Table 3 against brute force: explicit matrices, numpy's transform, the values known by hand."""
+"""The oracle of Table 3 against brute force: explicit matrices, numpy's transform."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from verify.ftrl.claims.prefix_sums import (
+from verify.ftrl.tools.prefix_sums import (
     circulant_root,
     counted_fft,
     fft_noise,
-    least_error_program,
     tree_stream,
     two_passes,
 )
@@ -70,23 +69,3 @@ def test_circulant_root_squares_to_prefix_sums(T):
     circulant = np.array([[root[(t - s) % (2 * T)] for s in range(2 * T)] for t in range(T)])
     noise = np.array([fft_noise(unit)[0] for unit in np.eye(2 * T)]).T
     np.testing.assert_allclose(noise, circulant.real, atol=1e-12)
-
-
-@pytest.mark.parametrize(("T", "value"), [(1, 1.0), (2, (3 + np.sqrt(5)) / 2)])
-def test_program_by_hand(T, value):
-    assert least_error_program(T, 1e-12)[1] == pytest.approx(value, rel=1e-11)
-
-
-def test_program_beats_every_other_factor():
-    T, rng = 5, np.random.default_rng(0)
-    best = least_error_program(T, 1e-10)[1]
-    for _ in range(300):
-        C = np.linalg.qr(rng.normal(size=(T, T)))[0] + 0.3 * rng.normal(size=(T, T))
-        C /= np.linalg.norm(C, axis=0)
-        assert np.sum((np.tri(T) @ np.linalg.inv(C)) ** 2) >= best * (1 - 1e-9)
-
-
-def test_program_takes_few_iterations_for_a_coarse_gap():
-    assert [least_error_program(2**k, 1e-3)[0] for k in range(1, 6)] == [3, 3, 3, 3, 3]
-    with pytest.raises(ArithmeticError, match="T = 4"):
-        least_error_program(4, -1.0)

@@ -12,17 +12,17 @@ import pytest
 from scipy import integrate
 
 from dpbounds.ftrl import correlations
-from dpbounds.ftrl.strongly_convex import bound, optimize_correlation
+from dpbounds.ftrl.correlations import nu
+from dpbounds.ftrl.strongly_convex import Noise, alternation, bound, optimize_correlation, spectral_root
 from dpbounds.ftrl.strongly_convex.programs import Program, Quadratics
 from simulators.engine import Experiment, seed_sequence
 from simulators.ftrl import kinked_quadratic
-from verify.checks import BoundedMean, Case, Seed
+from verify.checks import BoundedMean, Case, Means, Seed
 from verify.checks.base import Level
 from verify.evidence import Evidence
-from verify.ftrl.claims import strongly_convex_appendix as appendix
-from verify.ftrl.claims import strongly_convex_programs as programs
-from verify.ftrl.claims import strongly_convex_steps as steps
-from verify.ftrl.claims.strongly_convex_runs import RHO, Distance, worst_quadratic
+from verify.ftrl.claims import se_0_theorem_e_1 as theorem
+from verify.ftrl.claims import se_0_theorem_e_1_multipliers as steps
+from verify.ftrl.tools.strongly_convex import RHO, Distance, worst_quadratic
 
 # --- (91) ---
 
@@ -111,14 +111,14 @@ def test_worst_quadratic_by_quadrature(correlation):
 
 def test_multipliers_of_the_counterexample_are_admissible():
     """lambda_0 + 2 lambda_1 <= 2 lambda_0; and (90) with the stated psi, by eigenvalues on a fine grid."""
-    first, second = appendix.NARROW_MULTIPLIERS
+    first, second = theorem.NARROW_MULTIPLIERS
     assert 0 <= 2 * second <= first
-    mu, eta = appendix.NARROW_MU, appendix.NARROW_ETA
+    mu, eta = theorem.NARROW_MU, theorem.NARROW_ETA
     for omega in np.concatenate([[0.0], np.geomspace(1e-6, np.pi, 4000)]):
         multiplier = first + 2 * second * np.cos(omega)
         inner = multiplier * np.array([[-2 * mu, 1 + mu], [1 + mu, -2.0]])
         outer = np.array([[eta, 0.0], [1 - np.exp(1j * omega), -eta]])
-        psi = appendix._narrow_psi(np.array([omega]))[0]
+        psi = theorem._narrow_psi(np.array([omega]))[0]
         gap = np.diag([-(eta**2), psi]) - outer.conj().T @ inner @ outer
         assert gap[0, 0].real > 0 and np.linalg.det(gap).real == pytest.approx(0.0, abs=1e-9 * np.abs(gap).max() ** 2)
 
@@ -128,8 +128,8 @@ def test_printed_side_of_the_counterexample():
     omega = 2 * np.pi * np.arange(200_000) / 200_000
     power = np.sum(np.array([1.0, 3 * 0.94, 3 * 0.94**2, 0.94**3]) ** 2)
     spectrum = 2 * power / np.abs(1 + 0.94 * np.exp(1j * omega)) ** 6
-    expected = 2 * np.mean(spectrum * appendix._narrow_psi(omega)) / appendix.NARROW_ETA**2
-    assert appendix._narrow_bound() == pytest.approx(expected, rel=1e-9)
+    expected = 2 * np.mean(spectrum * theorem._narrow_psi(omega)) / theorem.NARROW_ETA**2
+    assert theorem._narrow_bound() == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize("eta", [0.01, 0.3, 1.0])
@@ -151,17 +151,19 @@ def test_distance_is_simulated_in_place_of_the_loss():
 
 def test_the_counterexample_is_simulated_from_the_minimiser():
     """The start cannot be what lifts the mean above the bound; a tenth of it at most is left in the average."""
-    case = appendix._narrow_case(appendix._narrow_bound)
+    case = theorem._narrow_case(theorem._narrow_bound)
     problem, settings = case.experiment.problem, case.experiment.settings
     assert problem.initial is None and problem.sigma_sgd == 0.0
-    left = (1 - appendix.NARROW_ETA * appendix.NARROW_MU) ** settings.average_from
-    assert left < 0.1 and settings.steps - settings.average_from >= 3 / (appendix.NARROW_ETA * appendix.NARROW_MU)
+    left = (1 - theorem.NARROW_ETA * theorem.NARROW_MU) ** settings.average_from
+    assert left < 0.1 and settings.steps - settings.average_from >= 3 / (theorem.NARROW_ETA * theorem.NARROW_MU)
 
 
 @pytest.mark.parametrize("program", ["theta", "f"])
 def test_the_optimised_correlation_is_that_of_the_public_function(program):
     """From another start: equal values and equal spectra up to a constant."""
-    found = programs.optimised(program, 0.1, 16, max_lag=4)
+    constants, noise = Program(name=program, mu=1 / 16, L=1.0, eta=0.1), Noise(correlation=nu(0.1), rho=RHO)
+    multipliers, _ = alternation(constants, noise, 4, start=lambda omega: nu(0.1 / 16).power_spectrum(omega))
+    found = spectral_root(constants, multipliers)
     public = optimize_correlation(1 / 16, 1.0, 0.1, RHO, program=program, max_lag=4, certify=False)
     value = bound(found, 1 / 16, 1.0, 0.1, RHO, program=program, max_lag=4, certify=False).value
     assert float(value) == pytest.approx(float(public.bound.value), rel=1e-6)
@@ -192,7 +194,7 @@ def draws(problem, settings, streams, trials):
     return {"value": 10.0 + problem.spread * (np.exp(2 * values) if problem.skewed else values)}
 
 
-def evidence(*bounds: float, level: Level = "quick", problem: Normal | None = None, **options) -> Evidence:
+def evidence(*bounds: float, level: Level = "quick", problem: Normal | None = None, scale: float = 1.0) -> Evidence:
     experiment = Experiment(algorithm=draws, problem=problem or Normal(), settings=None, block_trials=64)
 
     def case(number: int, value: float) -> Case:
@@ -203,8 +205,9 @@ def evidence(*bounds: float, level: Level = "quick", problem: Normal | None = No
         means=Means(
             cases=lambda: [case(number, value) for number, value in enumerate(bounds)],
             trials={"quick": 64, "full": 512},
+            axes=("$x$", "$y$"),
         ),
-        **options,
+        scale=scale,
     )
     seeds = [Seed(0, seed_sequence([0], seed=0)) for _ in check.tasks(level)]
     return check.conclude([check.run(task, seed) for task, seed in zip(check.tasks(level), seeds, strict=True)], level)
@@ -224,7 +227,7 @@ def test_bounded_mean_cannot_tell_inside_its_interval_or_from_skewed_runs():
 
 
 def test_bounded_mean_takes_more_trials_at_higher_levels_and_draws_the_means():
-    found = evidence(12.0, level="full", axes=("x", "y"))
+    found = evidence(12.0, level="full")
     assert found.trials == 512 and found.picture is not None
-    (series,) = found.picture["series"]
-    assert series["role"] == "simulation" and series["low"][0] < series["y"][0] < series["high"][0]
+    (series,) = found.picture.series
+    assert series.role == "simulated" and series.low[0] < series.y[0] < series.high[0]

@@ -1,6 +1,4 @@
-"""Files that `dpbounds solve` reads and writes: of bounded size, refused before the work where they cannot be, and never
-half-written.
-"""
+"""Files that `dpbounds solve` reads and writes: of bounded size, refused before the work, and never half-written."""
 
 from __future__ import annotations
 

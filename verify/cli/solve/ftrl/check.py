@@ -37,7 +37,7 @@ ENDS: dict[str, Literal["upper", "lower"]] = {
     "lower": "lower",
     "value": "upper",
     "upper": "upper",
-    **{name: "upper" for name in SIMPLE},
+    **dict.fromkeys(SIMPLE, "upper"),
 }
 FREE = ("seconds", "gap", "ratio", *SIMULATED, "failure", "mechanism")
 

@@ -1,0 +1,61 @@
+"""What was found wrong: by severity, then by root, those that only follow from another under it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from reports.results import SEVERITIES, Entry
+
+FALSE = ("refuted", "corrected")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """A fault and the claims that fall only because of it."""
+
+    number: int
+    entry: Entry
+    followers: tuple[Entry, ...]
+
+    @property
+    def severity(self) -> str:
+        """As reviewed; empty for a fault that nobody has looked at yet."""
+        return self.entry.severity or ""
+
+
+def findings(entries: Sequence[Entry]) -> list[Finding]:
+    """All faults, numbered: those not reviewed yet, then by severity, in the order of the file within each."""
+    false = {entry.claim: entry for entry in entries if entry.verdict in FALSE}
+    roots = {claim: _root(entry, false) for claim, entry in false.items()}
+    order = ("", *SEVERITIES)
+    heads = sorted(
+        (entry for claim, entry in false.items() if roots[claim] == claim),
+        key=lambda entry: order.index(entry.severity or ""),
+    )
+    return [
+        Finding(
+            number=number,
+            entry=head,
+            followers=tuple(
+                entry for claim, entry in false.items() if roots[claim] == head.claim and claim != head.claim
+            ),
+        )
+        for number, head in enumerate(heads, 1)
+    ]
+
+
+def numbers(found: Sequence[Finding]) -> dict[str, int]:
+    """The finding that each false claim belongs to."""
+    return {entry.claim: item.number for item in found for entry in (item.entry, *item.followers)}
+
+
+def _root(entry: Entry, false: Mapping[str, Entry]) -> str:
+    """The claim at the end of the chain of roots; of a chain that runs in a circle, the claim itself."""
+    seen, claim = {entry.claim}, entry.claim
+    while false[claim].root in false:
+        claim = false[claim].root
+        if claim in seen:
+            return entry.claim
+        seen.add(claim)
+    return claim

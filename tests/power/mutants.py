@@ -1,0 +1,150 @@
+"""Which mistakes in theory and simulators `dpbounds verify` notices: `python -m tests.power.mutants --help`.
+
+Random single edits (see `edits`) are made in a copy of the tree; for each, the claims that reach the edited line are
+decided at quick level, cheapest first, until a verdict changes or a computation fails. Survivors are then shown to the
+tests of their room. What is done is kept in a folder, and a run that was interrupted goes on from there. Survivors that
+change nothing (`equivalents.txt`, with the reason) are not counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from tests.power.edits import Edit, chosen, edits_of
+from verify.topics import topics
+from verify.versions import code_version
+
+ROOT = Path(__file__).resolve().parents[2]
+LAYERS = ("dpbounds", "simulators")
+COPIED = ("dpbounds", "simulators", "verify", "reports", "tests", "pyproject.toml")
+# Seconds after which a judgement counts as hanging, which is noticed.
+PATIENCE = 240
+EQUIVALENTS = Path(__file__).with_name("equivalents.txt")
+
+
+def main() -> int:
+    """Print every mutant's fate, the survivors and the share that was caught; 1 if some survive unexplained."""
+    arguments = _arguments()
+    folder = Path(arguments.store)
+    folder.mkdir(parents=True, exist_ok=True)
+    names = arguments.topics or list(topics())
+    reached = _map(folder, names)
+    mutants = chosen(_edits(names, reached), arguments.count, arguments.seed)
+    code = "-".join(code_version(topic) for topic in topics().values())
+    known = {record["name"]: record for record in _journal(folder) if record["code"] == code}
+    missing = [edit for edit in mutants if edit.name not in known]
+    with ThreadPoolExecutor(arguments.jobs) as pool, (folder / "mutants.jsonl").open("a") as journal:
+        for record in pool.map(lambda edit: _fate(edit, reached, arguments.tests), missing):
+            known[record["name"]] = {**record, "code": code}
+            journal.write(json.dumps(known[record["name"]]) + "\n")
+            journal.flush()
+            print(f"{record['verify']:9} {record['tests']:9} {record['name']}", flush=True)
+    return _summary([known[edit.name] for edit in mutants])
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.power.mutants", description=__doc__)
+    parser.add_argument("topics", nargs="*", metavar="TOPIC", help="default: all")
+    parser.add_argument("--count", type=int, default=200, help="how many mutants (default: 200)")
+    parser.add_argument("--seed", type=int, default=0, help="which ones (default: 0)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="at a time (default: one per processor)")
+    parser.add_argument("--store", default="dpbounds-mutants", help="folder of what is done (default: %(default)s)")
+    parser.add_argument("--no-tests", dest="tests", action="store_false", help="do not show survivors to the tests")
+    return parser.parse_args()
+
+
+def _edits(names: Sequence[str], reached: Mapping[str, Any]) -> list[Edit]:
+    """In the rooms of the topics and in what they share, where some claim comes by or none does."""
+    others = {folder for name, topic in topics().items() if name not in names for folder in _rooms(topic.sources)}
+    files = [file.relative_to(ROOT).as_posix() for layer in LAYERS for file in sorted((ROOT / layer).rglob("*.py"))]
+    mine = [file for file in files if not any(file.startswith(f"{room}/") for room in others)]
+    return [edit for file in mine for edit in edits_of(ROOT, file)]
+
+
+def _rooms(sources: Sequence[str]) -> list[str]:
+    return [source.replace(".", "/") for source in sources]
+
+
+def _map(folder: Path, names: Sequence[str]) -> dict[str, Any]:
+    """Which claims reach which lines, and how long each takes; made once, in a process of its own."""
+    versions = "-".join(code_version(topics()[name])[:8] for name in names)
+    path = folder / f"reach-{versions}.json"
+    if not path.exists():
+        subprocess.run([sys.executable, "-m", "tests.power.reach", str(path), *names], cwd=ROOT, check=True)
+    return json.loads(path.read_text())
+
+
+def _journal(folder: Path) -> list[dict[str, Any]]:
+    path = folder / "mutants.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def _fate(edit: Edit, reached: Mapping[str, Any], tests: bool) -> dict[str, Any]:
+    """Whether claims, and then tests, notice the mistake."""
+    claims = reached["lines"].get(edit.file, {}).get(str(edit.line), [])
+    claims = sorted(claims, key=reached["seconds"].__getitem__)
+    record = {"name": edit.name, "line": edit.line, "claims": len(claims), "tests": ""}
+    with tempfile.TemporaryDirectory() as scratch:
+        tree = Path(scratch)
+        for part in COPIED:
+            copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
+            copy(ROOT / part, tree / part)
+        (tree / edit.file).write_bytes(edit.applied((ROOT / edit.file).read_bytes()))
+        noticed = _fails(tree, ["-m", "tests.power.judge", *claims]) if claims else False
+        record["verify"] = "noticed" if noticed else "missed"
+        if not noticed and tests:
+            rooms = _tests_of(edit.file)
+            failed = _fails(tree, ["-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider", *rooms])
+            record["tests"] = "noticed" if failed else "missed"
+    return record
+
+
+def _fails(tree: Path, command: Sequence[str]) -> bool:
+    environment = os.environ | {"PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
+    try:
+        run = subprocess.run(
+            [sys.executable, *command], cwd=tree, env=environment, capture_output=True, timeout=PATIENCE, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return True
+    return run.returncode != 0
+
+
+def _tests_of(file: str) -> list[str]:
+    """The tests of the file's layer that are not another room's, and those of its topic in the other layers."""
+    layer, _, rest = file.partition("/")
+    room = rest.partition("/")[0]
+    own = [f"tests/{other}/{room}" for other in ("dpbounds", "simulators", "verify")]
+    shared = [test.relative_to(ROOT).as_posix() for test in sorted((ROOT / "tests" / layer).glob("test_*.py"))]
+    return [*shared, *(folder for folder in own if (ROOT / folder).is_dir())]
+
+
+def _summary(records: Sequence[Mapping[str, Any]]) -> int:
+    lines = EQUIVALENTS.read_text().splitlines() if EQUIVALENTS.exists() else []
+    equivalent = {line.split(" # ")[0] for line in lines if line.strip()}
+    counted = [record for record in records if record["name"] not in equivalent]
+    missed = [record for record in counted if record["verify"] == "missed"]
+    both = [record for record in missed if record["tests"] == "missed"]
+    for record in missed:
+        reach = f"reached by {record['claims']} claims" if record["claims"] else "no claim comes by"
+        print(f"missed by verify, {record['tests'] or 'not shown'} to the tests, {reach}: {record['name']}")
+    share = 1 - len(missed) / len(counted) if counted else 1.0
+    apart = len(records) - len(counted)
+    print(
+        f"{len(counted)} mutants ({apart} more are equivalent): verify noticed {share:.1%}; {len(both)} survive both."
+    )
+    return 1 if both or share < 0.95 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

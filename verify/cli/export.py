@@ -1,0 +1,146 @@
+"""`dpbounds verify --export`: the verdicts in the formats that CI systems read.
+
+Refuted is a failure; a claim that was undecided or not run is skipped, in SARIF `open` and `notApplicable`; confirmed
+and corrected pass, as they do for the exit status. A computation that broke is an error.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from dpbounds import DomainError
+from verify.plain import plain
+from verify.runner import Decided
+from verify.store import write_whole
+from verify.topics import topics
+
+SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+KINDS = {"confirmed": "pass", "corrected": "pass", "refuted": "fail", "undecided": "open", "not run": "notApplicable"}
+# How loudly a refuted claim is told; one that nobody has classified yet is an error too.
+LEVELS = {"substantive": "error", "hypothesis": "warning", "slip": "note", None: "error"}
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def check_target(file: str) -> None:
+    """Raise `DomainError` unless a file can be written there, before anything is computed."""
+    path = Path(file)
+    if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+        raise DomainError("export", file, "a file that can be written")
+
+
+def write(form: str, file: str, decided: Sequence[Decided], *, seed: int) -> None:
+    """Write the verdicts of this run."""
+    try:
+        write_whole(Path(file), WRITERS[form](decided, seed).encode())
+    except OSError as error:
+        raise DomainError("export", file, f"a file that can be written ({error.strerror})") from None
+
+
+def junit(decided: Sequence[Decided], seed: int) -> str:
+    """JUnit XML, a suite per topic and a case per claim."""
+    root = ElementTree.Element("testsuites", name="dpbounds")
+    for topic in dict.fromkeys(item.claim.topic for item in decided):
+        own = [item for item in decided if item.claim.topic == topic]
+        cases = [_case(item) for item in own]
+        counts = {name: sum(case.find(tag) is not None for case in cases) for name, tag in TAGS.items()}
+        attributes = {"name": topic, "tests": str(len(own)), **{name: str(count) for name, count in counts.items()}}
+        suite = ElementTree.SubElement(root, "testsuite", attributes | {"time": _seconds(own)})
+        properties = ElementTree.SubElement(suite, "properties")
+        ElementTree.SubElement(properties, "property", name="seed", value=str(seed))
+        suite.extend(cases)
+    ElementTree.indent(root)
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{ElementTree.tostring(root, encoding="unicode")}\n'
+
+
+TAGS = {"failures": "failure", "errors": "error", "skipped": "skipped"}
+
+
+def _case(item: Decided) -> ElementTree.Element:
+    claim, verdict = item.claim, item.verdict
+    name = {"classname": claim.topic, "name": claim.id, "time": _seconds([item])}
+    case = ElementTree.Element("testcase", name)
+    said = _xml(_message(item))
+    if item.failure:
+        ElementTree.SubElement(case, "error", message=said).text = _xml(item.failure)
+    elif KINDS[verdict.word] == "fail":
+        ElementTree.SubElement(case, "failure", message=said, type=verdict.severity or "new").text = said
+    elif KINDS[verdict.word] != "pass":
+        ElementTree.SubElement(case, "skipped", message=said)
+    elif verdict.word == "corrected":
+        ElementTree.SubElement(case, "system-out").text = said
+    return case
+
+
+def sarif(decided: Sequence[Decided], seed: int) -> str:
+    """SARIF 2.1.0, a rule and a result per claim."""
+    driver = {"name": "dpbounds", "version": version("dpbounds"), "rules": [_rule(item) for item in decided]}
+    failed = [item for item in decided if item.failure]
+    notes = [{"level": "error", "message": {"text": f"{item.claim.id}: {item.failure}"}} for item in failed]
+    run = {
+        "tool": {"driver": driver},
+        "invocations": [{"executionSuccessful": not failed, "toolExecutionNotifications": notes}],
+        "columnKind": "unicodeCodePoints",
+        "results": [_result(index, item) for index, item in enumerate(decided)],
+        "properties": {"seed": seed},
+    }
+    content = {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
+    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+
+
+def _rule(item: Decided) -> Mapping[str, Any]:
+    claim = item.claim
+    rule = {
+        "id": claim.id,
+        "shortDescription": {"text": f"{claim.where}: {plain(claim.statement)}"},
+        "properties": {"kind": claim.kind, "paper": topics()[claim.topic].title},
+    }
+    link = topics()[claim.topic].link
+    return {**rule, "helpUri": link} if link else rule
+
+
+def _result(index: int, item: Decided) -> Mapping[str, Any]:
+    claim, verdict = item.claim, item.verdict
+    kind = "open" if item.failure else KINDS[verdict.word]
+    properties = {"verdict": verdict.word, "how": verdict.how, "severity": verdict.severity, "root": verdict.root}
+    properties |= {"page": claim.page, "equation": claim.equation, "seconds": round(item.seconds, 3)}
+    location = {"fullyQualifiedName": claim.id, "name": claim.where, "kind": "claim"}
+    return {
+        "ruleId": claim.id,
+        "ruleIndex": index,
+        "kind": kind,
+        "level": LEVELS[verdict.severity] if kind == "fail" else "none",
+        "message": {"text": _message(item)},
+        "locations": [{"logicalLocations": [location]}],
+        "properties": {name: value for name, value in properties.items() if value},
+    }
+
+
+def _message(item: Decided) -> str:
+    """The verdict and what is to be said of it."""
+    verdict, claim = item.verdict, item.claim
+    parts = [f"{claim.where}: {verdict.word}."]
+    if verdict.finding:
+        parts.append(plain(verdict.finding))
+    if verdict.word == "corrected" and claim.correction is not None:
+        parts.append(f"Corrected: {plain(claim.correction.statement)}")
+    parts += [plain(text) for text in (verdict.consequence, verdict.remark) if text]
+    return " ".join(parts)
+
+
+def _seconds(items: Sequence[Decided]) -> str:
+    return f"{sum(item.seconds for item in items):.3f}"
+
+
+def _xml(text: str) -> str:
+    """Without the characters that XML does not allow."""
+    return _NOT_XML.sub("\ufffd", text)
+
+
+WRITERS: Mapping[str, Callable[[Sequence[Decided], int], str]] = {"junit": junit, "sarif": sarif}
