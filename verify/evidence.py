@@ -26,7 +26,7 @@ class Evidence:
     - `slack`: for bounds, bound / truth where it is tightest.
     - `counterexample`: parameters and both sides, enough to compute it again; findings take their numbers from it.
     - `resolution`: the relative discrepancy the check would have seen.
-    - `alpha`: the rate of false alarms over all its looks, 0 where chance has no part; a statistical check must state it.
+    - `alpha`: the rate of false alarms over all its looks, 0 without chance; statistical checks must state it.
     - `beta`: the rate of missing a discrepancy of `resolution`.
     - `needed`: for `unclear`, what would decide it.
     - `rows`: the comparisons one by one; `picture`: the arrays of its figure.

@@ -57,7 +57,7 @@ class Topic:
     - `stands`: the main results that hold, with their sharp constants; `sharper`: what is better here than in the
       paper; `main_picture`: the claim whose picture shows the main result; `figures`: the paper's own.
     - `summary`: one line for --help; `solve`: a module with `add_arguments(parser)` and `run(arguments)`, or "" if
-      there is nothing to solve; `check`: a module with `knows(file)` and `run(arguments)` that proves saved bounds again.
+      there is nothing to solve; `check`: a module with `knows(file)` and `run(arguments)`, for saved bounds.
     """
 
     name: str

@@ -8,25 +8,15 @@ dimension factor of the second is an artefact of its proof (`leading_order.isotr
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import lambertw
 
 from dpbounds.errors import count, moderate, positive, within
-from dpbounds.iv.noiseless import Rates, StepSizes
-from dpbounds.iv.privacy import NoiseScales, budget, joint_cost, noise_scales
-from dpbounds.iv.quantities import (
-    UNIT,
-    Constants,
-    Design,
-    Spectrum,
-    experiment_step_sizes,
-    spectrum,
-    theorem_rates,
-    theorem_step_limits,
-)
+from dpbounds.iv.lemmas import no_clipping_sample_size
+from dpbounds.iv.privacy import budget
+from dpbounds.iv.quantities import UNIT, Constants, Design, Spectrum, theorem_step_limits
 from dpbounds.values import Value
 
 
@@ -107,17 +97,11 @@ def conditions(
     eta, alpha, n = moderate("eta", eta), moderate("alpha", alpha), design.n
     limits, c1, longest = theorem_step_limits(bounds), constants.sample_size, _horizon(design, rho1, constants)
     least = math.sqrt(min(budget("rho1", rho1), budget("rho2", rho2)))
-    clipping = c1 * design.Q**3 * math.sqrt(count("steps", steps)) / least
+    clipping = no_clipping_sample_size(design, steps=steps, rho1=rho1, rho2=rho2, constants=constants)
     upper = [
         ("(3) eta", "eta < 2 / (1 + delta)²", eta, limits.eta, eta < limits.eta),
         ("(3) alpha", "alpha < 4 / (2 gamma-upper + gamma-lower)", alpha, limits.alpha, alpha < limits.alpha),
-        (
-            "(5)",
-            "T <= C rho_1 n^{2-eps} / (p Q^6)",
-            steps,
-            longest := _horizon(design, rho1, constants),
-            steps <= longest,
-        ),
+        ("(5)", "T <= C rho_1 n^{2-eps} / (p Q^6)", steps, longest, steps <= longest),
         ("Lemma D.2", "delta < 1", float(bounds.delta), 1.0, bounds.delta < 1),
         ("Lemma D.6", "psi < sigma_min(Theta)", float(bounds.psi), design.theta_least, bounds.psi < design.theta_least),
     ]
@@ -245,72 +229,6 @@ def scan_steps(
     )
     best = int(np.argmin(curve))
     return Optimum(best + 1, None, Value(float(curve[best]), kind="asymptotic", source="iv eq. (7), minimised")), curve
-
-
-@dataclass(frozen=True, kw_only=True)
-class Theorem:
-    """iv Theorem 3.1 at one setting: all its numbers, ready to print.
-
-    `steps` is T; `noise` and `cost` are those of eq. (4) with `gamma` and the exact joint zCDP cost (replace-one).
-    """
-
-    design: Design
-    constants: Constants
-    steps: int
-    rho1: float
-    rho2: float
-    spectrum: Spectrum
-    step_sizes: StepSizes
-    rates: Rates
-    gamma: Value
-    noise: NoiseScales
-    cost: Value
-    bound: ErrorBound | None
-    regimes: Regimes | None
-    optimum: Optimum | None
-    conditions: tuple[Condition, ...]
-
-    @property
-    def applies(self) -> bool:
-        """Whether every hypothesis holds with the constants given."""
-        return all(condition.met for condition in self.conditions)
-
-
-def evaluate_theorem(
-    design: Design,
-    *,
-    steps: int,
-    rho1: float,
-    rho2: float,
-    step_sizes: StepSizes | None = None,
-    constants: Constants = UNIT,
-) -> Theorem:
-    """Every number of iv Theorem 3.1 at one setting; step sizes default to those of iv Section 4.
-
-    `bound`, `regimes` and `optimum` are None where kappa >= 1, the last two also where there is no noise or kappa = 0.
-    """
-    bounds = spectrum(design, constants)
-    sizes = experiment_step_sizes(bounds) if step_sizes is None else step_sizes
-    rates, gamma = theorem_rates(bounds, sizes.eta, sizes.alpha), clip_norm(design, steps, constants)
-    noise = noise_scales(design.n, steps, rho1, rho2, gamma, gamma)
-    cost = joint_cost(design.n, steps, gamma1=gamma, gamma2=gamma, lambda1=noise.lambda1, lambda2=noise.lambda2)
-    setting = {"rho1": rho1, "rho2": rho2, "constants": constants}
-    kappa, noisy = float(rates.overall), math.isfinite(min(rho1, rho2))
-    return Theorem(
-        design=design,
-        steps=steps,
-        spectrum=bounds,
-        step_sizes=sizes,
-        rates=rates,
-        gamma=gamma,
-        noise=noise,
-        cost=cost,
-        bound=error_bound(design, steps=steps, kappa=kappa, **setting) if kappa < 1 else None,
-        regimes=regimes(design, kappa=kappa, **setting) if 0 < kappa < 1 and noisy else None,
-        optimum=optimal_steps(design, kappa=kappa, **setting) if 0 < kappa < 1 and noisy else None,
-        conditions=conditions(design, bounds, eta=sizes.eta, alpha=sizes.alpha, steps=steps, **setting),
-        **setting,
-    )
 
 
 def _privacy_unit(design: Design, rho1: float, rho2: float, constants: Constants, Q: float) -> float:

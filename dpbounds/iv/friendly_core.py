@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from dpbounds.errors import count, moderate, moderate_or_zero
 from dpbounds.values import Value
 
 
+def distinct_moments(p: Any, q: Any) -> Any:
+    """Distinct coordinates of (Z'Z, Z'X, Z'Y) / n: q (q + 1) / 2 + pq + q, for numbers, arrays and symbols alike."""
+    return q * (q + 1) / 2 + p * q + q
+
+
 def moment_dimension(p: int, q: int) -> int:
-    """Distinct coordinates of (Z'Z, Z'X, Z'Y) / n: q (q + 1) / 2 + pq + q.
+    """`distinct_moments` of whole numbers p <= q.
 
     The paper's pq + p² + p counts X'X and X'Y in place of Z'Z and Z'Y: too few wherever q > p + O(1).
     """
     p, q = count("p", p), count("q", q, least=p)
-    return q * (q + 1) // 2 + p * q + q
+    return int(distinct_moments(p, q))
 
 
 def printed_moment_dimension(p: int, q: int) -> int:

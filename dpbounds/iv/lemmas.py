@@ -8,6 +8,8 @@ leaves open are arguments; `kind` is `asymptotic` for what holds up to one, `upp
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 from dpbounds.errors import count, moderate, moderate_or_zero, positive, within
 from dpbounds.iv.privacy import budget
@@ -115,13 +117,86 @@ def first_stage_bound(
 
 
 def first_stage_tolerance(bounds: Spectrum, theta_hat_norm: float) -> Value:
-    """epsilon-bar of iv eqs. (13), (20): sqrt(||theta_hat||² + gamma-lower / (2 (1 + delta)²)) - ||theta_hat||.
+    """epsilon-bar of iv eqs. (13), (20): `tolerance` at gamma-lower / (2 (1 + delta)²)."""
+    room = bounds.lower / (2 * (1 + bounds.delta) ** 2)
+    return Value(tolerance(moderate("theta_hat_norm", theta_hat_norm), room), kind="exact", source="iv eq. (20)")
 
-    The largest eps with (2 ||theta_hat|| + eps) (1 + delta)² eps <= gamma-lower / 2, so that H_t stays within that of
-    H-hat. Written without the difference of nearly equal numbers.
+
+def tolerance(norm: Any, room: Any) -> Any:
+    """sqrt(norm² + room) - norm, the largest eps with (2 norm + eps) eps <= room, of numbers of any kind.
+
+    iv eq. (13): with `norm` = ||theta_hat|| and `room` = gamma-lower / (2 (1 + delta)²), ||e_Theta|| <= eps moves the
+    spectrum of H_t by at most gamma-lower / 2. Written without the difference of nearly equal numbers.
     """
-    room, norm = bounds.lower / (2 * (1 + bounds.delta) ** 2), moderate("theta_hat_norm", theta_hat_norm)
-    return Value(room / (math.sqrt(norm**2 + room) + norm), kind="exact", source="iv eq. (20)")
+    return room / ((norm**2 + room) ** 0.5 + norm)
+
+
+def second_stage_bound(
+    *,
+    kappa_beta: Any,
+    alpha: Any,
+    delta: Any,
+    beta_hat_norm: Any,
+    residual: Any,
+    theta_norms: Sequence[Any],
+    first_stage_errors: Sequence[Any],
+    noise: Any,
+    start: Any,
+) -> Any:
+    """Right-hand side of iv eq. (15) on ||e_beta^(T)||, of numbers or arrays of any kind.
+
+    `start` ||e_beta^(T_0)||; for k = T_0 ... T - 1 `theta_norms` ||Theta_k|| and `first_stage_errors` ||e_Theta^(k)||;
+    `residual` ||Z'r|| / n; `noise` the largest ||nu^(k)|| (the paper's nu has no index). Holds where (14) does.
+    """
+    steps = len(theta_norms)
+    powers = [kappa_beta**k for k in range(steps + 1)]
+    total = powers[steps] * start + alpha * noise / (1 - kappa_beta)
+    for k, (norm, error) in enumerate(zip(theta_norms, first_stage_errors, strict=True)):
+        total = total + powers[steps - 1 - k] * alpha * norm * ((1 + delta) ** 2 * beta_hat_norm * error + residual)
+    return total
+
+
+def second_stage_rate(start: Any, epsilon: Any, statistical: Any, noise: Any) -> Any:
+    """iv eq. (16), constants 1, on ||e_beta^(T)||: start + eps (1 + eps) + S (1 + eps) + noise.
+
+    `start` kappa_beta^{T - T_0} ||e_beta^(T_0)||, `epsilon` the bound on ||e_Theta^(k)||, k >= T_0, `statistical`
+    S = sqrt(pq) Lambda / sqrt(n), `noise` lambda_2 (sqrt(p) + sqrt(tau)) (`second_noise_rate`). Numbers of any kind.
+    """
+    return start + epsilon * (1 + epsilon) + statistical * (1 + epsilon) + noise
+
+
+def burn_in_rate(steps: Any, first_stage_error: Any, epsilon: Any, statistical: Any, noise: Any) -> Any:
+    """iv eq. (17), constants 1, on ||e_beta^(T_0)||, T_0 = `steps`: 1 + (1 + eps) T_0 (max ||e_Theta|| + S) + noise.
+
+    `first_stage_error` the largest ||e_Theta^(k)||, k < T_0; the rest as in `second_stage_rate`.
+    """
+    return 1 + (1 + epsilon) * steps * (first_stage_error + statistical) + noise
+
+
+def settled_rate(noise: Any) -> Any:
+    """iv eqs. (26), (27), constants 1, on ||e_beta|| at C_2 and at max{T / 2, C_2}: 1 + noise."""
+    return 1 + noise
+
+
+def final_rate(second_start: Any, first_start: Any, first_noise: Any, statistical: Any, noise: Any) -> Any:
+    """iv eq. (28), constants 1: kappa_beta^{T/2} + kappa_Theta^{T/2} + mu + noise + S.
+
+    `first_noise` is mu (`first_noise_rate`), the rest as in `second_stage_rate`.
+    """
+    return second_start + first_start + first_noise + noise + statistical
+
+
+def first_noise_rate(design: Design, lambda1: float) -> Value:
+    """mu of iv eq. (18): lambda_1 (sqrt(pq) + sqrt(p (log p + tau))), the size of the first stage's noise."""
+    p, scale = design.p, moderate_or_zero("lambda1", lambda1)
+    number = scale * (math.sqrt(p * design.q) + math.sqrt(p * (math.log(p) + design.tau)))
+    return Value(number, kind="asymptotic", source="iv eq. (18)", convention="constant 1")
+
+
+def second_noise_rate(design: Design, lambda2: float) -> Value:
+    """lambda_2 (sqrt(p) + sqrt(tau)) of iv eq. (16), the size of the second stage's noise."""
+    number = moderate_or_zero("lambda2", lambda2) * (math.sqrt(design.p) + math.sqrt(design.tau))
+    return Value(number, kind="asymptotic", source="iv eq. (16)", convention="constant 1")
 
 
 def burn_in(bounds: Spectrum, theta_hat_norm: float, kappa_theta: float) -> int:
@@ -146,10 +221,8 @@ def burn_in_limit(eta: float, theta_norm: float, theta_least: float) -> Value:
 
 
 def noise_dimension(design: Design) -> Value:
-    """R of iv eq. (24): Q² (sqrt(pq) + sqrt(p (log p + tau))), at most C sqrt(p) Q³."""
-    p, q = design.p, design.q
-    number = design.Q**2 * (math.sqrt(p * q) + math.sqrt(p * (math.log(p) + design.tau)))
-    return Value(number, kind="exact", source="iv eq. (24)")
+    """R of iv eq. (24): Q² (sqrt(pq) + sqrt(p (log p + tau))), at most 1.61 sqrt(p) Q³."""
+    return Value(design.Q**2 * first_noise_rate(design, 1.0), kind="exact", source="iv eq. (24)")
 
 
 def estimator_rate(design: Design) -> Value:

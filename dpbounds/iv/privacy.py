@@ -18,14 +18,14 @@ What the paper states and what holds:
 from __future__ import annotations
 
 import math
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from scipy.integrate import quad
 from scipy.special import log_ndtr
 
 from dpbounds.errors import FAINTEST, AccuracyError, DomainError, choice, count, moderate, moderate_or_zero, real
-from dpbounds.privacy import Adjacency, sensitivity_factor
+from dpbounds.privacy import Adjacency, sensitivity_factor, zcdp_epsilon
 from dpbounds.values import Value
 
 Calibration = Literal["paper", "tight"]
@@ -62,11 +62,28 @@ def noise_scales(
     uses = (steps, steps) if calibration == "paper" else (steps / 2, (steps - 1) / 2)
     stages = zip(("1", "2"), uses, (rho1, rho2), (gamma1, gamma2), strict=True)
     scales = [
-        factor * moderate(f"gamma{stage}", gamma) / n * math.sqrt(used / budget(f"rho{stage}", rho))
+        noise_scale(math, n, used, budget(f"rho{stage}", rho), moderate(f"gamma{stage}", gamma), factor)
         for stage, used, rho, gamma in stages
     ]
     source = "iv eq. (4)" if calibration == "paper" else "dpbounds, exact cost of iv Algorithm 1"
     return NoiseScales(*(Value(scale, kind="exact", source=source, convention=adjacency) for scale in scales))
+
+
+def noise_scale(m: Any, n: Any, uses: Any, rho: Any, gamma: Any, factor: Any = 2) -> Any:
+    """factor (gamma / n) sqrt(uses / rho): one stage of eq. (4), with uses = T; `m` is any arithmetic with sqrt."""
+    return factor * gamma / n * m.sqrt(uses / rho)
+
+
+def release_cost(n: Any, releases: Any, gamma: Any, scale: Any, factor: Any = 2) -> Any:
+    """Cost of Gaussian releases that a record moves by factor gamma / n each: sensitivity² / (2 scale²) times their
+    number, in any arithmetic.
+    """
+    return releases * (factor * gamma / n) ** 2 / (2 * scale**2)
+
+
+def printed_budget(n: Any, steps: Any, gamma1: Any, gamma2: Any, lambda1: Any, lambda2: Any) -> Any:
+    """(2T/n²)(gamma_1²/lambda_1² + gamma_2²/lambda_2²) as iv Prop. 3.1 and App. B print it, in any arithmetic."""
+    return 2 * steps / n**2 * (gamma1**2 / lambda1**2 + gamma2**2 / lambda2**2)
 
 
 def joint_cost(
@@ -86,10 +103,8 @@ def joint_cost(
     every order, so the release is mu-GDP with mu = sqrt(2 rho). inf without noise, unless the stage has no data (T =
     1, second stage). Raises `DomainError` for n, steps < 1, clip norms <= 0, scales < 0.
     """
-    n, steps = count("n", n), count("steps", steps)
-    first = _uses(steps, gamma1, lambda1, "1")
-    second = _uses(steps - 1, gamma2, lambda2, "2")
-    cost = 0.5 * (sensitivity_factor(adjacency) / n) ** 2 * (first + second)
+    n, steps, factor = count("n", n), count("steps", steps), sensitivity_factor(adjacency)
+    cost = _stage(n, steps, gamma1, lambda1, "1", factor) + _stage(n, steps - 1, gamma2, lambda2, "2", factor)
     return Value(cost, kind="exact", source="dpbounds, iv App. B with Theta_0 = 0", convention=f"zCDP, {adjacency}")
 
 
@@ -113,13 +128,34 @@ def joint_gdp(
     return Value(math.sqrt(2 * cost), kind="exact", source="Dong, Roth & Su 2022, Cor. 3.3", convention=adjacency)
 
 
+class Epsilons(NamedTuple):
+    """What a zCDP cost is worth at some delta, from the paper's conversion to the exact one.
+
+    - `printed`: rho + 2 sqrt(rho log(1/delta)), iv Section 2.1 and footnote 2; holds for every rho-zCDP mechanism;
+    - `best`: the least epsilon that one Rényi order proves, for every rho-zCDP mechanism;
+    - `gaussian`: exact for a release that is mu-GDP with mu = sqrt(2 rho), as that of all iterates (`joint_gdp`); no
+      guarantee for others.
+    """
+
+    printed: Value
+    best: Value
+    gaussian: Value
+
+
+def epsilons(rho: float, delta: float) -> Epsilons:
+    """The three conversions of a cost rho at delta. Raises `DomainError` as `dpbounds.privacy.zcdp_epsilon`."""
+    return Epsilons(
+        zcdp_epsilon(rho, delta, "bun-steinke"), zcdp_epsilon(rho, delta), zcdp_epsilon(rho, delta, "gaussian")
+    )
+
+
 def printed_joint_cost(n: int, steps: int, *, gamma1: float, gamma2: float, lambda1: float, lambda2: float) -> Value:
-    """(2T/n²)(gamma_1²/lambda_1² + gamma_2²/lambda_2²) of iv Prop. 3.1: an upper bound on `joint_cost`, replace-one.
+    """`printed_budget` of iv Prop. 3.1: an upper bound on `joint_cost`, replace-one; inf where a stage has no noise.
 
     The excess is the beta-stage's first step, which has no data.
     """
     n, steps = count("n", n), count("steps", steps)
-    cost = 2 / n**2 * (_uses(steps, gamma1, lambda1, "1") + _uses(steps, gamma2, lambda2, "2"))
+    cost = _stage(n, steps, gamma1, lambda1, "1") + _stage(n, steps, gamma2, lambda2, "2")
     return Value(cost, kind="upper", source="iv Prop. 3.1", convention="zCDP, replace-one")
 
 
@@ -139,9 +175,9 @@ def beta_only_cost(
     without the last Theta-step, which no beta uses (eq. (4): (1 - 1/T)(rho_1 + rho_2)/2); and `unnoised_cost`, which
     holds given the first stage's noise. Not tight; `beta_only_attack` is a lower bound. iv Lemma F.1 states rho_2.
     """
-    n, steps = count("n", n), count("steps", steps)
-    releases = _uses(steps - 1, gamma1, lambda1, "1") + _uses(steps - 1, gamma2, lambda2, "2")
-    processed = 0.5 * (sensitivity_factor(adjacency) / n) ** 2 * releases
+    n, steps, factor = count("n", n), count("steps", steps), sensitivity_factor(adjacency)
+    stages = ((gamma1, lambda1, "1"), (gamma2, lambda2, "2"))
+    processed = sum(_stage(n, steps - 1, gamma, scale, stage, factor) for gamma, scale, stage in stages)
     given_noise = unnoised_cost(n, steps, gamma2=gamma2, lambda2=lambda2, adjacency=adjacency)
     source = "dpbounds, post-processing of iv Algorithm 1"
     return Value(min(processed, given_noise), kind="upper", source=source, convention=f"zCDP, {adjacency}")
@@ -155,8 +191,8 @@ def unnoised_cost(n: int, steps: int, *, gamma2: float, lambda2: float, adjacenc
     the Theta-gradients are clipped. inf for lambda_2 = 0 and T > 1. Raises `DomainError` as `joint_cost`.
     """
     n, steps = count("n", n), count("steps", steps)
-    squared = unnoised_sensitivity(n, 1.0, adjacency=adjacency) ** 2
-    cost = 0.5 * squared * _uses(steps - 1, gamma2, lambda2, "2")
+    share = float(unnoised_sensitivity(n, 1.0, adjacency=adjacency))
+    cost = _stage(1, steps - 1, gamma2, lambda2, "2", share)
     return Value(cost, kind="exact", source="dpbounds, iv Algorithm 3", convention=f"zCDP, {adjacency}")
 
 
@@ -186,7 +222,7 @@ def printed_beta_only_cost(n: int, steps: int, *, gamma2: float, lambda2: float)
 
     The `kind` is `estimate` because the statement is false for all n, T >= 2 (see `unnoised_cost`).
     """
-    cost = 2 / count("n", n) ** 2 * _uses(count("steps", steps), gamma2, lambda2, "2")
+    cost = _stage(count("n", n), count("steps", steps), gamma2, lambda2, "2")
     return Value(cost, kind="estimate", source="iv Lemma F.1", convention="zCDP, replace-one; as printed, false")
 
 
@@ -276,12 +312,12 @@ def budget(parameter: str, rho: float) -> float:
     return moderate(parameter, real(parameter, rho), "inf stands for no noise", least=FAINTEST)
 
 
-def _uses(releases: int, gamma: float, scale: float, stage: str) -> float:
-    """releases gamma² / lambda²; nothing for no release, inf without noise."""
+def _stage(n: int, releases: int, gamma: float, scale: float, stage: str, factor: float = 2) -> float:
+    """`release_cost` with its arguments checked: nothing for no release, inf without noise."""
     gamma, scale = moderate(f"gamma{stage}", gamma), moderate_or_zero(f"lambda{stage}", scale)
     if releases == 0:
         return 0.0
-    return math.inf if scale == 0 else releases * (gamma / moderate(f"lambda{stage}", scale)) ** 2
+    return math.inf if scale == 0 else release_cost(n, releases, gamma, moderate(f"lambda{stage}", scale), factor)
 
 
 def _mixture_divergence(reach: float, distance: float, gap: float) -> float:

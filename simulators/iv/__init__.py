@@ -2,7 +2,7 @@
 
 from simulators.iv.datasets import angrist_evans, card
 from simulators.iv.friendly_core import FriendlyCore, friendly_core
-from simulators.iv.models import angrist_surrogate, card_surrogate, synthetic_model
+from simulators.iv.models import angrist_surrogate, synthetic_model
 from simulators.iv.problems import FixedData, FixedMoments, LinearModel
 from simulators.iv.settings import Settings
 from simulators.iv.two_stage import compare_descents, iterates, two_stage_descent
@@ -16,7 +16,6 @@ __all__ = [
     "angrist_evans",
     "angrist_surrogate",
     "card",
-    "card_surrogate",
     "compare_descents",
     "friendly_core",
     "iterates",

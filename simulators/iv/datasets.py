@@ -23,9 +23,13 @@ def card(*, centre: bool = False) -> FixedData:
 
     Z = (nearc2, nearc4, fatheduc, motheduc), each of mean 0 and variance 1 (divisor n); X = educ, Y = lwage as they are
     or centred: the paper does not say, 2SLS and unclipped runs are the same, clipped ones are not. n = 2191: records
-    complete in these columns and in KWW, which reproduces the paper's number.
+    complete in these columns and in KWW, which reproduces the paper's number. Raises `DomainError` where linearmodels
+    is not installed.
     """
-    from linearmodels.datasets import card as shipped
+    try:
+        from linearmodels.datasets import card as shipped
+    except ImportError:
+        raise DomainError("data", "Card's", "at hand", "pip install 'dpbounds[card]'") from None
 
     columns = [*CARD_INSTRUMENTS, "educ", "lwage"]
     complete = shipped.load().dropna(subset=[*columns, "KWW"])

@@ -1,4 +1,4 @@
-"""The linear models of the paper's experiments: Section 4.1, and surrogates for its two real data sets."""
+"""The linear models of the paper's experiments: Section 4.1, and a surrogate for the census data."""
 
 from __future__ import annotations
 
@@ -42,23 +42,4 @@ def angrist_surrogate(*, n: int = 8065, beta: float = -4.3) -> LinearModel:
         error_covariance=errors,
         instrument_covariance=np.array([[0.25]]),
         instruments="sign",
-    )
-
-
-def card_surrogate(*, n: int = 2191, beta: float = 0.074) -> LinearModel:
-    """Like the schooling data of Card, centred: iv Fig. 12.
-
-    Four correlated instruments (proximity of a two-year and of a four-year college, education of father and mother),
-    all Gaussian with variance 1; x (years of schooling) and y (log wage) with the sample's first stage and errors,
-    rounded.
-    """
-    correlation = np.array(
-        [[1.0, 0.15, 0.11, 0.08], [0.15, 1.0, 0.14, 0.08], [0.11, 0.14, 1.0, 0.63], [0.08, 0.08, 0.63, 1.0]]
-    )
-    return LinearModel(
-        n=n,
-        beta=np.array([beta]),
-        theta=np.array([[-0.03], [0.17], [0.81], [0.62]]),
-        error_covariance=np.array([[4.9, -0.187], [-0.187, 0.184]]),
-        instrument_covariance=correlation,
     )

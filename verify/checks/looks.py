@@ -1,4 +1,4 @@
-"""Group-sequential looks: what is unclear is looked at again with twice the trials, its false alarms paid in advance.
+"""Group-sequential looks: what is unclear is looked at again with twice the trials, false alarms paid in advance.
 
 Every comparison tests at `statistics.ALPHA` at each look, so that over at most `statistics.LOOKS` looks a true statement
 fails with probability at most `statistics.COMPARISON_ALPHA`, whatever made us look again (union bound). Which looks are

@@ -86,3 +86,25 @@ def clipped_sums(data, theta: np.ndarray, beta: np.ndarray, gamma1: float, gamma
         first = first + clipped(np.outer(z, z @ theta - x), gamma1)
         second = second + clipped(theta.T @ z * (z @ theta @ beta - y), gamma2)
     return first, second
+
+
+def joint_cost_along(pair, thetas: np.ndarray, betas: np.ndarray, *, gamma1, gamma2, lambda1, lambda2) -> float:
+    """sum_t ||Delta_t||²/(2 lambda²) of both stages at the iterates, averages over the first data set's records."""
+    n, total = len(pair[0][2]), 0.0
+    for theta, beta in zip(thetas, betas, strict=True):
+        own, other = (clipped_sums(data, theta, beta, gamma1, gamma2) for data in pair)
+        for a, b, scale in zip(own, other, (lambda1, lambda2), strict=True):
+            moved = float(np.linalg.norm(a - b)) / n
+            total += 0.5 * (moved / scale) ** 2 if moved else 0.0
+    return total
+
+
+def unnoised_cost_along(pair, betas: np.ndarray, *, eta: float, gamma2: float, lambda2: float) -> float:
+    """The same of the second stage alone; Theta_t, neither clipped nor noised, is each data set's own."""
+    n, total = len(pair[0][2]), 0.0
+    thetas = [np.zeros((data[0].shape[1], data[1].shape[1])) for data in pair]
+    for beta in betas:
+        steps = [clipped_sums(data, theta, beta, np.inf, gamma2) for data, theta in zip(pair, thetas, strict=True)]
+        total += 0.5 * (float(np.linalg.norm(steps[0][1] - steps[1][1])) / n / lambda2) ** 2
+        thetas = [theta - eta * gradient / n for theta, (gradient, _) in zip(thetas, steps, strict=True)]
+    return total

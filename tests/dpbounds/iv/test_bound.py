@@ -18,9 +18,7 @@ from dpbounds.iv import (
     clip_norm,
     conditions,
     error_bound,
-    evaluate_theorem,
     experiment_step_sizes,
-    noise_scales,
     optimal_step_sizes,
     optimal_steps,
     regimes,
@@ -31,7 +29,6 @@ from dpbounds.iv import (
     theorem_rates,
     theorem_step_limits,
 )
-from dpbounds.iv.noiseless import StepSizes
 
 DESIGN = Design(n=40000, p=2, q=3, theta_norm=6.0, theta_least=3.0, sigma_z=1.1, sigma_2=1.5, tau=2.0)
 SMALL = Constants(concentration=0.5, product=0.05)
@@ -257,17 +254,3 @@ def test_stationary_points_by_their_derivatives(start, rate, growth):
     squares = stationary_steps_of_squares(start, rate, growth)
     if squares is not None:
         assert 2 * rate * start**2 * math.exp(-2 * rate * squares) == pytest.approx(growth**2, rel=1e-9)
-
-
-def test_theorem_in_one_result():
-    design = replace(DESIGN, n=10**7)
-    found = evaluate_theorem(design, steps=30, **SETTING, constants=SMALL)
-    assert found.applies and found.bound is not None and found.optimum is not None
-    assert found.step_sizes == experiment_step_sizes(found.spectrum)
-    assert found.noise == noise_scales(design.n, 30, 1.0, 4.0, found.gamma, found.gamma)
-    assert found.cost == pytest.approx(0.5 + 0.5 * (1 - 1 / 30) * 4.0, rel=1e-12)
-    assert found.bound == error_bound(design, steps=30, **SETTING, kappa=found.rates.overall, constants=SMALL)
-    diverging = evaluate_theorem(design, steps=30, **SETTING, step_sizes=StepSizes(2.5, 0.01), constants=SMALL)
-    assert not diverging.applies and diverging.bound is None and diverging.regimes is None
-    silent = evaluate_theorem(design, steps=30, rho1=math.inf, rho2=math.inf, constants=SMALL)
-    assert silent.applies and silent.optimum is None and silent.noise == (0.0, 0.0)

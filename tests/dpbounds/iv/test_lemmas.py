@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from fractions import Fraction
 
 import mpmath
 import numpy as np
@@ -178,3 +179,37 @@ def test_lipschitz_constant_bounds_the_difference_of_solutions(seed):
     C_h = max(np.linalg.norm(h1 - h2) / distance, np.linalg.norm(h2))
     moved = np.linalg.norm(np.linalg.solve(G1, h1) - np.linalg.solve(G2, h2))
     assert moved <= friendly_core.lipschitz_constant(float(C_h), float(C_G), lambda_0) * distance * (1 + 1e-12)
+
+
+def test_chain_bounds_by_hand():
+    """iv eqs. (15) to (17), (26) to (28): two steps in fractions, rates in whole numbers."""
+    half = Fraction(1, 2)
+    bound = lemmas.second_stage_bound(
+        kappa_beta=half,
+        alpha=2,
+        delta=1,
+        beta_hat_norm=3,
+        residual=5,
+        theta_norms=[1, 2],
+        first_stage_errors=[1, half],
+        noise=7,
+        start=8,
+    )
+    assert bound == 2 + half * 2 * (12 + 5) + 2 * 2 * (6 + 5) + 28
+    assert lemmas.second_stage_rate(1, 2, 3, 5) == 21
+    assert lemmas.burn_in_rate(4, 3, 2, 1, 5) == 54
+    assert lemmas.settled_rate(5) == 6
+    assert lemmas.final_rate(1, 2, 4, 8, 16) == 31
+
+
+def test_noise_sizes_by_hand():
+    design = replace(DESIGN, p=4, q=9, tau=9.0)
+    assert lemmas.first_noise_rate(design, 0.5) == pytest.approx(3 + math.sqrt(9 + math.log(4)))
+    assert lemmas.second_noise_rate(design, 0.5) == pytest.approx(2.5)
+    assert lemmas.noise_dimension(design) == pytest.approx(36 * (6 + 2 * math.sqrt(9 + math.log(4))))
+
+
+@pytest.mark.parametrize("norm", [0.0, 1e-8, 3.0, 1e8])
+def test_tolerance_is_the_largest_admissible_error(norm):
+    eps = lemmas.tolerance(norm, 0.25)
+    assert (2 * norm + eps) * eps == pytest.approx(0.25, rel=1e-12)

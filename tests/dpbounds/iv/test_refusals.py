@@ -23,7 +23,6 @@ ORDER = iv.noise_expansion(MOMENTS, 0.3, 0.1, 4)
 TARGET = np.array([1.5])
 SCALES = {"lambda1": 0.1, "lambda2": 0.1}
 DESIGN = {"n": 100, "p": 1, "q": 2, "theta_norm": 2.0, "theta_least": 2.0}
-PAIR = pairs.joint_pair(3)
 
 
 @pytest.mark.parametrize(
@@ -133,11 +132,8 @@ def test_targets_that_are_not_finite_or_too_large(target: np.ndarray) -> None:
         (lambda: iv.noise_variances(np.array([math.nan]), 0.1, 3), r"eigenvalues\[0\]"),
         (lambda: iv.gaussian_norm.norm_cdf(np.array([1e200]), np.eye(1), 1.0), "mean, covariance"),
         (lambda: population.two_stage_covariance(np.ones((2, 1)), -1.0, 5), "outcome_variance"),
-        (
-            lambda: pairs.clipped_gradients(PAIR.first, np.ones((2, 1)), np.ones(1), gamma1=1.0, gamma2=1.0),
-            "theta, beta",
-        ),
-        (lambda: pairs.clipped_gradients(PAIR.first, np.ones((1, 1)), np.ones(1), gamma1=-1.0, gamma2=1.0), "gamma"),
+        (lambda: pairs.joint_pair(0), "n"),
+        (lambda: pairs.beta_only_pair(3, shift=-1.0), "shift"),
         (lambda: iv.friendly_core.printed_moment_dimension(None, 2), "p"),
         (lambda: iv.scalar_moments(1, math.nan, 1, eta=1, alpha=1, lambda1_squared=1, lambda2_squared=1, steps=2), "G"),
         (lambda: iv.lemmas.burn_in_limit(1e-160, 2.0, 1.0), "eta"),

@@ -14,9 +14,9 @@ from hypothesis.extra.numpy import arrays
 
 from dpbounds.iv import Moments
 from simulators.engine import Experiment, Streams
-from verify.iv.claims import rationals, reference, tails
-from verify.iv.claims.rationals import TwoStage
-from verify.iv.claims.samples import Rows, drawn, isotropic_model, moment_norms, row_products
+from verify.iv.tools import rationals, reference, tails
+from verify.iv.tools.rationals import TwoStage
+from verify.iv.tools.samples import Rows, drawn, isotropic_model, moment_norms, row_products
 
 whole = arrays(np.int64, (3, 3), elements=st.integers(-5, 5))
 
@@ -43,6 +43,17 @@ def test_inverse(matrix):
 @settings(derandomize=True, deadline=None, max_examples=30)
 def test_power(matrix, exponent):
     assert np.array_equal(rationals.power(fractions(matrix), exponent), np.linalg.matrix_power(matrix, exponent))
+
+
+@given(whole)
+@settings(derandomize=True, deadline=None, max_examples=50)
+def test_rank_and_projection(matrix):
+    exact = sympy.Matrix(matrix.tolist())
+    assert rationals.rank(fractions(matrix)) == exact.rank()
+    P = rationals.projection(fractions(matrix))
+    assert np.array_equal(P @ P, P) and np.array_equal(P, P.T)
+    assert np.array_equal(P @ fractions(matrix), fractions(matrix))
+    assert P.trace() == exact.rank()
 
 
 @pytest.mark.parametrize(("q", "p"), [(3, 2), (2, 2), (4, 1)])

@@ -9,8 +9,8 @@ import pytest
 
 from simulators.engine import Experiment
 from simulators.iv import Settings, two_stage_descent
-from verify.iv.claims.reference import Records, gradients
-from verify.iv.claims.saturation import Chain
+from verify.iv.tools.reference import Records, gradients
+from verify.iv.tools.saturation import Chain
 
 SMALL = Chain(n=20, alpha=0.5, gamma2=3.0, lambda2=1.0)
 LARGE = Chain(n=20, alpha=0.5, gamma2=1.0, lambda2=40.0)

@@ -8,12 +8,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpbounds.iv import noise_scales
+from dpbounds.iv import Moments, noise_scales
 from simulators.engine import Experiment
-from simulators.iv import Settings, two_stage_descent
-from verify.iv.claims import main_theorem, real_data
-from verify.iv.claims.samples import isotropic_model
-from verify.iv.claims.setups import Setup, readings
+from simulators.iv import FixedMoments, Settings, two_stage_descent
+from verify.iv.claims import s3_theorem
+from verify.iv.tools import real_data
+from verify.iv.tools.ideal import ALPHA, ETA, IdealSetup
+from verify.iv.tools.samples import isotropic_model
+from verify.iv.tools.setups import Setup, readings
 
 SETUP = Setup(n=2000)
 
@@ -50,7 +52,7 @@ def test_predicted_medians_against_runs_without_clipping(changes):
 
 def test_readings_share_a_run_and_are_named_after_the_error_only_where_there_are_two():
     both = readings(SETUP, "a", 3.0)
-    assert [reading.label for reading in both] == ["a to beta-hat, 3", "a to beta, 3"]
+    assert [reading.label for reading in both] == ["a to $hat(beta)$, 3", "a to $beta$, 3"]
     assert len({reading.shared_run for reading in both}) == 1
     (one,) = readings(SETUP, "a", 3.0, kinds=("error_true",), theory=True)
     assert one.label == "a, 3"
@@ -63,13 +65,28 @@ def test_the_lower_bound_on_the_median_holds_and_is_of_the_right_order(steps, rh
     """Without noise in the first stage; once with lambda_2 below gamma_2, once far above it."""
     gamma = 20.0
     lambda2 = float(noise_scales(100, steps, 1.0, rho2, gamma, gamma).lambda2)
-    settings = Settings(steps=steps, eta=1.0, alpha=main_theorem.ALPHA, gamma2=gamma, rho2=rho2)
+    settings = Settings(steps=steps, eta=1.0, alpha=s3_theorem.ALPHA, gamma2=gamma, rho2=rho2)
     model = isotropic_model(100, 1, 1, endogeneity=0.5)
     run = Experiment(algorithm=two_stage_descent, problem=model, settings=settings, block_trials=200)
     median = float(np.median(run.run_block(0, seed=3)["error_hat"]))
-    bound = main_theorem._least_median(steps, gamma, lambda2)
+    bound = s3_theorem._least_median(steps, gamma, lambda2)
     assert bound < median < 15 * bound
     assert (lambda2 > gamma) == (rho2 < 1)
+
+
+def test_the_ideal_setup_by_hand_and_against_runs():
+    setup = IdealSetup(n=10_000, T=60, p=2, q=3, rho1=2.0, rho2=0.5)
+    gamma = (math.sqrt(3) + math.sqrt(5 + math.log(600_000))) ** 2
+    assert setup.noise == pytest.approx((2 * gamma / 10_000 * math.sqrt(30), 2 * gamma / 10_000 * math.sqrt(120)))
+    assert setup.kappa == pytest.approx(2 / 3)
+    lambda1, lambda2 = setup.noise
+    moments = Moments(A=np.eye(3), G=np.eye(3, 2), b=np.array([1.0, 0.0, 0.0]), n=10_000)
+    settings = Settings(steps=60, eta=ETA, alpha=ALPHA, lambda1=lambda1, lambda2=lambda2)
+    problem = FixedMoments(given=moments)
+    run = Experiment(algorithm=two_stage_descent, problem=problem, settings=settings, block_trials=20_000)
+    errors = run.run_block(0, seed=1)["error_hat"]
+    assert math.sqrt(np.mean(errors**2)) == pytest.approx(setup.root_mean_square, rel=0.05)
+    assert np.mean(errors > setup.quantile) < math.exp(-5)
 
 
 # --- data ---
