@@ -111,7 +111,8 @@ def _names(series: Sequence[Series], wanted: Sequence[str], styles: Mapping[str,
 def _notes(hidden: Sequence[Sequence[Series]], thinned: int, picture: Picture) -> list[Rich]:
     """What the drawing cannot show: curves under others, points left out."""
     several = len({item.curve for item in picture.series}) > 1
-    notes: list[Rich] = [_coincidence(group, several) for group in hidden]
+    apart = [group for group in hidden if len({(item.curve, item.role) for item in group}) > 1]
+    notes: list[Rich] = [_coincidence(group, several) for group in apart]
     if thinned > 1:
         notes.append(f"One simulated point in {thinned} is shown.")
     return notes

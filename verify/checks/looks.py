@@ -1,6 +1,6 @@
 """Group-sequential looks: what is unclear is looked at again with twice the trials, false alarms paid in advance.
 
-Every comparison tests at `statistics.ALPHA` at each look, so that over at most `statistics.LOOKS` looks a true statement
+Every comparison tests at `statistics.ALPHA` at each look, so that over at most `statistics.LOOKS` looks a true one
 fails with probability at most `statistics.COMPARISON_ALPHA`, whatever made us look again (union bound). Which looks are
 taken follows from the results alone.
 """

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import Namespace
 from pathlib import Path
 
 from verify import results
 from verify.claims import Claim
+from verify.cli import STORE
 from verify.cli.console import print_json, print_table
 from verify.plain import plain
 from verify.topics import select
@@ -15,7 +17,10 @@ from verify.topics import select
 def run(arguments: Namespace) -> int:
     """Print the claims, in full if a single one is named."""
     claims = select(arguments.names)
-    last = {entry["claim"]: entry for entry in results.read_entries(Path(arguments.store))}
+    store = Path(arguments.store)
+    last = {entry["claim"]: entry for entry in results.read_entries(store)}
+    if not last and arguments.store != STORE:
+        print(f"dpbounds: no results in {store}, so that no verdict is known", file=sys.stderr)
     rows = [
         {
             "claim": claim.id,

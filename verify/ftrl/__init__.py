@@ -21,19 +21,10 @@ TOPIC = Topic(
     stands=(
         Highlight(
             sentence=(
-                'Theorem 2.2, all three lines: for $s = eta op("Tr")[H] < 2/3$ Noisy-SGD has between $1$ and $2\\/(2 '
-                '- 3 s)$ times $eta/4 (d G^2\\/(2 rho) + sigma_s^2 op("Tr")[H])$; $nu$-Noisy-FTRL has its bound with '
-                "$C_1 = 1/2$ for $s <= 1/3$; every correlation has at least $1/8$ and $1/4$ of its two terms."
+                "Theorem 1.1: DP-FTRL is $rho$-zCDP for every correlation, exactly so, also against an adversary who "
+                "adapts."
             ),
-            claims=("ftrl/thm-2.2-sgd", "ftrl/thm-2.2-nu", "ftrl/thm-2.2-lower"),
-        ),
-        Highlight(
-            sentence=(
-                "The error of every correlation, (20), with constants: $F_oo$ is between 1 and $4\\/(2 - eta R^2)$ "
-                'times $(eta sigma_s^2)/4 op("Tr")[H] + (eta^2 G^2 gamma_oo^2)/(16 pi rho) integral abs(B)^2 h dif '
-                "omega$, for all inputs with $eta R^2 < 1$; Theorems C.14, C.15 and C.18 hold."
-            ),
-            claims=("ftrl/eq-20-21", "ftrl/thm-c.14", "ftrl/thm-c.15", "ftrl/thm-c.18-a", "ftrl/thm-c.18-b"),
+            claims=("ftrl/thm-1.1", "ftrl/thm-2.1-privacy"),
         ),
         Highlight(
             sentence=(
@@ -45,18 +36,11 @@ TOPIC = Topic(
         ),
         Highlight(
             sentence=(
-                "Theorem 1.1: DP-FTRL is $rho$-zCDP for every correlation, exactly so, also against an adversary who "
-                "adapts."
+                'Theorem 2.2, all three lines: for $s = eta op("Tr")[H] < 2/3$ Noisy-SGD has between $1$ and $2\\/(2 '
+                '- 3 s)$ times $eta/4 (d G^2\\/(2 rho) + sigma_s^2 op("Tr")[H])$; $nu$-Noisy-FTRL has its bound with '
+                "$C_1 = 1/2$ for $s <= 1/3$; every correlation has at least $1/8$ and $1/4$ of its two terms."
             ),
-            claims=("ftrl/thm-1.1", "ftrl/thm-2.1-privacy"),
-        ),
-        Highlight(
-            sentence=(
-                "Theorem D.13: DP-FTRL with clipping is $rho$-zCDP, clips nothing with probability $1 - p$ (constants "
-                "$C = 201$, $c = 165$ for $T\\/p >= 2$), and then its error is at most $2 kappa e^(-eta mu t) "
-                "(F(theta_0) - F^star) + 2 hat(F)_oo$ in expectation."
-            ),
-            claims=("ftrl/thm-d.13-a", "ftrl/thm-d.13-b", "ftrl/thm-d.13-c"),
+            claims=("ftrl/thm-2.2-sgd", "ftrl/thm-2.2-nu", "ftrl/thm-2.2-lower"),
         ),
         Highlight(
             sentence=(
@@ -72,44 +56,24 @@ TOPIC = Topic(
             ),
             claims=("ftrl/thm-3.1", "ftrl/e.1-const", "ftrl/fig-3"),
         ),
+        Highlight(
+            sentence=(
+                "The error of every correlation, (20), with constants: $F_oo$ is between 1 and $4\\/(2 - eta R^2)$ "
+                'times $(eta sigma_s^2)/4 op("Tr")[H] + (eta^2 G^2 gamma_oo^2)/(16 pi rho) integral abs(B)^2 h dif '
+                "omega$, for all inputs with $eta R^2 < 1$; Theorems C.14, C.15 and C.18 hold."
+            ),
+            claims=("ftrl/eq-20-21", "ftrl/thm-c.14", "ftrl/thm-c.15", "ftrl/thm-c.18-a", "ftrl/thm-c.18-b"),
+        ),
+        Highlight(
+            sentence=(
+                "Theorem D.13: DP-FTRL with clipping is $rho$-zCDP, clips nothing with probability $1 - p$ (constants "
+                "$C = 201$, $c = 165$ for $T\\/p >= 2$), and then its error is at most $2 kappa e^(-eta mu t) "
+                "(F(theta_0) - F^star) + 2 hat(F)_oo$ in expectation."
+            ),
+            claims=("ftrl/thm-d.13-a", "ftrl/thm-d.13-b", "ftrl/thm-d.13-c"),
+        ),
     ),
     sharper=(
-        Highlight(
-            sentence=(
-                "Proposition C.22 with $C = 0.116$, without $C_k$ and its second term: $F_oo <= 0.116 eta^2 G^2 "
-                'rho^(-1) op("Tr")[H] log^2 (8\\/nu)$ for $F$ of (22); by search, not by proof.'
-            ),
-            claims=("ftrl/prop-c.22",),
-        ),
-        Highlight(
-            sentence=(
-                "Theorem 2.1 with sharp constants: without residuals $inf_beta F_oo$ lies between $1\\/pi^2$ and "
-                "$1\\/log^2 8$ times $eta^2 log^2(8\\/eta) \\/ (2 rho)$ on all of $(0, 1]$."
-            ),
-            claims=("ftrl/thm-2.1-rate",),
-        ),
-        Highlight(
-            sentence=(
-                "The exact $epsilon$ of a run of DP-FTRL, in place of the bounds of footnote 2 and Appendix A.2, and "
-                "the least noise for $(epsilon, delta)$."
-            ),
-            claims=("ftrl/beyond-gaussian-mechanism", "ftrl/beyond-calibration"),
-        ),
-        Highlight(
-            sentence=(
-                "Theorem D.4 with constants and one logarithm less: $norm(theta'_t)^2 <= 38 N ell^2$ for all $t < T$ "
-                "with probability $1 - p$, $ell = log(6 T\\/p)$."
-            ),
-            claims=("ftrl/thm-d.4-theta", "ftrl/thm-d.4-grad"),
-        ),
-        Highlight(
-            sentence="Corollaries D.14 and D.15 with every constant and logarithm explicit, for all $T >= 2$.",
-            claims=("ftrl/cor-d.14", "ftrl/cor-d.15"),
-        ),
-        Highlight(
-            sentence="Theorem D.11 without its cross term: the errors from the start and from the noise add.",
-            claims=("ftrl/thm-d.11",),
-        ),
         Highlight(
             sentence=(
                 "Linear regression: the error of every correlation exactly, in the limit and at every step, and the "
@@ -120,6 +84,13 @@ TOPIC = Topic(
                 "ftrl/beyond-exact-trajectory",
                 "ftrl/beyond-optimal-correlation",
             ),
+        ),
+        Highlight(
+            sentence=(
+                "Theorem 2.1 with sharp constants: without residuals $inf_beta F_oo$ lies between $1\\/pi^2$ and "
+                "$1\\/log^2 8$ times $eta^2 log^2(8\\/eta) \\/ (2 rho)$ on all of $(0, 1]$."
+            ),
+            claims=("ftrl/thm-2.1-rate",),
         ),
         Highlight(
             sentence=(
@@ -135,6 +106,35 @@ TOPIC = Topic(
                 "each bound proved by ball arithmetic, with the worst quadratic from below."
             ),
             claims=("ftrl/thm-3.1",),
+        ),
+        Highlight(
+            sentence=(
+                "The exact $epsilon$ of a run of DP-FTRL, in place of the bounds of footnote 2 and Appendix A.2, and "
+                "the least noise for $(epsilon, delta)$."
+            ),
+            claims=("ftrl/beyond-gaussian-mechanism", "ftrl/beyond-calibration"),
+        ),
+        Highlight(
+            sentence=(
+                "Proposition C.22 with $C = 0.116$, without $C_k$ and its second term: $F_oo <= 0.116 eta^2 G^2 "
+                'rho^(-1) op("Tr")[H] log^2 (8\\/nu)$ for $F$ of (22); by search, not by proof.'
+            ),
+            claims=("ftrl/prop-c.22",),
+        ),
+        Highlight(
+            sentence=(
+                "Theorem D.4 with constants and one logarithm less: $norm(theta'_t)^2 <= 38 N ell^2$ for all $t < T$ "
+                "with probability $1 - p$, $ell = log(6 T\\/p)$."
+            ),
+            claims=("ftrl/thm-d.4-theta", "ftrl/thm-d.4-grad"),
+        ),
+        Highlight(
+            sentence="Theorem D.11 without its cross term: the errors from the start and from the noise add.",
+            claims=("ftrl/thm-d.11",),
+        ),
+        Highlight(
+            sentence="Corollaries D.14 and D.15 with every constant and logarithm explicit, for all $T >= 2$.",
+            claims=("ftrl/cor-d.14", "ftrl/cor-d.15"),
         ),
     ),
     figures=(

@@ -159,9 +159,10 @@ EQ_91 = Claim(
         severity="substantive",
         touches="proof",
         finding=(
-            "Take $F = theta^2\\/2$ for $theta > 0$ and $F = theta^2$ for $theta < 0$, so that $mu = 1$ and $L = 2$; "
-            "$theta = (1, -1)$, hence $g = (1, -2)$; $lambda_0 = 1$, $lambda_1 = lambda_(-1) = 1\\/2$: the left side "
-            "of (91), printed as at least 0, is $2 pi dot ({observed})$."
+            "(91), on which Theorem E.1 rests, has the sign of its multipliers wrong: for $F = theta^2\\/2$ on $theta "
+            "> 0$ and $F = theta^2$ on $theta < 0$, so that $mu = 1$ and $L = 2$, with $theta = (1, -1)$, $g = (1, "
+            "-2)$, $lambda_0 = 1$ and $lambda_(plus.minus 1) = 1\\/2$, the left side, printed as at least 0, is "
+            "$2 pi$ times ${observed}$."
         ),
         consequence=(
             "The multipliers at lags other than 0 enter with the wrong sign, unless $F$ is even. Theorem E.1 is false "

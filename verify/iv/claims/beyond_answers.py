@@ -178,7 +178,7 @@ def _spent(rng: np.random.Generator) -> Iterator[Fact]:
 
 def _delta(epsilon: float, mu: float) -> float:
     """delta(epsilon) of a Gaussian with means mu standard deviations apart."""
-    return norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * norm.cdf(-mu / 2 - epsilon / mu)
+    return float(norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * norm.cdf(-mu / 2 - epsilon / mu))
 
 
 SPENT = Claim(
