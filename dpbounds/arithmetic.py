@@ -34,6 +34,8 @@ Unary = Callable[[Any], Any]
 Binary = Callable[[Any, Any], Any]
 # Functions with a branch cut.
 CUT = ("sqrt", "log")
+# Relative accuracy in bits above which a ball is as good as a number.
+THIN = 40
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,6 +195,8 @@ def _analytic_power(base: Any, exponent: Any) -> Any:
 
 def _ball_sqrt(value: Any) -> Any:
     ball = _ball(value)
+    if ball.rel_accuracy_bits() > THIN:  # the shorter way, as tight for such a ball
+        return ball.sqrt()
     return ball.sqrt() if ball < 0 else ball.lower().max(0).sqrt().union(ball.upper().sqrt())
 
 

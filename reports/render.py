@@ -13,7 +13,8 @@ import typst
 
 from reports.document import SUMMARIES, SUMMARY_PAGES, Data, build
 from reports.pictures import panels
-from reports.results import TEXTS, Entry, ReportError, Results, read
+from reports.reader import read
+from reports.results import TEXTS, Entry, ReportError, Results
 from reports.text import one_line, printable
 
 TEMPLATE, PROBE = "template.typ", "probe.typ"

@@ -51,7 +51,8 @@ class LinearRegression:
             z = 2.0 * generator.integers(0, 2, size=full) - 1.0
         else:
             z = np.where(generator.random(full) < 0.2, 2.0, -0.5)
-        return z * np.sqrt(self.eigenvalues)
+        z *= np.sqrt(self.eigenvalues)
+        return z
 
 
 def linear_regression(problem: LinearRegression, settings: Settings, streams: Streams, trials: int) -> Arrays:

@@ -150,6 +150,12 @@ def _finite(
 ) -> Iterator[np.ndarray]:
     """Each block from itself and the len(beta) - 1 draws before it: a band matrix for few weights, else FFT."""
     memory = len(beta) - 1
+    if memory == 0:
+        for start in range(0, steps, block or BLOCK):
+            draws = generator.standard_normal((min(block or BLOCK, steps - start), *shape))
+            draws *= beta[0]
+            yield draws
+        return
     short = len(beta) <= SHORT
     block = min(steps, block or (BLOCK if short else _even_part(steps, 2 * len(beta))))
     band = _band(beta, block, memory + block) if short else None

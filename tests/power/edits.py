@@ -101,8 +101,7 @@ def _changes(tree: ast.AST) -> Iterator[tuple[ast.expr, str]]:
 
 
 def _in_statement(statement: ast.stmt) -> Iterator[tuple[ast.expr, str]]:
-    refusal = isinstance(statement, ast.If) and all(isinstance(line, ast.Raise) for line in statement.body)
-    if refusal or isinstance(statement, (ast.Raise, ast.FunctionDef, ast.AsyncFunctionDef, ast.Assert)):
+    if _is_refusal(statement) or isinstance(statement, (ast.Raise, ast.FunctionDef, ast.AsyncFunctionDef, ast.Assert)):
         return
     for child in ast.iter_child_nodes(statement):
         if isinstance(child, ast.stmt):
@@ -113,6 +112,13 @@ def _in_statement(statement: ast.stmt) -> Iterator[tuple[ast.expr, str]]:
             for part in ast.iter_child_nodes(child):
                 if isinstance(part, ast.stmt):
                     yield from _in_statement(part)
+
+
+def _is_refusal(statement: ast.stmt) -> bool:
+    """Whether it only raises if something is wrong, once or in a loop."""
+    if isinstance(statement, ast.For):
+        return all(_is_refusal(line) for line in statement.body)
+    return isinstance(statement, ast.If) and all(isinstance(line, ast.Raise) for line in statement.body)
 
 
 def _in_expression(node: ast.expr) -> Iterator[tuple[ast.expr, str]]:

@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from reports.results import FORMAT, TEXTS, Results, checksum, read
+from reports.reader import checksum, read
+from reports.results import FORMAT, TEXTS, Results
 
 Data = dict[str, Any]
 

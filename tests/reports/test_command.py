@@ -8,7 +8,7 @@ import pymupdf
 import pytest
 
 from reports import render
-from reports.results import read
+from reports.reader import read
 from tests.reports.examples import claim, one_of_each, write
 from verify.cli import main
 

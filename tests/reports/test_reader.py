@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from reports.results import ReportError, as_number, checksum, read
+from reports.reader import as_number, checksum, read
+from reports.results import ReportError
 from tests.reports.examples import (
     claim,
     content,

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
 import sympy
 
-from simulators.engine import Experiment
-from tests.verify.judging import evidence_of, results_of
+from tests.verify.judging import case, evidence_of, experiment
 from verify.checks import (
     Agreement,
     Audit,
@@ -28,25 +26,8 @@ from verify.checks import (
     Search,
     Slopes,
     Symbolic,
-    Times,
 )
 from verify.domains import Real, Whole
-from verify.statistics import ALPHA, BETA, COMPARISON_ALPHA, LOOKS, normal_quantile
-
-
-@dataclass(frozen=True)
-class Normal:
-    mean: float
-    spread: float = 1.0
-
-
-def draws(problem, settings, streams, trials):
-    return {"value": problem.mean + problem.spread * streams.data.standard_normal(trials)}
-
-
-def experiment(mean: float, spread: float = 1.0, trials: int = 500) -> Experiment:
-    return Experiment(algorithm=draws, problem=Normal(mean, spread), settings=None, block_trials=trials)
-
 
 # --- identity ---
 
@@ -242,17 +223,6 @@ def test_agreement(observed, predicted, tolerance, outcome):
 # --- Monte Carlo ---
 
 
-def case(mean: float = 10.0, **options) -> Case:
-    settings = {
-        "label": "one",
-        "experiment": experiment(mean),
-        "output": "value",
-        "predicted": lambda: 10.0,
-        "relative_std": 0.1,
-    }
-    return Case(**{**settings, **options})
-
-
 def test_monte_carlo_confirms_within_its_resolution():
     evidence = evidence_of(
         MonteCarlo(
@@ -386,69 +356,3 @@ def test_audit(mean, claimed, outcome):
         trials={"quick": 200_000},
     )
     assert evidence_of(check).outcome == outcome
-
-
-# --- impostors as data ---
-
-
-def test_an_impostor_may_be_a_factor_or_arguments():
-    def sides(m, a, power=1):
-        return a**power, 2 * a
-
-    check = Inequality(
-        smaller=lambda m, a, power=1: a**power,
-        larger=lambda m, a: 2 * a,
-        box={"a": Real(1.0, 3.0)},
-        certify=False,
-        impostors={
-            "factor": {"larger": Times("0.499")},
-            "power": {"smaller": {"power": 2}},
-            "both": {"box": {"a": Real(5.0, 6.0)}, "smaller": Times(2.01)},
-        },
-    )
-    assert evidence_of(check).outcome == "holds"
-    assert all(evidence_of(check.impostor(name)).outcome == "fails" for name in check.impostors)
-
-
-def test_times_multiplies_what_is_stated():
-    facts = Agreement(
-        facts=lambda rng, **_: iter([Fact("one", 1.0, 1.0), Fact("many", [1.0, 2.0], [1.0, 2.0])]),
-        impostors={"": {"facts": Times(1.1)}},
-    )
-    assert evidence_of(facts).outcome == "holds" and evidence_of(facts.impostor("")).outcome == "fails"
-    search = Search(sides=lambda a: (a, 1.5 * a), box={"a": Real(1.0, 2.0)}, impostors={"": {"sides": Times(1, 0.6)}})
-    assert evidence_of(search).outcome == "holds" and evidence_of(search.impostor("")).outcome == "fails"
-    exact = Identity(
-        left=lambda m, a: a,
-        right=lambda m, a: a,
-        box={"a": Real(1.0, 2.0)},
-        impostors={"": {"right": Times("1." + "0" * 39 + "1")}},
-    )
-    assert evidence_of(exact).outcome == "holds" and evidence_of(exact.impostor("")).outcome == "fails"
-
-
-# --- looks ---
-
-
-def test_a_true_mean_does_not_fail_more_often_for_being_looked_at_again():
-    """20,000 runs whose interval is too wide at first: at a level of 1 in 100 a look, of at most 4 looks, at most 4 in
-    100 may fail; 5 in 100 would be 1,000 of them, 27 standard deviations more than the bound allows by chance.
-    """
-    rng = np.random.default_rng(0)
-    totals = np.cumsum(rng.standard_normal((20_000, 8)), axis=1)
-    looks = [totals[:, n - 1] / np.sqrt(n) for n in (1, 2, 4, 8)]
-    failed = np.any(np.abs(looks) > normal_quantile(0.01), axis=0)
-    assert len(looks) == LOOKS and ALPHA * LOOKS == COMPARISON_ALPHA and BETA < 0.01
-    assert failed.mean() <= 0.04
-
-
-def test_looks_stop_at_eight_times_the_trials():
-    check = MonteCarlo(means=Means(cases=lambda: [case(experiment=experiment(10.0, spread=20.0))]))
-    first = check.tasks("quick")
-    results = results_of(check, first, 0)
-    blocks = len(first) - 1
-    for look in range(1, LOOKS):
-        further = check.more(results, "quick")
-        assert [task["block"] for task in further] == list(range(blocks * 2 ** (look - 1), blocks * 2**look))
-        results += results_of(check, further, 0)
-    assert check.more(results, "quick") == []

@@ -50,7 +50,7 @@ class Search(Check):
             smaller, larger = self.sides(
                 **{name: np.asarray(value)[None] if self.vectorised else value for name, value in point.items()}
             )
-            found.see([dict(point)], np.atleast_1d(smaller), np.atleast_1d(larger))
+            found.see(lambda _, known=point: known, np.atleast_1d(smaller), np.atleast_1d(larger))
         rng = seed.generator()
         flat, layout = _flatten(self.box)
         unit = np.concatenate([corners(flat), rng.random((task["evaluations"] // 2, len(flat)))])
@@ -87,12 +87,15 @@ class Search(Check):
             name: columns[name] if names == [name] else np.stack([columns[k] for k in names], axis=1)
             for name, names in layout.items()
         }
-        rows = [{name: values[row] for name, values in arrays.items()} for row in range(len(unit))]
+
+        def at(row: int) -> dict[str, Any]:
+            return {name: values[row] for name, values in arrays.items()}
+
         if self.vectorised:
             smaller, larger = self.sides(**arrays)
         else:
-            smaller, larger = np.array([self.sides(**row) for row in rows], dtype=float).T
-        return found.see(rows, np.broadcast_to(smaller, len(unit)), np.broadcast_to(larger, len(unit)))
+            smaller, larger = np.array([self.sides(**at(row)) for row in range(len(unit))], dtype=float).T
+        return found.see(at, np.broadcast_to(smaller, len(unit)), np.broadcast_to(larger, len(unit)))
 
 
 class _Tightest:
@@ -104,10 +107,12 @@ class _Tightest:
         self.slack: float | None = None
         self.evaluated = 0
 
-    def see(self, rows: Sequence[Mapping[str, Any]], smaller: np.ndarray, larger: np.ndarray) -> np.ndarray:
-        """The relative gaps of some evaluations; a side that is not a number counts as a violation."""
+    def see(self, at: Callable[[int], Mapping[str, Any]], smaller: np.ndarray, larger: np.ndarray) -> np.ndarray:
+        """The relative gaps of some evaluations, `at` giving their points; a side that is not a number counts as a
+        violation.
+        """
         smaller, larger = np.asarray(smaller, dtype=float), np.asarray(larger, dtype=float)
-        self.evaluated += len(rows)
+        self.evaluated += len(smaller)
         with np.errstate(all="ignore"):
             gaps = (larger - smaller) / np.maximum(np.abs(smaller), np.abs(larger))
             gaps = np.where(smaller == larger, 0.0, gaps)
@@ -115,7 +120,7 @@ class _Tightest:
         broken = np.flatnonzero(~(gaps >= -self.rounding))
         if len(broken) and self.violation is None:
             first = broken[0]
-            named = {name: np.asarray(value).tolist() for name, value in rows[first].items()}
+            named = {name: np.asarray(value).tolist() for name, value in at(int(first)).items()}
             self.violation = {**named, "smaller": float(smaller[first]), "larger": float(larger[first])}
         if len(ratios):
             self.slack = min(float(ratios.min()), self.slack if self.slack is not None else np.inf)

@@ -120,9 +120,14 @@ def _single(program: Program, grid: Grid, spectrum: np.ndarray, max_lag: int) ->
     units of L.
     """
     objective = _Objective.on(program, grid, spectrum, 0)
+    q, a, b = objective.quadratics, program.a, program.b
 
     def value(log_scale: float) -> float:
-        return min(objective.value(np.array([program.L * np.exp(log_scale)])), 1e300)
+        scale = program.L * np.exp(log_scale)
+        D = 2.0 * scale * q.product_real + q.constant
+        if not D.min() > 0:
+            return 1e300
+        return min(float(np.sum(objective.weights / D) * (scale * (scale + 2.0 * a) + a * (a - b))), 1e300)
 
     scales = np.linspace(-35.0, 35.0, 71)
     values = [value(scale) for scale in scales]

@@ -204,7 +204,7 @@ LOWER_ANY_CORRELATION = Claim(
                 "residual": Real(0.0, 0.999),
             },
             extremal=_truncated_optimum,
-            evaluations={"quick": 4000, "full": 20_000},
+            evaluations={"quick": 2000, "full": 20_000},
             impostors={"20 % larger": {"sides": {"factor": 1.2}}},
         ),
         Agreement(facts=_sum_of_optima, impostors={"1e-6 off": {"facts": Times(1.000001)}}),

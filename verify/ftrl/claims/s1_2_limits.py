@@ -179,7 +179,8 @@ def _integral_below(rng: np.random.Generator) -> Iterator[Fact]:
 
 def _two_zeros(m, a, b):
     """(1 / 2 pi) int |B|^{-2} of B = (1 - a z)(1 + b z) by quadrature."""
-    return m.integral(lambda s: 1 / (((1 - a) ** 2 + 4 * a * s) * ((1 + b) ** 2 - 4 * b * s))) / (2 * m.pi)
+    first, second = (1 - a) ** 2, (1 + b) ** 2
+    return m.integral(lambda s: 1 / ((first + 4 * a * s) * (second - 4 * b * s))) / (2 * m.pi)
 
 
 def _two_zeros_sum(m, a, b):

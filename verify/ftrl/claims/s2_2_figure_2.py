@@ -153,10 +153,13 @@ def _cases(panel: str) -> Callable[[], list[Case]]:
 
 @cache
 def _case(panel: str, index: int, method: str) -> Case:
-    """Time averages over the last half of a run of at least 1 / (eta mu) steps."""
+    """Time averages over the last half of a run: of at least 1 / (eta mu) steps where it starts at the optimum."""
     point = _points(panel)[index]
-    steps = max(LEAST_STEPS, round(1.0 / (point.eta * float(point.eigenvalues.min()))))
     initial = _root_mean_square(point) if method == SGD else None
+    if initial is None:
+        steps = max(LEAST_STEPS, round(1.0 / (point.eta * float(point.eigenvalues.min()))))
+    else:
+        steps = max(LEAST_STEPS // 2, round(40.0 / point.eta))
     settings = Settings(
         correlation=point.correlation(method),
         eta=point.eta,
@@ -171,7 +174,7 @@ def _case(panel: str, index: int, method: str) -> Case:
             algorithm=simulated_regression,
             problem=LinearRegression(eigenvalues=tuple(point.eigenvalues.tolist()), initial=initial),
             settings=settings,
-            block_trials=_block_trials(panel, len(point.eigenvalues), method),
+            block_trials=_block_trials(panel, point, method),
         ),
         output="mean_loss",
         predicted=lambda: _window_average(point, settings, initial),
@@ -181,11 +184,13 @@ def _case(panel: str, index: int, method: str) -> Case:
     )
 
 
-def _block_trials(panel: str, dimension: int, method: str) -> int:
-    """Measured: averages of independent noise spread four times as much, most in small dimensions."""
+def _block_trials(panel: str, point: Point, method: str) -> int:
+    """Measured: averages of independent noise spread four times as much, most in small dimensions; those of nu-Noisy-
+    FTRL spread more the larger eta.
+    """
     if method == NU:
-        return 24 if panel == "middle" else 16
-    return {"left": 64 * D // dimension, "middle": 64, "right": 32}[panel]
+        return 24 if panel == "middle" else 20 if point.eta > 0.03 else 12
+    return {"left": 64 * D // len(point.eigenvalues), "middle": 64, "right": 32}[panel]
 
 
 def _root_mean_square(point: Point) -> tuple[float, ...]:
@@ -211,7 +216,7 @@ def _window_average(point: Point, settings: Settings, initial: tuple[float, ...]
 
 def _simulated(panel: str) -> Slopes:
     return Slopes(
-        means=Means(cases=_cases(panel), trials={"quick": 16, "full": 128, "paper": 512}, axes=AXES[panel]),
+        means=Means(cases=_cases(panel), trials={"quick": 8, "full": 128, "paper": 512}, axes=AXES[panel]),
         printed=PRINTED[panel],
         impostors={
             "slopes larger by 0.25": {"printed": {name: slope + 0.25 for name, slope in PRINTED[panel].items()}}

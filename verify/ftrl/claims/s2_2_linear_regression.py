@@ -175,7 +175,7 @@ TAB_1_LOWER = Claim(
             sides=_every_correlation,
             box=CORRELATIONS,
             extremal=_optimal_weights,
-            evaluations={"quick": 5_000, "full": 20_000},
+            evaluations={"quick": 2_000, "full": 20_000},
             impostors={"6 times": {"sides": Times(6, 1)}},
         ),
     ),
@@ -198,7 +198,7 @@ TAB_1_SGD = Claim(
         Search(
             sides=_sgd_ratio,
             box={**SPECTRA, "share": Real(1e-6, 0.3, "log")},
-            evaluations={"quick": 3_000, "full": 20_000},
+            evaluations={"quick": 2_000, "full": 20_000},
             impostors={"5 % off": {"sides": Times(1.05, 1)}},
         ),
     ),
@@ -243,7 +243,7 @@ THM_2_2_SGD = Claim(
         Search(
             sides=_sgd_ratio,
             box={**SPECTRA, "share": Real(1e-9, 0.6666, "log"), "residual": Real(0.0, 0.9999)},
-            evaluations={"quick": 5_000, "full": 20_000},
+            evaluations={"quick": 2_000, "full": 20_000},
             impostors={"5 % off": {"sides": Times(1.05, 1)}},
         ),
         _shipped_rate("independent", 2 * 0.45 + 0.4 * 1.5),
@@ -270,7 +270,7 @@ THM_2_2_NU = Claim(
         Search(
             sides=_nu_constant,
             box={**SPECTRA, "share": Real(1e-9, 1 / 3, "log"), "damping": Real(1e-12, 1.0, "log")},
-            evaluations={"quick": 4_000, "full": 20_000},
+            evaluations={"quick": 2_000, "full": 20_000},
             impostors={"a fifth": {"sides": {"constant": 0.1}}},
         ),
         two_logarithms(),
@@ -296,7 +296,7 @@ THM_2_2_LOWER = Claim(
             sides=_every_correlation,
             box={**CORRELATIONS, "residual": Real(0.0, 0.999)},
             extremal=_independent_residuals,
-            evaluations={"quick": 5_000, "full": 20_000},
+            evaluations={"quick": 2_000, "full": 20_000},
             impostors={"5 % larger": {"sides": Times(1.05, 1)}},
         ),
         _shipped_rate("lower", (0.045 + 0.4) * 1.5),
@@ -385,7 +385,7 @@ SEC_2_2_DEFF = Claim(
         Search(
             sides=_dimension_range,
             box={"spectrum": (Real(1e-12, 1.0, "log"), 5)},
-            evaluations={"quick": 3_000, "full": 10_000},
+            evaluations={"quick": 2_000, "full": 10_000},
             impostors={"at least 1.05": {"sides": Times(1.05, 1)}},
         ),
     ),

@@ -36,7 +36,7 @@ MAX_LAG = 4
 SEPARATED = 64
 # One panel varies kappa at this eta, the other eta at this kappa.
 ETA, KAPPA = 0.1, 16
-KAPPAS, ETAS = (4, 8, 16, 32, 64, 128, 256), (0.03, 0.055, 0.1, 0.17, 0.3, 0.55, 1.0)
+KAPPAS, ETAS = (4, 8, 16, 64, 256), (0.03, 0.1, 0.3, 0.55, 1.0)
 # What is simulated, by level; a run takes 56 / (eta mu) steps or more.
 SIMULATED: dict[str, dict[Level, tuple[float, ...]]] = {
     "kappa": {"quick": (4, 16), "full": (64,)},

@@ -182,9 +182,9 @@ def _variance_integral(m, eta, weight):
     """The integral of (18) for beta = (1, weight), sigma_w = 1, sigma_sgd = 1/2, by quadrature: |B|^2 = (1 + weight)^2
     - 4 weight s.
     """
-    integral = m.integral(
-        lambda s: (m.power(1 + weight, 2) - 4 * weight * s + m.number("1/4")) / (eta**2 + 4 * (1 - eta) * s)
-    )
+    constant, slope = m.power(1 + weight, 2) + m.number("1/4"), 4 * weight
+    square, rest = eta**2, 4 * (1 - eta)
+    integral = m.integral(lambda s: (constant - slope * s) / (square + rest * s))
     return eta**2 / (2 * m.pi) * integral
 
 

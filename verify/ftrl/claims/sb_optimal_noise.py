@@ -73,7 +73,8 @@ EQ_19 = Claim(
 
 def _value_at_optimum(m, eta):
     """The privacy part of (18) at |B*|^2 = E_eta by quadrature, G = 1, rho = 1/2."""
-    integral = m.integral(lambda s: 1 / m.sqrt(eta**2 + 4 * (1 - eta) * s))
+    square, rest = eta**2, 4 * (1 - eta)
+    integral = m.integral(lambda s: 1 / m.sqrt(square + rest * s))
     return (eta * integral / (2 * m.pi)) ** 2
 
 

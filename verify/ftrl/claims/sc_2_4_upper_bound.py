@@ -194,7 +194,8 @@ THM_C_15_WD = Claim(
 def _contribution(m, eta, rate):
     """Err_j for white noise by quadrature."""
     x = eta * rate
-    return m.integral(lambda s: rate / (x**2 + 4 * (1 - x) * s))
+    square, rest = x**2, 4 * (1 - x)
+    return m.integral(lambda s: rate / (square + rest * s))
 
 
 def _contribution_ratios(decades: float, power: int = 0) -> Iterator[tuple[str, float]]:

@@ -303,7 +303,8 @@ LEM_F_14 = Claim(
 
 
 def _inverse_distance(m, a):
-    return m.integral(lambda s: 1 / _distance(m, a, s))
+    square, rest = a**2, 4 * (1 - a)
+    return m.integral(lambda s: 1 / m.sqrt(square + rest * s))
 
 
 def _inverse_printed(m, a):
@@ -348,7 +349,8 @@ LEM_F_15 = Claim(
 
 
 def _ratio_integral(m, a, b):
-    return m.integral(lambda s: _distance(m, a, s) / _distance(m, b, s) ** 2)
+    (first, first_rest), (second, second_rest) = ((x**2, 4 * (1 - x)) for x in (a, b))
+    return m.integral(lambda s: m.sqrt(first + first_rest * s) / (second + second_rest * s))
 
 
 def _ratio_printed(m, a, b):

@@ -90,6 +90,18 @@ def _mean_squares() -> list[Case]:
     ]
 
 
+def _reliable(rng: np.random.Generator) -> Iterator[Fact]:
+    """Noise in Theta in units of its least singular value, sqrt(p) + sqrt(q) entries long, and where half of it is."""
+    for row in (row for row in _answer().rows if row["T"] in STEPS):
+        variance = row["lambda1"] ** 2 * sum(0.8**2 * 0.2 ** (2 * t) for t in range(row["T"]))
+        noise = (math.sqrt(2) + math.sqrt(Q)) * math.sqrt(variance) / 0.8
+        yield Fact(f"noise in Theta, T = {row['T']}", row["theta_noise"], noise, 1e-12)
+    for budget in (3.0, 0.003):
+        (row,) = (row for row in answer(_question(rho1=budget), [5]).rows if row["T"] == 5)
+        yield Fact(f"reliable at rho_1 = {budget:g}", row["reliable"], row["theta_noise"] <= 0.5, 0)
+        yield Fact(f"little noise at rho_1 = {budget:g}", row["reliable"], budget == 3.0, 0)
+
+
 PREDICTED = Claim(
     id="iv/beyond-answers-error",
     where="prediction of `solve iv`",
@@ -112,6 +124,7 @@ PREDICTED = Claim(
             resolution={"quick": 0.15, "full": 0.08},
             impostors={"20 % too large": {"scale": 1.2}},
         ),
+        Agreement(facts=_reliable, impostors={"1 % off": {"facts": Times(1.01)}}),
     ),
 )
 

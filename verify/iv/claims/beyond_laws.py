@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from fractions import Fraction
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
+from scipy.integrate import quad
 from scipy.optimize import minimize_scalar
 
 from dpbounds.iv import (
@@ -17,6 +18,7 @@ from dpbounds.iv import (
     beta_law,
     error_bound,
     last_beta_law,
+    lyapunov_exponent,
     noise_variances,
     optimal_steps,
     ridge_limit,
@@ -213,6 +215,32 @@ def _law_of_one(rng: np.random.Generator) -> Iterator[Fact]:
     yield Fact("probability within the median", float(inside), 0.5, 1e-6)
 
 
+def _growth_rates(rng: np.random.Generator) -> Iterator[Fact]:
+    """E log |1 - alpha A Theta^2| by quadrature over Theta ~ N(G / A, v), at little and at much noise."""
+    for A, G, eta, alpha, lambda1 in (
+        (2.0, 1.8, 0.4, 0.3, 2e-3),
+        (2.0, 1.8, 0.4, 0.3, 0.02),
+        (0.5, 1.0, 1.2, 0.2, 0.6),
+    ):
+        moments = Moments(A=np.array([[A]]), G=np.array([[G]]), b=np.array([0.3]), n=10)
+        variance = (eta * lambda1) ** 2 / (1 - (1 - eta * A) ** 2)
+        found = float(lyapunov_exponent(moments, eta, alpha, lambda1))
+        yield Fact(f"lambda_1 = {lambda1}", found, _mean_log(G / A, math.sqrt(variance), alpha * A), 1e-8)
+
+
+def _mean_log(centre: float, deviation: float, a: float) -> float:
+    """E log |1 - a x^2|, x ~ N(centre, deviation^2): panels that end at the two zeros."""
+    zeros = [sign / math.sqrt(a) for sign in (-1, 1)]
+    ends = sorted([centre - 9 * deviation, centre, centre + 9 * deviation, *zeros])
+    ends = [end for end in ends if abs(end - centre) <= 9.001 * deviation]
+
+    def integrand(x: float) -> float:
+        return math.log(abs(1 - a * x * x) or 1e-300) * math.exp(-(((x - centre) / deviation) ** 2) / 2)
+
+    parts = [quad(integrand, low, high, epsabs=1e-13, epsrel=1e-11)[0] for low, high in pairwise(ends)]
+    return sum(parts) / (deviation * math.sqrt(2 * math.pi))
+
+
 BEYOND_MOMENTS = Claim(
     id="iv/beyond-moments",
     where="beyond Remark 3.5",
@@ -228,6 +256,7 @@ BEYOND_MOMENTS = Claim(
         Agreement(facts=_exact_moments, impostors={"1e-9 off": {"facts": Times(1 + 1e-9)}}),
         Agreement(facts=_limit_of_means, impostors={"1e-8 off": {"facts": Times(1 + 1e-8)}}),
         Agreement(facts=_law_of_one, impostors={"1e-4 off": {"facts": Times(1 + 1e-4)}}),
+        Agreement(facts=_growth_rates, impostors={"1e-6 off": {"facts": Times(1 + 1e-6)}}),
     ),
 )
 

@@ -174,12 +174,12 @@ def _mean_shift(moments: Moments, joint: np.ndarray) -> np.ndarray:
 
 def _closed_forms(rng: np.random.Generator) -> Iterator[Fact]:
     """A = I and no residual: variances in closed form, attenuation at eta = 1, sqrt(p) for the dimensions."""
-    theta, beta = np.zeros((4, 2)), np.array([0.6, -0.8])
+    theta, beta = np.zeros((4, 2)), np.array([0.9, -1.2])
     theta[0, 0], theta[1, 1] = 1.5, 0.8
     moments = Moments(A=np.eye(4), G=theta, b=theta @ beta, n=10)
     for eta in (0.5, 1.0, 1.7):
         found = stationary_expansion(moments, eta, 0.3)
-        stated = isotropic_variances(np.array([2.25, 0.64]), eta, 0.3, 1.0, 0.2, 0.1)
+        stated = isotropic_variances(np.array([2.25, 0.64]), eta, 0.3, 1.5, 0.2, 0.1)
         yield Fact(f"variances, eta = {eta}", np.diag(found.law(0, 0.2, 0.1).covariance), stated, 1e-11)
     shift = stationary_expansion(moments, 1.0, 0.3).shift[0]
     yield Fact("shift at eta = 1", shift, -4 * np.linalg.solve(theta.T @ theta, beta), 1e-11)

@@ -16,10 +16,9 @@ from verify.claims import Claim, Correction, Fault
 from verify.domains import Real, Whole
 from verify.iv.tools import rationals, reference, tails
 from verify.iv.tools.rationals import TwoStage
-from verify.iv.tools.samples import drawn, isotropic_design, isotropic_model
+from verify.iv.tools.samples import GAUSSIAN, drawn, isotropic_design, isotropic_model
 
 Sides = tuple[np.ndarray, np.ndarray]
-GAUSSIAN = Constants(concentration=math.sqrt(2.0))
 
 
 # --- Lemma D.4 ---

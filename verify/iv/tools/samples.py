@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from dpbounds.iv import Design
+from dpbounds.iv import Constants, Design
 from simulators.engine import Arrays, Experiment, Streams
 from simulators.iv import LinearModel
 
 Instruments = Literal["gaussian", "sign"]
 Law = Literal["independent", "random sign"]
+
+# C_0 with which Lemma D.2 is proved for Gaussian instruments.
+GAUSSIAN = Constants(concentration=math.sqrt(2.0))
 
 
 def moment_norms(problem: LinearModel, settings: None, streams: Streams, trials: int) -> Arrays:
