@@ -75,5 +75,7 @@ class Recorder:
 
 def distance(beta: np.ndarray, target: np.ndarray) -> np.ndarray:
     """Euclidean distances along the trials, inf where a run has left floating-point range."""
-    distances = np.linalg.norm(beta - target, axis=1)
-    return np.where(np.isnan(distances), np.inf, distances)
+    difference = beta - target
+    distances = np.sqrt(np.einsum("tp,tp->t", difference, difference))
+    distances[np.isnan(distances)] = np.inf
+    return distances

@@ -89,7 +89,7 @@ Sample = MomentSample | RecordSample
 
 def record_norms(columns: Float[np.ndarray, "trials d n"]) -> Float[np.ndarray, "trials n"]:
     """Euclidean norms of one vector per record."""
-    return np.sqrt(np.add.reduce(columns * columns, axis=1))
+    return np.sqrt(np.einsum("tdn,tdn->tn", columns, columns))
 
 
 def average(

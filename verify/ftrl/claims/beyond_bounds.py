@@ -26,7 +26,7 @@ Batch = tuple[np.ndarray, np.ndarray]
 # Weights of nu-Noisy-FTRL that are kept in brute force: at nu >= 0.01 the rest sums to less than 1e-4.
 TERMS = 500
 # Of searches beside a certificate.
-SUPPLEMENT: dict[Level, int] = {"quick": 3000, "full": 20_000}
+SUPPLEMENT: dict[Level, int] = {"quick": 1500, "full": 20_000}
 NU_BOX = {"x": Real(1e-12, 1.0, "log"), "share": Real(1e-12, 1.0, "log")}
 
 
@@ -106,6 +106,7 @@ TRACE_BOUNDS = Claim(
                 "residual": Real(0.0, 0.999),
             },
             vectorised=True,
+            evaluations={"quick": 4_000, "full": 20_000},
             impostors={"5 % above the lower end": {"sides": {"factor": 1.05}}},
         ),
         Agreement(facts=_attained, impostors={"5 % off": {"facts": Times(1.05)}}),

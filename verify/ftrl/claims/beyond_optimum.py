@@ -120,6 +120,7 @@ OPTIMAL_CORRELATION = Claim(
                 "logs": (Real(-2.0, 2.0), 6),
             },
             vectorised=True,
+            evaluations={"quick": 4_000, "full": 20_000},
             impostors={"5 % less": {"sides": Times(1.05, 1)}},
         ),
         Agreement(facts=_direct, impostors={"1 % off": {"facts": Times(1.01)}}),

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from dpbounds.iv import Answer, Constants, Design, Moments, Question, answer
+from dpbounds.iv import Answer, Constants, Design, Moments, Question, answer, noise_expansion
 from dpbounds.iv.isotropic import Isotropic, starting_gradient_norms
 from simulators.engine import Experiment
 from simulators.iv import FixedMoments, LinearModel, Settings, two_stage_descent
@@ -24,10 +24,10 @@ SINGULAR, BETA, Q, N = np.array([1.6, 0.8]), np.array([0.6, -0.8]), 3, 2000
 STEPS = (1, 2, 5, 20)
 
 
-def _question(**other: Any) -> Question:
+def _question(n: int = N, **other: Any) -> Question:
     """p = 2 regressors, q = 3 instruments, clip norms that no gradient reaches."""
     asked = {
-        "design": Design(n=N, p=2, q=Q, theta_norm=1.6, theta_least=0.8),
+        "design": Design(n=n, p=2, q=Q, theta_norm=1.6, theta_least=0.8),
         "population": Isotropic(singular_values=SINGULAR, beta=BETA, q=Q, eta=0.8, alpha=0.4),
         "constants": Constants(concentration=0.0, product=0.0),
         "rho1": 3.0,
@@ -43,24 +43,28 @@ def _question(**other: Any) -> Question:
 
 
 @cache
-def _answer() -> Answer:
-    return answer(_question(), STEPS)
+def _answer(n: int = N) -> Answer:
+    return answer(_question(n), STEPS)
 
 
-def _row(steps: int) -> dict[str, Any]:
-    return next(row for row in _answer().rows if row["T"] == steps)
+def _row(steps: int, n: int = N) -> dict[str, Any]:
+    return next(row for row in _answer(n).rows if row["T"] == steps)
 
 
 # --- the error to expect ---
 
 
+def _moments() -> Moments:
+    """A = I, no residual."""
+    theta = np.vstack([np.diag(SINGULAR), np.zeros((Q - 2, 2))])
+    return Moments(A=np.eye(Q), G=theta, b=theta @ BETA, n=N)
+
+
 def _run(steps: int, **other: Any) -> Experiment:
     """Algorithm 1 on moments with A = I, with the noise of the row and without clipping."""
-    theta = np.vstack([np.diag(SINGULAR), np.zeros((Q - 2, 2))])
-    moments = Moments(A=np.eye(Q), G=theta, b=theta @ BETA, n=N)
     row = _row(steps)
     settings = Settings(steps=steps, eta=0.8, alpha=0.4, lambda1=row["lambda1"], lambda2=row["lambda2"], **other)
-    problem = FixedMoments(given=moments)
+    problem = FixedMoments(given=_moments())
     return Experiment(algorithm=_squared, problem=problem, settings=settings, block_trials=2000)
 
 
@@ -96,6 +100,15 @@ def _reliable(rng: np.random.Generator) -> Iterator[Fact]:
         variance = row["lambda1"] ** 2 * sum(0.8**2 * 0.2 ** (2 * t) for t in range(row["T"]))
         noise = (math.sqrt(2) + math.sqrt(Q)) * math.sqrt(variance) / 0.8
         yield Fact(f"noise in Theta, T = {row['T']}", row["theta_noise"], noise, 1e-12)
+        law = noise_expansion(_moments(), 0.8, 0.4, row["T"])
+        parts = {
+            "noiseless": np.linalg.norm(law.noiseless[-1] - BETA),
+            "first_noise": row["lambda1"] * math.sqrt(np.trace(law.first[-1])),
+            "second_noise": row["lambda2"] * math.sqrt(np.trace(law.second[-1])),
+            "shift": row["lambda1"] ** 2 * np.linalg.norm(law.shift[-1]),
+        }
+        for name, value in parts.items():
+            yield Fact(f"{name}, T = {row['T']}", row[name], float(value), 1e-9)
     for budget in (3.0, 0.003):
         (row,) = (row for row in answer(_question(rho1=budget), [5]).rows if row["T"] == 5)
         yield Fact(f"reliable at rho_1 = {budget:g}", row["reliable"], row["theta_noise"] <= 0.5, 0)
@@ -165,20 +178,24 @@ BEST = Claim(
 # --- noise and privacy ---
 
 
+# The gradients of every record are formed one by one.
+FEW = 100
+
+
 def _spent(rng: np.random.Generator) -> Iterator[Fact]:
     """Noise of (4), the cost of the worst pair of data sets by its output laws, and epsilons by their definitions."""
     delta = _question().delta
     for T in STEPS:
-        row = _row(T)
+        row = _row(T, FEW)
         for stage, rho, gamma in (("1", 3.0, 20.0), ("2", 1.5, 30.0)):
             yield Fact(
                 f"lambda{stage}, T = {T}",
                 row[f"lambda{stage}"],
-                math.sqrt(2 * T / rho) * gamma * math.sqrt(2) / N,
+                math.sqrt(2 * T / rho) * gamma * math.sqrt(2) / FEW,
                 1e-12,
             )
-        mechanism = Mechanism(n=N, steps=T, gamma1=20.0, gamma2=30.0, lambda1=row["lambda1"], lambda2=row["lambda2"])
-        shift, variances = joint_shifts(opposite_records(N, Q, 2, "replace-one"), mechanism, rng)
+        mechanism = Mechanism(n=FEW, steps=T, gamma1=20.0, gamma2=30.0, lambda1=row["lambda1"], lambda2=row["lambda2"])
+        shift, variances = joint_shifts(opposite_records(FEW, Q, 2, "replace-one"), mechanism, rng)
         exact = gaussian_zcdp(shift, np.diag(variances))
         yield Fact(f"worst case, T = {T}", row["rho_worst_case"], exact, 1e-9)
         yield Fact(f"claimed, T = {T}", row["rho_claimed"], 4.5, 1e-15)
@@ -202,7 +219,7 @@ SPENT = Claim(
         "The noise scales are those of (4); the budget said to be spent is the largest over all neighbouring data "
         "sets; $epsilon$ is claimed by the paper's conversion and spent by the exact one."
     ),
-    setting="$p = 2$, $q = 3$, $n = 2000$, $T = 1, 2, 5, 20$, $delta = 10^(-6)$, replace-one neighbours.",
+    setting="$p = 2$, $q = 3$, $n = 100$, $T = 1, 2, 5, 20$, $delta = 10^(-6)$, replace-one neighbours.",
     checks=(Agreement(facts=_spent, impostors={"1 % off": {"facts": Times(1.01)}}),),
 )
 

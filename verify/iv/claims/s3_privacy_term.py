@@ -10,11 +10,12 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from typing import Any
 
 import numpy as np
 import sympy
 
-from dpbounds.iv import Moments, noise_expansion, noise_scales, predicted_error, whitened_moments
+from dpbounds.iv import LeadingOrder, Moments, noise_expansion, noise_scales, predicted_error, whitened_moments
 from simulators.engine import Experiment
 from simulators.iv import FixedMoments, Settings, two_stage_descent
 from verify.checks import Agreement, Fact, Level, Power, Quantiles, Rate, Reading, Symbolic
@@ -47,7 +48,7 @@ class _Point:
         moments, alpha = _moments(self.n)
         lambda1, lambda2 = IdealSetup(self.n, self.T, 5, 5, self.rho1, self.rho2, self.gamma).noise
         settings = Settings(steps=self.T, eta=1.0, alpha=alpha, lambda1=lambda1, lambda2=lambda2)
-        return _reading(moments, settings, f"{group}, {x:g}", group, x, trials)
+        return _reading(moments, settings, label=f"{group}, {x:g}", group=group, x=x, trials=trials)
 
 
 @cache
@@ -59,24 +60,28 @@ def _moments(n: int) -> tuple[Moments, float]:
     return replace(moments, n=n), setup.step_sizes[1]
 
 
-def _reading(moments: Moments, settings: Settings, label: str, group: str, x: float, trials: int) -> Reading:
+@cache
+def _expansion(moments: Moments, eta: float, alpha: float, steps: int) -> LeadingOrder:
+    """One for every noise."""
+    return noise_expansion(moments, eta, alpha, steps)
+
+
+def _reading(moments: Moments, settings: Settings, *, trials: int, **named: Any) -> Reading:
     experiment = Experiment(
         algorithm=two_stage_descent, problem=FixedMoments(given=moments), settings=settings, block_trials=trials
     )
 
     def predicted() -> float:
-        order = noise_expansion(moments, settings.eta, settings.alpha, settings.steps)
+        order = _expansion(moments, settings.eta, settings.alpha, settings.steps)
         lambda1, lambda2 = settings.noise_scales(moments.n)
         return float(predicted_error(order, moments.beta_hat, lambda1=lambda1, lambda2=lambda2).median)
 
     return Reading(
-        label=label,
         experiment=experiment,
         output="error_hat",
         predicted=predicted,
         trials={"quick": trials, "full": 8 * trials},
-        x=x,
-        group=group,
+        **named,
     )
 
 
@@ -119,8 +124,8 @@ def _in_steps(decades: float, *, union: bool = True) -> Ratios:
 
 def _over_steps() -> list[Reading]:
     horizons = (40, 80, 160)
-    fixed = [_Point(T=T).reading("fixed clip norms", T, 2500) for T in horizons]
-    return fixed + [_Point(T=T, gamma=None).reading("clip norms of (4)", T, 2500) for T in horizons]
+    fixed = [_Point(T=T).reading("fixed clip norms", T, 1600) for T in horizons]
+    return fixed + [_Point(T=T, gamma=None).reading("clip norms of (4)", T, 1600) for T in horizons]
 
 
 THM_3_1_TERM2_T = Claim(
@@ -224,9 +229,9 @@ BOTH = "$rho_1 = rho_2$"
 def _over_budgets() -> list[Reading]:
     readings = []
     for rho in (0.1, 1.0, 10.0, 100.0):
-        readings.append(_Point(rho1=rho, rho2=rho).reading(BOTH, rho, 2500))
-        readings.append(_Point(rho1=rho, rho2=10.0).reading("$rho_1$ at $rho_2 = 10$", rho, 2500))
-        readings.append(_Point(rho1=10.0, rho2=rho).reading("$rho_2$ at $rho_1 = 10$", rho, 2500))
+        readings.append(_Point(rho1=rho, rho2=rho).reading(BOTH, rho, 1600))
+        readings.append(_Point(rho1=rho, rho2=10.0).reading("$rho_1$ at $rho_2 = 10$", rho, 1600))
+        readings.append(_Point(rho1=10.0, rho2=rho).reading("$rho_2$ at $rho_1 = 10$", rho, 1600))
     return readings
 
 
@@ -279,6 +284,8 @@ def _without_p(decades: float) -> Ratios:
 
 
 SIZES = (8, 16, 32)
+# Enough for the resolutions below: the relative spread of the error falls with p.
+RUNS = {8: 800, 16: 500, 32: 300}
 # (p, q) at each size.
 DIMENSIONS: Mapping[str, Sequence[tuple[int, int]]] = {
     "$p = q$": [(size, size) for size in SIZES],
@@ -288,14 +295,15 @@ DIMENSIONS: Mapping[str, Sequence[tuple[int, int]]] = {
 
 
 def _over_dimensions() -> list[Reading]:
-    """A = I, H = 2 I, ||beta_hat|| = 1, lambda_1 = lambda_2 = 0.01, T = 30."""
+    """A = I, H = 2 I, ||beta_hat|| = 1, lambda_1 = lambda_2 = 0.01, T = 30; one run where two groups meet."""
     readings = []
     settings = Settings(steps=30, eta=0.5, alpha=0.25, lambda1=0.01, lambda2=0.01)
     for group, dimensions in DIMENSIONS.items():
         for size, (p, q) in zip(SIZES, dimensions, strict=True):
             theta, beta = math.sqrt(2) * np.eye(q, p), np.full(p, p**-0.5)
             moments = Moments(A=np.eye(q), G=theta, b=theta @ beta, n=1000)
-            readings.append(_reading(moments, settings, f"{group}, {size}", group, size, 16_000 // q))
+            named = {"label": f"{group}, {size}", "run": f"p = {p}, q = {q}", "group": group, "x": size}
+            readings.append(_reading(moments, settings, trials=RUNS[p], **named))
     return readings
 
 

@@ -116,7 +116,7 @@ class _Size(NamedTuple):
     trials: int
 
 
-SIZES = {1: _Size(300, 20, 45_000), 5: _Size(10_000, 40, 6_000), 20: _Size(40_000, 40, 2_000)}
+SIZES = {1: _Size(300, 20, 45_000), 5: _Size(10_000, 40, 6_000), 20: _Size(40_000, 20, 1_600)}
 
 
 @cache

@@ -138,12 +138,13 @@ def _split(rho1: float, rho2: float) -> str:
 
 
 def _runs_3a(splits: Sequence[tuple[float, float]], sizes: Sequence[int], seed: int, c0: float) -> list[Reading]:
-    """Algorithm 1 at several splits, and 2SLS on the data of the first."""
+    """Algorithm 1 at several splits, and 2SLS on the data of the first, of which there are more runs."""
     found: list[Reading] = []
     for n in sizes:
         for rho1, rho2 in splits:
             setup = Setup(n=n, rho1=rho1, rho2=rho2, c0=c0, seed=seed)
-            found += readings(setup, _split(rho1, rho2), n, kinds=("error_true",), trials=80, block=40)
+            trials = 80 if (rho1, rho2) == splits[0] else 40
+            found += readings(setup, _split(rho1, rho2), n, kinds=("error_true",), trials=trials, block=20)
         if len(splits) > 1:
             own = found[-len(splits)]
             same = {"run": own.shared_run, "experiment": own.experiment, "trials": own.trials}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -18,6 +19,7 @@ from verify.iv.tools.real_runs import (
     over,
     path,
     path_lines,
+    path_run,
     settled,
     sizes,
     spread,
@@ -25,7 +27,7 @@ from verify.iv.tools.real_runs import (
 )
 from verify.pictures import Series
 
-STEPS, TRIALS = 15, 300
+STEPS, TRIALS, BOXED = 15, 300, 500
 BUDGETS = (0.1, 1.0, 10.0)
 MEDIANS = {rho: {f"$rho = {rho:g}$": 0.5} for rho in BUDGETS}
 
@@ -39,13 +41,15 @@ def _schooling(rho: float, c0: float = 0.3, study: Callable[[], Study] = card_st
 
 
 def _spreads(c0: float, study: Callable[[], Study], boxes: bool) -> list[Reading]:
-    """Distances from 2SLS at the three budgets, |beta_t| at the largest; box plots."""
-    found: list[Reading] = sizes(_schooling(10.0, c0, study), (10, STEPS), TRIALS)
+    """Distances from 2SLS at the three budgets, |beta_t| at the largest; box plots. One run for each budget."""
+    trials = BOXED if boxes else TRIALS
+    found: list[Reading] = sizes(_schooling(10.0, c0, study), (10, STEPS), trials)
     for rho in BUDGETS:
         run = _schooling(rho, c0, study)
-        found.append(spread(run, f"spread at rho = {rho:g}", TRIALS))
+        own = [spread(run, f"spread at rho = {rho:g}", trials)]
         if boxes:
-            found += estimates(run, f"$rho = {rho:g}$", 500)
+            own += estimates(run, f"$rho = {rho:g}$", trials)
+        found += [replace(reading, run=path_run(run)) for reading in own]
     return found
 
 

@@ -53,13 +53,18 @@ def two_stage_line(study: Study, low: float, high: float) -> Series:
     return line(f"2SLS, {study.name}", "exact", [low, high], [study.effect] * 2)
 
 
+def path_run(run: Run) -> str:
+    """The run that the readings of `path` and `sizes` share."""
+    return f"{run.study().name}, path at rho = {run.rho:g}"
+
+
 def path(run: Run, quantiles: Mapping[str, float], trials: int) -> list[Reading]:
     """Quantiles of beta_t at every t, one group each."""
     experiment = run.experiment(trials)
     return [
         Reading(
             label=f"{name}, t = {t}",
-            run=f"{run.study().name}, path at rho = {run.rho:g}",
+            run=path_run(run),
             experiment=experiment,
             output=_iterate(t),
             probability=probability,
@@ -87,7 +92,7 @@ def sizes(run: Run, steps: Sequence[int], trials: int) -> list[Reading]:
     return [
         Reading(
             label=f"|beta_{t}| at rho = {run.rho:g}",
-            run=f"{run.study().name}, path at rho = {run.rho:g}",
+            run=path_run(run),
             experiment=experiment,
             output=_size(t),
             trials={"quick": trials, "full": 4 * trials},
