@@ -10,7 +10,7 @@ from verify.checks import Identity
 
 
 def at_both_levels(**fields: Any) -> tuple[Identity, Identity]:
-    """An identity at 8 random points beside corners and round numbers and, at level full, at 150: a quadrature to 50 digits takes its time."""
+    """An identity at corners, round numbers and 8 random points, at level full 150: a quadrature takes its time."""
     check = Identity(**fields, random_points=8)
     return check, replace(check, random_points=150, level="full", impostors={})
 
