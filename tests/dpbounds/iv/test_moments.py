@@ -221,3 +221,12 @@ def test_population_limits_by_enumeration():
     assert np.linalg.norm(population.ols_limit(beta, theta, np.diag([1.0, 1.0, 4.0])) - beta) == 0
     with pytest.raises(DomainError, match="positive definite"):
         population.two_stage_covariance(np.ones((3, 2)), 1.0, 10)
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1e9])
+def test_units_of_an_instrument_do_not_matter(scale):
+    """One instrument in other units: nothing is refused, and 2SLS is the same."""
+    Z, X, Y = (np.random.default_rng(5).standard_normal((30, columns)) for columns in (3, 2, 1))
+    units = np.array([1.0, scale, 1.0])
+    plain, other = (Moments.of(instruments, X + Z[:, :2], Y[:, 0]) for instruments in (Z, Z * units))
+    assert other.beta_hat == pytest.approx(plain.beta_hat, rel=1e-6)

@@ -322,3 +322,14 @@ def test_bad_arguments_are_refused():
             call()
     assert privacy.joint_cost(10, 5, **NORMS, lambda1=0.0, lambda2=1.0) == math.inf
     assert privacy.unnoised_cost(10, 5, gamma2=1.0, lambda2=0.0) == math.inf
+
+
+def test_noise_scales_say_where_they_come_from():
+    given = {
+        calibration: noise_scales(10, 4, 1.0, 2.0, 1.0, 1.0, calibration=calibration)
+        for calibration in ("paper", "tight")
+    }
+    assert [scales.lambda1.source for scales in given.values()] == [
+        "iv eq. (4)",
+        "dpbounds, exact cost of iv Algorithm 1",
+    ]

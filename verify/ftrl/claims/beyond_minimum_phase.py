@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from typing import Any
 
 import flint
 import numpy as np
@@ -29,7 +30,7 @@ def _ill_conditioned(rng: np.random.Generator) -> np.ndarray:
 def _isolated(beta: np.ndarray) -> str:
     """Where the zeros lie, by discs that isolate all roots of the same rational polynomial."""
     with flint.ctx.workprec(300):
-        exact = flint.fmpq_poly([flint.fmpq(*float(weight).as_integer_ratio()) for weight in beta])
+        exact: Any = flint.fmpq_poly([flint.fmpq(*float(weight).as_integer_ratio()) for weight in beta])
         moduli = [abs(flint.acb(root)) for root, _ in exact.complex_roots()]
     if any(modulus < 1 for modulus in moduli):
         return "inside"
