@@ -149,9 +149,9 @@ def test_only_the_printed_program_is_solved_again_after_a_search(capsys, monkeyp
         found = bound(correlations.nu(0.03), *constants, program=program, **options)
         return BestNu(nu=0.03, bound=found, independent=found)
 
-    def solve(*arguments, **options):
-        solved.append(options["program"])
-        return bound(*arguments, **options)
+    def solve(noise, program, **options):
+        solved.append(program.name)
+        return bound(noise, program, **options)
 
     monkeypatch.setattr(strongly_convex, "best_nu", search)
     monkeypatch.setattr(strongly_convex, "bound", solve)
@@ -246,10 +246,10 @@ def test_a_search_that_fails_costs_no_bound(capsys, monkeypatch):
 def test_a_case_that_fails_is_named_and_costs_no_other_row(capsys, monkeypatch, tmp_path):
     honest = strongly_convex.bound
 
-    def failing(correlation, mu, *rest, **options):
-        if mu == 0.1 and hasattr(correlation, "nu"):
+    def failing(noise, program, **options):
+        if program.mu == 0.1 and hasattr(noise.correlation, "nu"):
             raise AccuracyError("certificate: a denominator is not positive")
-        return honest(correlation, mu, *rest, **options)
+        return honest(noise, program, **options)
 
     monkeypatch.setattr(strongly_convex, "bound", failing)
     asked, kept, drawn = (*TABLE, "--program", "f", *QUICK), tmp_path / "rest.json", tmp_path / "rest.svg"
