@@ -36,6 +36,8 @@ SMALLEST, LARGEST = 1e-50, 1e50
 # For budgets and spectra, which limits take far towards 0.
 FAINTEST = 1e-120
 LARGEST_COUNT = 1e300
+# Entries of a spectrum: everything that takes one then ends within seconds, in less than 4 GB.
+LARGEST_SPECTRUM = 1_000_000
 
 
 def real(parameter: str, value: Any) -> float:
@@ -85,8 +87,10 @@ def moderate_or_zero(parameter: str, value: Any, remedy: str = "") -> float:
 
 
 def all_moderate(parameter: str, values: Any) -> np.ndarray:
-    """`values`, a spectrum, as a non-empty one-dimensional float array of entries from 1e-120 to 1e50."""
+    """`values`, a spectrum, as a one-dimensional float array of one to a million entries from 1e-120 to 1e50."""
     array = vector(parameter, values, above=0.0)
+    if len(array) > LARGEST_SPECTRUM:
+        raise DomainError(parameter, f"{len(array)} numbers", f"at most {LARGEST_SPECTRUM} numbers")
     for index in np.flatnonzero((array < FAINTEST) | (array > LARGEST)):
         moderate(f"{parameter}[{index}]", float(array[index]), least=FAINTEST)
     return array
@@ -103,13 +107,13 @@ def within(parameter: str, value: Any, interval: str, remedy: str = "") -> float
     return number
 
 
-def count(parameter: str, value: Any, least: int = 1, remedy: str = "") -> int:
-    """`value` as an integer of at least `least` and at most 1e300."""
+def count(parameter: str, value: Any, least: int = 1, remedy: str = "", *, most: float = LARGEST_COUNT) -> int:
+    """`value` as an integer of at least `least` and at most `most`."""
     number = int(value) if _is_whole(value) else least - 1
     if number < least:
         raise DomainError(parameter, value, f"a whole number of at least {least}", remedy)
-    if number > LARGEST_COUNT:
-        raise DomainError(parameter, value, f"a whole number of at most {LARGEST_COUNT:g}", remedy)
+    if number > most:
+        raise DomainError(parameter, value, f"a whole number of at most {most:g}", remedy)
     return number
 
 
@@ -157,6 +161,15 @@ def vector(parameter: str, values: Any, *, above: float | None = None) -> np.nda
         allowed = "a finite number" if above is None else f"a finite number above {above:g}"
         raise DomainError(f"{parameter}[{first}]", float(array[first]), allowed)
     return array
+
+
+def in_floats(settings: Any, *names: str) -> None:
+    """Turn checked numbers of other types than Python's (float32, Fraction) in these fields of a frozen dataclass into
+    floats: they would compute to digits of their own.
+    """
+    for name in names:
+        if not isinstance(getattr(settings, name), (int, float)):
+            object.__setattr__(settings, name, float(getattr(settings, name)))
 
 
 def _is_whole(value: Any) -> bool:

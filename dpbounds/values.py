@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from html import escape
+from typing import Any, Literal, get_args
 
-from dpbounds.errors import DomainError
+from dpbounds.arguments import typed
+from dpbounds.errors import DomainError, choice
+from dpbounds.showing import rounded
 
 Kind = Literal["exact", "upper", "lower", "asymptotic", "estimate"]
+
+
+def weakest(kind: Kind, *inputs: float) -> Kind:
+    """`kind`, or `estimate` where one of the numbers that a value is made of is no better, or does not say."""
+    known = all(getattr(number, "kind", "estimate") != "estimate" for number in inputs)
+    return kind if known else "estimate"
 
 
 class Value(float):
@@ -26,6 +35,7 @@ class Value(float):
     convention: str
     enclosure: tuple[float, float] | None
 
+    @typed
     def __new__(
         cls,
         number: float,
@@ -36,11 +46,13 @@ class Value(float):
         enclosure: tuple[float, float] | None = None,
     ) -> Value:
         """Raise `DomainError` for an unknown kind or an enclosure that misses the number."""
-        if kind not in get_args(Kind):
-            raise DomainError("kind", kind, f"one of {', '.join(get_args(Kind))}")
-        if enclosure is not None and not enclosure[0] <= number <= enclosure[1]:
+        choice("kind", kind, get_args(Kind))
+        try:
+            value = super().__new__(cls, number)
+        except (TypeError, ValueError, OverflowError):
+            raise DomainError("number", number, "a real number") from None
+        if enclosure is not None and not _holds(enclosure, value):
             raise DomainError("enclosure", enclosure, f"an interval that holds {number!r}")
-        value = super().__new__(cls, number)
         value.kind, value.source, value.convention, value.enclosure = kind, source, convention, enclosure
         return value
 
@@ -56,3 +68,20 @@ class Value(float):
     def __repr__(self) -> str:
         details = [self.kind, "certified" if self.certified else "", self.convention, self.source]
         return f"{float(self)!r} ({', '.join(filter(None, details))})"
+
+    def _repr_html_(self) -> str:
+        """The number to six digits, bounds rounded to their side, and what it is; the enclosure in full."""
+        side = self.kind if self.kind in ("lower", "upper") else "nearest"
+        details = [self.kind, "certified" if self.certified else "", self.convention, self.source]
+        said = escape(" · ".join(filter(None, details)))
+        enclosed = "" if self.enclosure is None else f"<br>in [{self.enclosure[0]!r}, {self.enclosure[1]!r}]"
+        return f"<b>{rounded(self, side, 6):.6g}</b> {said}{enclosed}"
+
+
+def _holds(enclosure: Any, number: float) -> bool:
+    """Whether these are two ends with the number between them."""
+    try:
+        low, high = enclosure
+        return bool(low <= float(number) <= high)
+    except (TypeError, ValueError):
+        return False

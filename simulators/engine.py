@@ -17,6 +17,10 @@ from typing import Any
 
 import numpy as np
 
+from dpbounds.errors import DomainError, count
+
+# Runs that are held in memory together.
+MOST_TRIALS = 1_000_000
 Arrays = dict[str, np.ndarray]
 Algorithm = Callable[[Any, Any, "Streams", int], Arrays]
 
@@ -57,27 +61,45 @@ class Experiment:
         return Streams(**{role: np.random.Generator(np.random.SFC64(child)) for role, child in generators.items()})
 
 
+def trial_count(trials: Any) -> int:
+    """`trials` as a whole number from 1 to a million."""
+    return count("trials", trials, most=MOST_TRIALS, remedy="run more blocks")
+
+
 def seed_sequence(content: Any, *, seed: int) -> np.random.SeedSequence:
     """The seed of whatever `content` (JSON data) describes."""
-    digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).digest()
-    return np.random.SeedSequence([seed, *np.frombuffer(digest, dtype=np.uint32).tolist()])
+    try:
+        text = json.dumps(content, sort_keys=True)
+    except (TypeError, ValueError) as error:
+        raise DomainError("content", content, "JSON data", str(error)) from None
+    digest = hashlib.sha256(text.encode()).digest()
+    return np.random.SeedSequence([count("seed", seed, least=0), *np.frombuffer(digest, dtype=np.uint32).tolist()])
 
 
 def describe(thing: Any) -> Any:
     """`thing` as JSON data: dataclasses by class and compared fields, arrays as lists, the rest as it prints."""
+    try:
+        return _described(thing)
+    except RecursionError:
+        raise DomainError("thing", thing, "data that does not hold itself") from None
+
+
+def _described(thing: Any) -> Any:
     if dataclasses.is_dataclass(thing) and not isinstance(thing, type):
-        fields = {f.name: describe(getattr(thing, f.name)) for f in dataclasses.fields(thing) if f.repr}
+        fields = {f.name: _described(getattr(thing, f.name)) for f in dataclasses.fields(thing) if f.repr}
         return {"class": type(thing).__name__, **fields}
     if isinstance(thing, np.ndarray):
-        return describe(thing.tolist()) if np.iscomplexobj(thing) else thing.tolist()
+        return _described(thing.tolist()) if np.iscomplexobj(thing) else thing.tolist()
     if isinstance(thing, Mapping):
-        return {str(key): describe(value) for key, value in thing.items()}
+        return {str(key): _described(value) for key, value in thing.items()}
     if isinstance(thing, (list, tuple)):
-        return [describe(item) for item in thing]
+        return [_described(item) for item in thing]
+    if isinstance(thing, np.generic):
+        return _described(thing.item())
     if thing is None or isinstance(thing, (bool, int, float, str)):
         return thing
     if isinstance(thing, complex):
         return {"real": thing.real, "imaginary": thing.imag}
     if callable(thing):
         return f"{thing.__module__}.{thing.__qualname__}"
-    raise TypeError(f"cannot describe a {type(thing).__name__}: use frozen dataclasses, arrays and plain values")
+    raise DomainError("thing", thing, "built of frozen dataclasses, arrays and plain values")

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from dpbounds.arguments import typed
 from dpbounds.elliptic.gauss import complete_integral
 from dpbounds.elliptic.quadrature import integral_over_circle
 from dpbounds.errors import DomainError, real_array
@@ -78,12 +79,14 @@ def integral_ratio(a: Any, b: Any) -> Any:
     return _complete(np.maximum(u, CUT_OFF * v), v, 1.0, u * u, factor=4 * (2 - a) / (2 - b) ** 2)
 
 
+@typed
 def integral(f: Callable[[Any], Any]) -> Any:
     """∫_{−π}^{π} f(sin²(ω/2)) dω for any f, without elliptic functions, to 1e-13 of ∫|f|.
 
     `f` is called at about a thousand floats, one at a time; it may give an array, one entry per integral. It should
     be analytic between 0 and 1, with features no narrower than sin(ω/2) = 1e-17. Raise `AccuracyError` otherwise.
     """
+    real_array("f(0.5)", f(0.5))
     return integral_over_circle(f, math.exp, step=0.25, left=80, right=40, tolerance=1e-13)
 
 

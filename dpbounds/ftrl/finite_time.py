@@ -19,6 +19,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.optimize import brentq, minimize_scalar
 
+from dpbounds.arguments import typed
 from dpbounds.errors import DomainError, all_moderate, choice, count, moderate, moderate_or_zero, vector, within
 from dpbounds.ftrl import correlations
 from dpbounds.ftrl.correlations import DampedAntiPGD, FiniteImpulse, NuCorrelation, ToeplitzCorrelation
@@ -31,6 +32,7 @@ Mechanism = Literal["independent", "nu"]
 TAIL = 4.0
 
 
+@typed
 def half_expo_decay_constant(correlation: ToeplitzCorrelation, decay: float) -> Value:
     """Least C of ftrl Def D.3 for the parameter `decay`: sup over tau of sum_{k<=tau} |beta_k| (1 - decay)^{-k/2}.
 
@@ -78,6 +80,7 @@ def expected_bound(
     return Value(forgotten + stationary + cross, kind="upper", source="ftrl Thm D.11", convention=CONVENTION)
 
 
+@typed
 def iterate_bound(
     correlation: ToeplitzCorrelation,
     eigenvalues: Float[np.ndarray, " d"],
@@ -114,6 +117,7 @@ def iterate_bound(
     return Value(bound, kind="upper", source="dpbounds, ftrl Thm D.4 with constants", convention="w.p. 1 - p")
 
 
+@typed
 def gradient_bound(
     correlation: ToeplitzCorrelation,
     eigenvalues: Float[np.ndarray, " d"],
@@ -144,8 +148,9 @@ def gradient_bound(
         decay=decay,
         R_squared=R_squared,
     )
+    failure = float(failure)
     input_squared = TAIL * float(np.sum(eigenvalues)) * np.log(6.0 * steps / failure)
-    residual = sigma_sgd * np.sqrt(2.0 * np.log(12.0 * steps / failure))
+    residual = float(sigma_sgd) * np.sqrt(2.0 * np.log(12.0 * steps / failure))
     bound = input_squared * np.sqrt(distance_squared) + np.sqrt(input_squared) * residual
     return Value(bound, kind="upper", source="dpbounds, ftrl Thm D.4 with constants", convention="w.p. 1 - p")
 
@@ -227,6 +232,7 @@ def at_learning_rate(
     event is that no gradient is clipped), the constant c decides how likely the event is.
     """
     spectrum, start = all_moderate("eigenvalues", eigenvalues), vector("initial", initial)
+    eta, rho = moderate("eta", eta), moderate("rho", rho)
     if len(start) != len(spectrum):
         raise DomainError("initial", f"{len(start)} numbers", f"one per eigenvalue, {len(spectrum)}")
     distance = float(np.linalg.norm(start))

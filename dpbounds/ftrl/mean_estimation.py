@@ -15,40 +15,47 @@ from typing import Any
 
 import numpy as np
 
+from dpbounds.arguments import formula, typed
 from dpbounds.arithmetic import FLOATS, Arithmetic
 from dpbounds.errors import moderate, moderate_or_zero, within
 from dpbounds.ftrl.correlations import NuCorrelation, ToeplitzCorrelation, nu
-from dpbounds.values import Value
+from dpbounds.values import Value, weakest
 
 CONVENTION = "lim E (theta_t - E z)^2, no factor 1/2"
 
 
+@formula
 def mean_inverse(m: Arithmetic, eta: Any) -> Any:
     """M(eta) = (1 / 2 pi) int 1 / |1 - eta - e^{i omega}| for eta in (0, 1]: also gamma_inf^2 of the best noise."""
     return m.integral_inverse(eta) / (2 * m.pi)
 
 
+@formula
 def mean_inverse_bounds(m: Arithmetic, eta: Any) -> tuple[Any, Any]:
     """log(8 / eta) / pi <= M(eta) <= log(8 / eta) / log 8 on (0, 1]: sharp as eta -> 0, and at eta = 1."""
     logarithm = m.log(8 / eta)
     return logarithm / m.pi, logarithm / m.log(m.number(8))
 
 
+@formula
 def optimal_part(m: Arithmetic, eta: Any) -> Any:
     """The least privacy part of eq. (18) over all correlations, (eta M(eta))^2, in units of clip_norm^2 / (2 rho)."""
     return m.power(eta * mean_inverse(m, eta), 2)
 
 
+@formula
 def ratio(m: Arithmetic, eta: Any) -> Any:
     """Least privacy part over that of independent noise, eta (2 - eta) M(eta)^2."""
     return eta * (2 - eta) * m.power(mean_inverse(m, eta), 2)
 
 
+@formula
 def variance(eta: Any, noise: Any, residual: Any) -> Any:
     """lim E delta_t^2 for white noise of these two variances: eta (noise + residual) / (2 - eta)."""
     return eta / (2 - eta) * (noise + residual)
 
 
+@typed
 def stationary_variance(
     correlation: ToeplitzCorrelation, eta: float, rho: float, *, clip_norm: float = 1.0, sigma_sgd: float = 0.0
 ) -> Value:
@@ -58,12 +65,13 @@ def stationary_variance(
     the limiting sensitivity is. Raises `DomainError` unless 0 < eta <= 1, rho > 0, clip_norm > 0, sigma_sgd >= 0.
     """
     eta, noise = _arguments(eta, rho, clip_norm)
-    gamma_squared = correlation.limiting_sensitivity() ** 2
+    limit = correlation.limiting_sensitivity()
+    gamma_squared = limit**2
     privacy = (
         np.inf if np.isinf(gamma_squared) else noise * gamma_squared * correlation.filtered_power(np.array([eta]))[0]
     )
     total = variance(eta, privacy, moderate_or_zero("sigma_sgd", sigma_sgd) ** 2)
-    return Value(total, kind="exact", source="ftrl eq. (18)", convention=CONVENTION)
+    return Value(total, kind=weakest("exact", limit), source="ftrl eq. (18)", convention=CONVENTION)
 
 
 def independent_variance(eta: float, rho: float, *, clip_norm: float = 1.0, sigma_sgd: float = 0.0) -> Value:

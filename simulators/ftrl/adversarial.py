@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
+from dpbounds.arguments import typed
 from dpbounds.errors import DomainError, count, moderate, moderate_or_zero, within
 from dpbounds.ftrl.correlations import ToeplitzCorrelation
 from dpbounds.quadrature import even_integral
@@ -36,6 +37,8 @@ KNOWN = 16
 # Curvatures, geometrically from mu to L, among which the worst quadratic is sought.
 CURVATURES = 129
 CONVENTION = "F - F*"
+# Steps of all runs of a search together.
+MOST_STEPS = 4e9
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +63,7 @@ class AdversarialLower:
         return float(self.value) - arm, float(self.value) + arm
 
 
+@typed
 def adversarial_lower(
     correlation: ToeplitzCorrelation,
     mu: float,
@@ -100,6 +104,10 @@ def adversarial_lower(
         moderate("rho", rho, "inf adds no noise")
     moderate("clip_norm", clip_norm)
     settings = stationary_settings(kinked_quadratic(mu, L), correlation, eta, rho, clip_norm=clip_norm)
+    work = settings.steps * (population * generations * search_trials + trials)
+    if work > MOST_STEPS:
+        remedy = "take a larger step, or fewer trials, generations or losses in the population"
+        raise DomainError("steps * runs", work, f"at most {MOST_STEPS:g}, some minutes", remedy)
     arena = _Arena(settings, moderate_or_zero("sigma_sgd", sigma_sgd), d)
     if settings.noise_multiplier == 0 and sigma_sgd == 0:
         raise DomainError("rho", rho, "a finite number where sigma_sgd = 0", "without noise every loss has F_inf = 0")

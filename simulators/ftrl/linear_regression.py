@@ -7,8 +7,9 @@ from typing import Literal
 
 import numpy as np
 
-from dpbounds.errors import DomainError, nonnegative, vector
-from simulators.engine import Arrays, Streams
+from dpbounds.arguments import typed
+from dpbounds.errors import DomainError, choice, in_floats, nonnegative, vector
+from simulators.engine import Arrays, Streams, trial_count
 from simulators.ftrl.settings import Settings, clip
 
 Inputs = Literal["gaussian", "sign", "skewed"]
@@ -30,18 +31,21 @@ class LinearRegression:
     initial: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
-        vector("eigenvalues", self.eigenvalues, above=0.0)
+        eigenvalues = vector("eigenvalues", self.eigenvalues, above=0.0)
+        if not isinstance(self.eigenvalues, tuple):
+            object.__setattr__(self, "eigenvalues", tuple(eigenvalues.tolist()))
         nonnegative("sigma_sgd", self.sigma_sgd)
+        in_floats(self, "sigma_sgd")
         if self.initial is not None and len(vector("initial", self.initial)) != len(self.eigenvalues):
             raise DomainError("initial", self.initial, f"{len(self.eigenvalues)} numbers, one per eigenvalue")
-        if self.inputs not in ("gaussian", "sign", "skewed"):
-            raise DomainError("inputs", self.inputs, "gaussian, sign or skewed")
+        choice("inputs", self.inputs, ("gaussian", "sign", "skewed"))
 
     @property
     def kurtosis(self) -> float:
         """E z^4 of the entries."""
         return {"gaussian": 3.0, "sign": 1.0, "skewed": 3.25}[self.inputs]
 
+    @typed
     def draw(self, generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
         """Inputs x of shape (*shape, d)."""
         full = (*shape, len(self.eigenvalues))
@@ -55,6 +59,7 @@ class LinearRegression:
         return z
 
 
+@typed
 def linear_regression(problem: LinearRegression, settings: Settings, streams: Streams, trials: int) -> Arrays:
     """Runs of Algorithm 1 with one fresh input per step.
 
@@ -62,7 +67,7 @@ def linear_regression(problem: LinearRegression, settings: Settings, streams: St
     theta*||_H^2; `mean_loss` the same averaged over the later iterates; `largest_gradient` the largest norm before
     clipping; `clipped` how many gradients were clipped.
     """
-    eigenvalues = np.asarray(problem.eigenvalues)
+    trials, eigenvalues = trial_count(trials), np.asarray(problem.eigenvalues)
     theta = np.tile(np.zeros(len(eigenvalues)) if problem.initial is None else problem.initial, (trials, 1))
     total, largest, clipped = np.zeros(trials), np.zeros(trials), np.zeros(trials, dtype=int)
     step = 0

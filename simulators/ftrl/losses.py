@@ -15,10 +15,12 @@ import numpy as np
 from jaxtyping import Float
 from scipy import optimize, special
 
-from dpbounds.errors import AccuracyError, DomainError, count, positive, vector
+from dpbounds.errors import AccuracyError, DomainError, count, in_floats, positive, vector
 
 # Largest last step of Newton's method, relative to 1 + |theta*|.
 MINIMISER = 1e-12
+# Largest dimension and most samples of random designs: Hessians and pairs of vertices are held in memory.
+LARGEST_DESIGN = 300
 
 
 class Loss(Protocol):
@@ -60,7 +62,9 @@ class Quadratic:
     eigenvalues: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        vector("eigenvalues", self.eigenvalues, above=0.0)
+        eigenvalues = vector("eigenvalues", self.eigenvalues, above=0.0)
+        if not isinstance(self.eigenvalues, tuple):
+            object.__setattr__(self, "eigenvalues", tuple(eigenvalues.tolist()))
 
     @property
     def mu(self) -> float:
@@ -104,6 +108,7 @@ class _Ranged(ABC):
         check_range(self.mu, self.L)
         count("dimension", self.dimension)
         positive("scale", self.scale)
+        in_floats(self, "mu", "L", "scale")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,6 +148,7 @@ class _Design(_Ranged):
     def __post_init__(self) -> None:
         super().__post_init__()
         count("seed", self.seed, least=0)
+        count("dimension", self.dimension, most=LARGEST_DESIGN)
 
     @abstractmethod
     def _drawn(self, generator: np.random.Generator) -> np.ndarray:
@@ -209,7 +215,7 @@ class Logistic(_Design):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        count("samples", self.samples)
+        count("samples", self.samples, most=LARGEST_DESIGN)
 
     def _drawn(self, generator: np.random.Generator) -> np.ndarray:
         rows = generator.standard_normal((self.samples, self.dimension))
@@ -255,7 +261,7 @@ class LogSumExp(_Design):
 def check_range(mu: float, L: float) -> None:
     """Raises `DomainError` unless 0 < mu <= L."""
     if positive("L", L) < positive("mu", mu):
-        raise DomainError("mu", mu, f"at most L = {L:g}")
+        raise DomainError("mu", mu, f"at most L = {float(L):g}")
 
 
 def squared_norm(theta: np.ndarray) -> np.ndarray:

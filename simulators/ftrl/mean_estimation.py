@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpbounds.errors import DomainError, nonnegative, real
-from simulators.engine import Arrays, Streams
+from dpbounds.arguments import typed
+from dpbounds.errors import DomainError, in_floats, nonnegative, real
+from simulators.engine import Arrays, Streams, trial_count
 from simulators.ftrl.settings import Settings, clip
 
 
@@ -28,14 +29,17 @@ class MeanEstimation:
             raise DomainError(
                 "|mean| + sigma_sgd", abs(self.mean) + self.sigma_sgd, "at most 1", "the theorem needs |z| <= 1"
             )
+        in_floats(self, "mean", "sigma_sgd", "initial")
 
 
+@typed
 def mean_estimation(problem: MeanEstimation, settings: Settings, streams: Streams, trials: int) -> Arrays:
     """Runs of Algorithm 1 from theta_0 = `initial`.
 
     Arrays with leading axis trials: `deviation` theta_T - E z; `mean_square` its square averaged over the later
     iterates; `clipped` how many gradients were clipped.
     """
+    trials = trial_count(trials)
     theta = np.full((trials, 1), problem.initial)
     total, clipped = np.zeros(trials), np.zeros(trials, dtype=int)
     step = 0

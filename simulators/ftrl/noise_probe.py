@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpbounds.errors import count, vector
-from simulators.engine import Arrays, Streams
+from dpbounds.arguments import typed
+from dpbounds.errors import count, listed, vector
+from simulators.engine import Arrays, Streams, trial_count
 from simulators.ftrl.settings import Settings
 from simulators.noise import correlate
 
@@ -23,17 +24,18 @@ class NoiseProbe:
 
     def __post_init__(self) -> None:
         vector("frequencies", self.frequencies)
-        for lag in self.lags:
+        for lag in listed("lags", self.lags):
             count("lags", lag, least=0)
 
 
+@typed
 def noise_probe(problem: NoiseProbe, settings: Settings, streams: Streams, trials: int) -> Arrays:
     """Unit-variance noise of T = settings.steps steps.
 
     Arrays with leading axis trials: `periodogram k` |sum_t w~_t e^{i omega_k t}|^2 / T; `covariance k` the average over
     t of w~_t w_{t - lag_k}, whose mean is beta at that lag for a Toeplitz correlation.
     """
-    draws = streams.noise.standard_normal((settings.steps, trials))
+    draws = streams.noise.standard_normal((settings.steps, trial_count(trials)))
     noise = correlate(settings.correlation, draws)
     steps = np.arange(settings.steps)
     result = {}

@@ -9,11 +9,14 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
+from dpbounds.arguments import typed
 from dpbounds.errors import DomainError, count, nonnegative, real, vector
 from simulators.ftrl.losses import check_range, squared_norm
 
 # Crossings of lines closer than this, relative to the largest distance, count as one.
 COINCIDENT = 1e-9
+# Of kinked quadratics, whose Hessians are held in memory.
+LARGEST_DIMENSION = 300
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +39,7 @@ class PiecewiseQuadratic:
         a, b, c = self._arrays
         if a.ndim != 2 or len(a) == 0 or not np.all(np.isfinite(a)) or not np.all(a.any(axis=1)):
             raise DomainError("directions", self.directions, "nonzero vectors of one length, at least one")
-        for name, values in (("offsets", vector("offsets", b)), ("weights", vector("weights", c))):
+        for name, values in (("offsets", b), ("weights", c)):
             if len(values) != len(a):
                 raise DomainError(name, getattr(self, name), f"{len(a)} numbers, one per direction")
         nonnegative("offsets", b.min(), "else the minimiser is not the origin")
@@ -83,9 +86,9 @@ class PiecewiseQuadratic:
     def _arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         try:
             directions = np.array(self.directions, dtype=float)
-        except ValueError:
+        except (TypeError, ValueError, OverflowError):
             raise DomainError("directions", self.directions, "vectors of one length") from None
-        return directions, np.array(self.offsets, dtype=float), np.array(self.weights, dtype=float)
+        return directions, vector("offsets", self.offsets), vector("weights", self.weights)
 
     @cached_property
     def _range(self) -> tuple[float, float]:
@@ -112,11 +115,13 @@ def curvature_range(
 def kinked_quadratic(mu: float, L: float, dimension: int = 1) -> PiecewiseQuadratic:
     """F(theta) = sum_i f(theta_i) with f(x) = mu x^2 / 2 for x > 0 and L x^2 / 2 for x < 0."""
     check_range(mu, L)
-    dimension = count("dimension", dimension)
+    mu, L = float(mu), float(L)
+    dimension = count("dimension", dimension, most=LARGEST_DIMENSION)
     axes = tuple(tuple(row) for row in np.eye(dimension).tolist())
     return PiecewiseQuadratic(curvature=L, directions=axes, offsets=(0.0,) * dimension, weights=(mu - L,) * dimension)
 
 
+@typed
 def piecewise_quadratic(breakpoints: Sequence[float], slopes: Sequence[float]) -> PiecewiseQuadratic:
     """The loss on the line with F'(0) = 0 and F'' = slopes[k] between the increasing breakpoints k - 1 and k.
 

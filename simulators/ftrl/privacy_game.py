@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from dpbounds.errors import DomainError, count, positive
-from simulators.engine import Arrays, Streams
+from simulators.engine import Arrays, Streams, trial_count
 from simulators.ftrl.settings import Settings, clip
 
 
@@ -60,7 +60,7 @@ def privacy_game(problem: PrivacyGame, settings: Settings, streams: Streams, tri
     Raises `DomainError` for a position beyond the last step and for settings without noise.
     """
     _check(problem, settings)
-    theta = np.zeros((trials, problem.dimension))
+    theta = np.zeros((trial_count(trials), problem.dimension))
     released, seen = [], []
     difference = np.zeros_like(theta)
     for noise in settings.noise(theta.shape, streams.noise):

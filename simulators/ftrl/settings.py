@@ -9,11 +9,13 @@ from typing import Literal
 
 import numpy as np
 
-from dpbounds.errors import DomainError, count, positive
+from dpbounds.arguments import typed
+from dpbounds.errors import DomainError, count, in_floats, positive
 from dpbounds.ftrl.correlations import Correlation, ToeplitzCorrelation
 from simulators.noise import correlated_noise
 
 
+@typed
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """How DP-FTRL is run.
@@ -42,6 +44,10 @@ class Settings:
         count("steps", self.steps)
         if not (isinstance(self.rho, float) and self.rho == math.inf):
             positive("rho", self.rho, "inf adds no noise")
+        if not isinstance(self.sensitivity, str):
+            positive("sensitivity", self.sensitivity)
+            in_floats(self, "sensitivity")
+        in_floats(self, "eta", "rho", "clip_norm")
         if self.average_from is not None and not count("average_from", self.average_from, least=0) < self.steps:
             raise DomainError("average_from", self.average_from, f"a step in [0, {self.steps})")
         if not np.isfinite(self.noise_multiplier):
@@ -69,6 +75,7 @@ class Settings:
             gamma = positive("sensitivity", self.sensitivity)
         return gamma / np.sqrt(2.0 * self.rho)
 
+    @typed
     def noise(self, shape: tuple[int, ...], generator: np.random.Generator) -> Iterator[np.ndarray]:
         """Blocks (n, *shape) of the noise w~_t that Algorithm 1 adds to the gradients, `steps` steps in all."""
         scale = self.noise_multiplier * self.clip_norm

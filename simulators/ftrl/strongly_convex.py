@@ -19,13 +19,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpbounds.errors import DomainError, moderate, nonnegative, positive, vector
+from dpbounds.arguments import typed
+from dpbounds.errors import DomainError, in_floats, moderate, nonnegative, positive, vector
 from dpbounds.ftrl.correlations import Correlation
-from simulators.engine import Arrays, Streams
+from simulators.engine import Arrays, Streams, trial_count
 from simulators.ftrl.losses import Loss
 from simulators.ftrl.settings import Settings, clip
 
 
+@typed
 @dataclass(frozen=True, kw_only=True)
 class StronglyConvex:
     """A loss whose gradient is seen with an error: uniform on the sphere of radius `sigma_sgd`, fresh at every step.
@@ -40,9 +42,11 @@ class StronglyConvex:
 
     def __post_init__(self) -> None:
         nonnegative("sigma_sgd", self.sigma_sgd)
+        in_floats(self, "sigma_sgd")
         if self.initial is not None and len(vector("initial", self.initial)) != self.loss.dimension:
             raise DomainError("initial", self.initial, f"{self.loss.dimension} numbers, one per coordinate")
 
+    @typed
     def gradient_errors(self, generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
         """Errors of shape (*shape, d)."""
         if self.sigma_sgd == 0:
@@ -51,6 +55,7 @@ class StronglyConvex:
         return draws * (self.sigma_sgd / np.linalg.norm(draws, axis=-1, keepdims=True))
 
 
+@typed
 def stationary_settings(
     loss: Loss,
     correlation: Correlation,
@@ -86,13 +91,14 @@ def stationary_settings(
     )
 
 
+@typed
 def strongly_convex(problem: StronglyConvex, settings: Settings, streams: Streams, trials: int) -> Arrays:
     """Runs of theta_{t+1} = theta_t - eta (g_t + w~_t), g_t the gradient of F with its error, clipped if asked.
 
     Arrays with leading axis trials: `theta` theta_T - theta*, (trials, d); `loss` F(theta_T) - F*; `mean_loss` the same
     averaged over the later iterates; `clipped` how many gradients were clipped.
     """
-    loss, minimiser = problem.loss, problem.loss.minimiser
+    trials, loss, minimiser = trial_count(trials), problem.loss, problem.loss.minimiser
     theta = np.tile(minimiser if problem.initial is None else minimiser + problem.initial, (trials, 1))
     total, clipped = np.zeros(trials), np.zeros(trials, dtype=int)
     step = 0

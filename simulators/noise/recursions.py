@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy import special
 
-from dpbounds.errors import AccuracyError, count, within
+from dpbounds.errors import AccuracyError, count, vector, within
 from dpbounds.ftrl.correlations import NuCorrelation
 
 # Largest summed error of the weights, relative to their root sum of squares (the noise's standard deviation). Half of
@@ -94,6 +94,7 @@ def reduced(beta: Float[np.ndarray, " lags"]) -> Recursion | None:
     summed error, measured at every lag, is at most 5e-11 of the root sum of squares of beta. At most 48 states, for 49
     to 524288 weights; it takes about 150 numbers of memory per weight to find.
     """
+    beta = vector("beta", beta)
     scale = float(np.linalg.norm(beta))
     if not MOST_STATES < len(beta) <= LONGEST:
         return None

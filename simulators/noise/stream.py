@@ -9,7 +9,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy import fft
 
-from dpbounds.errors import DomainError, count, within
+from dpbounds.arguments import typed
+from dpbounds.errors import DomainError, count, real_array, within
 from dpbounds.ftrl.correlations import (
     Correlation,
     DampedAntiPGD,
@@ -24,6 +25,8 @@ from simulators.noise.recursions import Recursion, exponentials, fast_length, re
 # Measured with 10 to 43 exponentials and 128 to 20480 entries per draw: the cheapest, 32 and 64 come close.
 BLOCK = 48
 LARGEST_BLOCK = 1024
+# Numbers along one axis of the noise of a step.
+LARGEST_LENGTH = 100_000_000
 # Measured: up to here a matrix product takes no longer than the draws and beats the FFT.
 SHORT = 128
 # Columns transformed at a time: measured, the transforms then stay in cache.
@@ -32,6 +35,7 @@ COLUMNS = 16
 NEGLIGIBLE = 1e-11
 
 
+@typed
 def correlated_noise(
     correlation: Correlation,
     steps: int,
@@ -74,9 +78,10 @@ def correlated_noise(
     return blocks
 
 
+@typed
 def correlate(correlation: Correlation, draws: Float[np.ndarray, " draws *shape"]) -> Float[np.ndarray, " T *shape"]:
     """The noise made of given draws, all T steps at once: one FFT convolution, or B w. No weight is approximated."""
-    draws = np.asarray(draws, dtype=float)
+    draws = real_array("draws", draws)
     if draws.ndim == 0 or len(draws) == 0 or not np.all(np.isfinite(draws)):
         raise DomainError("draws", f"an array of shape {draws.shape}", "finite draws with one row per step")
     if isinstance(correlation, MatrixCorrelation):
@@ -211,7 +216,7 @@ def _toeplitz(correlation: Correlation) -> ToeplitzCorrelation:
 def array_shape(shape: int | tuple[int, ...]) -> tuple[int, ...]:
     """`shape` as a tuple of positive integers; raises `DomainError` for any other."""
     lengths = shape if isinstance(shape, tuple) else (shape,)
-    return tuple(count("shape", length) for length in lengths)
+    return tuple(count("shape", length, most=LARGEST_LENGTH) for length in lengths)
 
 
 def check_generator(generator: np.random.Generator) -> None:

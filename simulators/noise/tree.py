@@ -7,10 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 from jaxtyping import Float
 
+from dpbounds.arguments import typed
 from dpbounds.errors import DomainError, count
 from simulators.noise.stream import LARGEST_BLOCK, array_shape, check_generator
 
 
+@typed
 def tree_noise(
     steps: int, shape: int | tuple[int, ...], generator: np.random.Generator, *, block: int = 64
 ) -> Iterator[Float[np.ndarray, " n *shape"]]:

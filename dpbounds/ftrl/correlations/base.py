@@ -6,15 +6,21 @@ of the Gaussian mechanism C G + w on the gradients G, with B C = I (ftrl eq. (11
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from dpbounds.arithmetic import FLOATS, Arithmetic
-from dpbounds.errors import DomainError, count, real_array, vector
+from dpbounds.errors import AccuracyError, DomainError, count, real_array, vector
+from dpbounds.quadrature import even_integral
 from dpbounds.values import Value
+
+# Steps of which a dense matrix (0.8 GB), or all weights, can be held; entries of an elementwise function at a time.
+LARGEST_MATRIX, LARGEST_HORIZON, PART = 10_000, 10_000_000, 1_000
 
 
 class Correlation(ABC):
@@ -64,7 +70,9 @@ class ToeplitzCorrelation(Correlation):
 
     @abstractmethod
     def limiting_sensitivity(self) -> Value:
-        """gamma_inf = lim_T gamma_T = ||B^{-1} e_0||_2, ftrl eq. (5), (26): exact, or inf if the sum diverges."""
+        """gamma_inf = lim_T gamma_T = ||B^{-1} e_0||_2, ftrl eq. (5), (26), inf if the sum diverges: kind `exact`, or
+        `estimate` where floats alone know it, and what is made of it is then an estimate too.
+        """
 
     @abstractmethod
     def filtered_power(self, decay: Float[np.ndarray, " d"]) -> Float[np.ndarray, " d"]:
@@ -86,11 +94,11 @@ class ToeplitzCorrelation(Correlation):
 
     def matrix(self, T: int) -> Float[np.ndarray, "T T"]:
         """The T x T lower-triangular Toeplitz matrix with first column beta."""
-        return _toeplitz(self.coefficients(count("T", T)))
+        return _toeplitz(self.coefficients(dense("T", T)))
 
     def encoder(self, T: int) -> Float[np.ndarray, "T T"]:
         """The T x T lower-triangular Toeplitz matrix with the inverse coefficients as first column."""
-        return _toeplitz(self.inverse_coefficients(count("T", T)))
+        return _toeplitz(self.inverse_coefficients(dense("T", T)))
 
     def sensitivity(self, T: int) -> float:
         """gamma_T in O(T): the columns of C are shifts of the first, which therefore has the largest norm."""
@@ -105,6 +113,48 @@ class ToeplitzCorrelation(Correlation):
         """
         prefix = np.cumsum(self.coefficients(T))
         return float(np.arange(len(prefix), 0, -1) @ prefix**2)
+
+
+def dense(parameter: str, T: int) -> int:
+    """T as a whole number of steps, of which a dense matrix can be held."""
+    return count(
+        parameter, T, most=LARGEST_MATRIX, remedy="longer runs need a Toeplitz correlation and its weights alone"
+    )
+
+
+def horizon(T: int) -> int:
+    """T as a whole number of steps, of which all weights can be held."""
+    return count("T", T, most=LARGEST_HORIZON)
+
+
+def filtered_by_quadrature(correlation: ToeplitzCorrelation, x: np.ndarray) -> np.ndarray:
+    """c(x) = x (2 - x) / (2 pi) int |B|^2 / |1 - x - e^{i omega}|^2: ftrl Lemma C.4."""
+    column = x[:, None]
+
+    def integrand(omega: np.ndarray) -> np.ndarray:
+        power = correlation.power_spectrum(omega)
+        return power / (column**2 + 4.0 * (1.0 - column) * np.sin(omega / 2.0) ** 2)
+
+    return x * (2.0 - x) / (2.0 * np.pi) * even_integral(integrand)
+
+
+def by_parts(function: Callable[[np.ndarray], np.ndarray], x: np.ndarray) -> np.ndarray:
+    """`function(x)` for an elementwise function that holds a thousand numbers for each of x."""
+    return np.concatenate([function(part) for part in np.array_split(x, -(-len(x) // PART))])
+
+
+def limit_of(ball: Any, source: str, number: float | None = None) -> Value:
+    """gamma_inf from a ball (flint arb) that holds it, or from None where the sum diverges: exact, with its enclosure.
+
+    `number` is the float where it is known better than as the middle of the ball; `AccuracyError` if it lies outside.
+    """
+    if ball is None:
+        return Value(math.inf, kind="exact", source=source, enclosure=(math.inf, math.inf))
+    low, high = math.nextafter(float(ball.lower()), -math.inf), math.nextafter(float(ball.upper()), math.inf)
+    number = float(ball) if number is None else number
+    if not low <= number <= high:
+        raise AccuracyError(f"limiting sensitivity: floats give {number!r}, balls an interval from {low!r} to {high!r}")
+    return Value(number, kind="exact", source=source, enclosure=(low, high))
 
 
 def decay_rates(decay: Float[np.ndarray, " d"]) -> Float[np.ndarray, " d"]:

@@ -9,17 +9,22 @@ from typing import Any
 import numpy as np
 from jaxtyping import Complex, Float
 
+from dpbounds.arguments import typed
 from dpbounds.arithmetic import FLOATS, Arithmetic
+from dpbounds.enclosures import integrate
 from dpbounds.errors import LARGEST, DomainError, count, listed
-from dpbounds.ftrl.correlations.base import ToeplitzCorrelation, decay_rates
+from dpbounds.ftrl.correlations.base import ToeplitzCorrelation, by_parts, decay_rates, filtered_by_quadrature, limit_of
 from dpbounds.polynomials import Fraction, exact
 from dpbounds.quadrature import even_integral
 from dpbounds.values import Value
 
 # Largest term of the series that is folded back onto the first quarter of the grid, relative to the largest of all.
 FOLDED = 1e-16
+# Steps whose weights one Fourier transform gives, in 2 GB.
+LONGEST = 2_000_000
 
 
+@typed
 @dataclass(frozen=True)
 class HalfPowers(ToeplitzCorrelation):
     """B(z) = prod_i (1 - zeros_i z)^{1/2} / prod_i (1 - poles_i z)^{1/2}, all inside the unit disc.
@@ -32,14 +37,16 @@ class HalfPowers(ToeplitzCorrelation):
     label: str = "half powers"
 
     def __post_init__(self) -> None:
-        for name, numbers in (("zeros", self.zeros), ("poles", self.poles)):
-            for number in listed(name, numbers):
+        for name in ("zeros", "poles"):
+            numbers = listed(name, getattr(self, name))
+            for number in numbers:
                 if not (
                     isinstance(number, int | float | complex | np.number)
                     and _inside_the_disc(complex(number))
                     and complex(number).imag >= 0
                 ):
                     raise DomainError(name, number, "inside the unit disc, with an imaginary part of at least 0")
+            object.__setattr__(self, name, tuple(complex(number) for number in numbers))
 
     @property
     def degree(self) -> int:
@@ -57,12 +64,13 @@ class HalfPowers(ToeplitzCorrelation):
 
     def coefficients(self, T: int) -> Float[np.ndarray, " T"]:
         """The power series of B, absolute accuracy 1e-11 of the largest."""
-        return _series(self.zeros, self.poles, count("T", T))
+        return _series(self.zeros, self.poles, count("T", T, most=LONGEST))
 
     def inverse_coefficients(self, T: int) -> Float[np.ndarray, " T"]:
         """The power series of 1 / B, as accurate."""
-        return _series(self.poles, self.zeros, count("T", T))
+        return _series(self.poles, self.zeros, count("T", T, most=LONGEST))
 
+    @typed
     def spectral_density(self, m: Arithmetic, s: Any) -> Any:
         """The root of a ratio of two polynomials in s, both positive on [0, 1]."""
         if m is FLOATS:
@@ -70,18 +78,21 @@ class HalfPowers(ToeplitzCorrelation):
         return m.sqrt(self._fraction.at(m.number(s)))
 
     def limiting_sensitivity(self) -> Value:
-        """gamma_inf^2 = (1 / 2 pi) int |B|^{-2}, ftrl eq. (5): holds because B is outer."""
-        total = even_integral(lambda omega: 1.0 / self.power_spectrum(omega))
-        return Value(float(np.sqrt(total / (2.0 * np.pi))), kind="exact", source="ftrl eq. (5)")
+        """gamma_inf^2 = (1 / 2 pi) int |B|^{-2}, ftrl eq. (5): holds because B is outer.
+
+        By quadrature, and enclosed in balls.
+        """
+        return self._limit
+
+    @cached_property
+    def _limit(self) -> Value:
+        (squared,) = integrate(lambda m, s: [1 / self.spectral_density(m, s)], self.degree)
+        quadrature = even_integral(lambda omega: 1.0 / self.power_spectrum(omega)) / (2.0 * np.pi)
+        return limit_of(squared.sqrt(), "ftrl eq. (5)", float(np.sqrt(quadrature)))
 
     def filtered_power(self, decay: Float[np.ndarray, " d"]) -> Float[np.ndarray, " d"]:
         """c(x) = x (2 - x) / (2 pi) int |B|^2 / |1 - x - e^{i omega}|^2: ftrl Lemma C.4."""
-        x = decay_rates(decay)[:, None]
-
-        def integrand(omega: np.ndarray) -> np.ndarray:
-            return self.power_spectrum(omega) / (x**2 + 4.0 * (1.0 - x) * np.sin(omega / 2.0) ** 2)
-
-        return x[:, 0] * (2.0 - x[:, 0]) / (2.0 * np.pi) * even_integral(integrand)
+        return by_parts(lambda x: filtered_by_quadrature(self, x), decay_rates(decay))
 
 
 def _inside_the_disc(number: complex) -> bool:
@@ -92,6 +103,7 @@ def _inside_the_disc(number: complex) -> bool:
     return real * real + imaginary * imaginary < 1
 
 
+@typed
 def half_powers_from_roots(
     zeros: Complex[np.ndarray, " n"], poles: Complex[np.ndarray, " k"], *, name: str = "half powers"
 ) -> HalfPowers:

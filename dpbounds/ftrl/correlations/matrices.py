@@ -11,8 +11,12 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 
+from dpbounds.arguments import typed
 from dpbounds.errors import AccuracyError, DomainError, choice, count, positive, real_array
 from dpbounds.ftrl.correlations.base import Correlation
+
+# Steps of each kind: dense matrices that fit into 4 GB and take less than half a minute.
+LARGEST = {"tree": 4_000, "least squares": 1_000, "fft": 2_000, "optimal": 1_000, "banded": 300, "restarted": 10_000}
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +50,7 @@ class MatrixCorrelation(Correlation):
         return self.steps
 
 
+@typed
 def from_matrix(matrix: np.ndarray, *, name: str = "given matrix") -> MatrixCorrelation:
     """Any invertible square B, C = B^{-1}; raises `DomainError` if it is not square and invertible."""
     decoder = real_array("matrix", matrix)
@@ -65,7 +70,7 @@ def tree_aggregation(T: int, *, decoder: Literal["plain", "honaker"] = "plain") 
     `plain`: the prefix [0, t) is the sum of the nodes of t's binary expansion. `honaker`: a node is replaced by the
     inverse-variance average of itself and the estimates of its two children ("from below").
     """
-    T = count("T", T)
+    T = _horizon("tree", T)
     choice("decoder", decoder, ("plain", "honaker"))
     intervals = _dyadic_intervals(T)
     position = {interval: row for row, interval in enumerate(intervals)}
@@ -85,7 +90,7 @@ def tree_aggregation(T: int, *, decoder: Literal["plain", "honaker"] = "plain") 
 
 def full_honaker(T: int) -> MatrixCorrelation:
     """The tree's draws with the least-squares decoder B = C^+ = (C^T C)^{-1} C^T: not lower triangular, not anytime."""
-    T = count("T", T)
+    T = _horizon("least squares", T)
     encoding = _incidence(_dyadic_intervals(T), T)
     return MatrixCorrelation("full Honaker", T, np.linalg.pinv(encoding), encoding)
 
@@ -95,7 +100,7 @@ def fft_mechanism(T: int) -> MatrixCorrelation:
 
     The complex draws are written as twice as many real ones (real parts, then imaginary parts).
     """
-    T = count("T", T)
+    T = _horizon("fft", T)
     column = np.concatenate([np.ones(T), np.zeros(T)])
     root = np.sqrt(np.fft.fft(column).astype(complex))
     fourier = np.fft.fft(np.eye(2 * T)) / np.sqrt(2 * T)
@@ -113,7 +118,7 @@ def optimal_prefix_sum(T: int, *, tolerance: float = 1e-9, iterations: int = 10_
     Fixed point v = diag(sqrt(D_v^{1/2} A^T A D_v^{1/2})) of the dual; the optimum is sum(v). `duality_gap` is relative
     and proves how near the primal point is; `AccuracyError` if it is not below `tolerance` after `iterations`.
     """
-    T, tolerance, iterations = count("T", T), positive("tolerance", tolerance), count("iterations", iterations)
+    T, tolerance, iterations = _horizon("optimal", T), positive("tolerance", tolerance), count("iterations", iterations)
     workload = _ones(T).T @ _ones(T)
     v = np.ones(T)
     for _ in range(iterations):
@@ -138,7 +143,7 @@ def banded(T: int, bands: int, *, tolerance: float = 1e-5) -> MatrixCorrelation:
     """
     from scipy.optimize import minimize
 
-    T, bands, tolerance = count("T", T), count("bands", bands), positive("tolerance", tolerance)
+    T, bands, tolerance = _horizon("banded", T), count("bands", bands), positive("tolerance", tolerance)
     if bands > T:
         raise DomainError("bands", bands, f"at most T = {T}")
     rows, columns = _band_indices(T, bands)
@@ -168,9 +173,10 @@ def banded(T: int, bands: int, *, tolerance: float = 1e-5) -> MatrixCorrelation:
     return MatrixCorrelation(f"{bands} bands", T, np.linalg.inv(encoding), encoding)
 
 
+@typed
 def restarted(correlation: Correlation, T: int, restarts: int) -> MatrixCorrelation:
     """Suffix "x S" of ftrl Table 3: a fresh start every T / S steps, B block diagonal; T must be a multiple of S."""
-    T, restarts = count("T", T), count("restarts", restarts)
+    T, restarts = _horizon("restarted", T), count("restarts", restarts)
     if T % restarts:
         raise DomainError("restarts", restarts, f"a divisor of T = {T}")
     length, unit = T // restarts, np.eye(restarts)
@@ -198,6 +204,11 @@ def _binary_expansion(t: int) -> list[tuple[int, int]]:
 def _incidence(intervals: list[tuple[int, int]], T: int) -> np.ndarray:
     steps = np.arange(T)
     return np.array([(start <= steps) & (steps < stop) for start, stop in intervals], dtype=float)
+
+
+def _horizon(kind: str, T: int) -> int:
+    """T as a whole number of steps for which such a matrix can be made."""
+    return count("T", T, most=LARGEST[kind], remedy="longer runs need a Toeplitz correlation")
 
 
 def _differences(prefix: np.ndarray) -> np.ndarray:

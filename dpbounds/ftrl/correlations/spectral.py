@@ -9,9 +9,17 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from dpbounds.arguments import typed
 from dpbounds.arithmetic import FLOATS, Arithmetic
-from dpbounds.errors import AccuracyError, DomainError, count, positive
-from dpbounds.ftrl.correlations.base import ToeplitzCorrelation, decay_rates, frequencies
+from dpbounds.errors import AccuracyError, DomainError, positive
+from dpbounds.ftrl.correlations.base import (
+    ToeplitzCorrelation,
+    by_parts,
+    decay_rates,
+    filtered_by_quadrature,
+    frequencies,
+    horizon,
+)
 from dpbounds.quadrature import circle_nodes, even_integral
 from dpbounds.values import Value
 
@@ -47,6 +55,7 @@ class PowerSpectrum(ToeplitzCorrelation):
         """The spectrum as given."""
         return np.asarray(self.spectrum(np.abs(frequencies(omega))), dtype=float)
 
+    @typed
     def spectral_density(self, m: Arithmetic, s: Any) -> Any:
         """The spectrum as given, in floats only; `DomainError` for balls, which know nothing of a user's function."""
         if m is not FLOATS:
@@ -63,14 +72,10 @@ class PowerSpectrum(ToeplitzCorrelation):
 
     def filtered_power(self, decay: Float[np.ndarray, " d"]) -> Float[np.ndarray, " d"]:
         """c(x) = x (2 - x) / (2 pi) int |B|^2 / |1 - x - e^{i omega}|^2: ftrl Lemma C.4."""
-        x = decay_rates(decay)[:, None]
-
-        def integrand(omega: np.ndarray) -> np.ndarray:
-            return self.power_spectrum(omega) / (x**2 + 4.0 * (1.0 - x) * np.sin(omega / 2.0) ** 2)
-
-        return x[:, 0] * (2.0 - x[:, 0]) / (2.0 * np.pi) * even_integral(integrand)
+        return by_parts(lambda x: filtered_by_quadrature(self, x), decay_rates(decay))
 
 
+@typed
 def from_power_spectrum(spectrum: Spectrum, *, name: str = "given spectrum", tolerance: float = 1e-10) -> PowerSpectrum:
     """The outer factor of an even, positive spectrum on [0, pi] (Kolmogorov's cepstral factorisation).
 
@@ -129,6 +134,6 @@ def _check_positive(spectrum: Spectrum) -> None:
 
 
 def _padded(series: np.ndarray, T: int) -> np.ndarray:
-    result = np.zeros(count("T", T))
+    result = np.zeros(horizon(T))
     result[: len(series)] = series[: len(result)]
     return result

@@ -21,6 +21,8 @@ Place = Literal["outside", "circle", "inside"]
 # Bits at which balls are tried, and the largest degree that is decided in rational numbers.
 PRECISIONS = (128, 512, 2048, 8192)
 LARGEST_EXACT = 64
+# Steps of the step-down, at 512 bits, that one decision may cost: about ten seconds.
+MOST_STEPS = 3e7
 # Relative width at which an enclosure of the squared norm is one float.
 NARROW = 2.0**-60
 
@@ -41,12 +43,18 @@ class StepDown:
 def step_down(beta: tuple[float, ...]) -> StepDown:
     """Decide where the zeros of sum_t beta_t z^t lie; beta_0 is not 0.
 
-    Raises `AccuracyError` where neither balls of 8192 bits nor, at that degree, rational numbers decide it.
+    Raises `AccuracyError` where neither balls of 8192 bits nor, at that degree, rational numbers decide it, and where
+    that would take too long (5000 weights, 1300 if they are ill-conditioned).
     """
     import flint
 
     weights = [exact(weight) for weight in beta]
     for precision in PRECISIONS:
+        if len(weights) ** 2 * max(precision / 512, 1.0) > MOST_STEPS:
+            raise AccuracyError(
+                f"zeros of {len(weights)} weights: to decide with {precision} bits on which side of the unit circle "
+                "they lie would take too long; take fewer weights, or another form of the correlation"
+            )
         with flint.ctx.workprec(precision):
             found = _in_balls([flint.arb(weight) for weight in weights])
         if found is not None:

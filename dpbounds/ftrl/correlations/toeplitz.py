@@ -15,15 +15,20 @@ import numpy as np
 from jaxtyping import Float
 
 from dpbounds import elliptic
+from dpbounds.arguments import typed
 from dpbounds.arithmetic import FLOATS, Arithmetic
-from dpbounds.errors import DomainError, count, vector, within
-from dpbounds.ftrl.correlations.base import ToeplitzCorrelation, decay_rates, frequencies
-from dpbounds.ftrl.correlations.step_down import step_down
+from dpbounds.errors import AccuracyError, DomainError, vector, within
+from dpbounds.ftrl.correlations.base import ToeplitzCorrelation, decay_rates, frequencies, horizon, limit_of
+from dpbounds.ftrl.correlations.step_down import PRECISIONS, step_down
 from dpbounds.polynomials import Fraction, exact, in_sine
 from dpbounds.values import Value
 
 # Below, 1 / beta_0 is not a finite float or its digits are lost.
 SMALLEST_WEIGHT = 1e-300
+# Bits of balls around gamma_inf, bits of c(x) that are as good as a float, and the relative accuracy asked of floats.
+PRECISION, BITS, ROUNDED = 128, 60, 1e-12
+# Operations on balls that one call may cost: a second or two.
+MOST_BALLS = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -33,7 +38,7 @@ class NuCorrelation(ToeplitzCorrelation):
     nu: float
 
     def __post_init__(self) -> None:
-        within("nu", self.nu, "[0, 1]", "the usual choice is eta * mu")
+        object.__setattr__(self, "nu", within("nu", self.nu, "[0, 1]", "the usual choice is eta * mu"))
 
     @property
     def name(self) -> str:
@@ -42,12 +47,13 @@ class NuCorrelation(ToeplitzCorrelation):
 
     def coefficients(self, T: int) -> Float[np.ndarray, " T"]:
         """beta_t = (-1)^t binom(1/2, t) (1 - nu)^t, relative accuracy 1e-13 for T up to 1e6."""
-        return _half_binomials(count("T", T), sign=-1) * _powers(self.nu, T)
+        return _half_binomials(horizon(T), sign=-1) * _powers(self.nu, T)
 
     def inverse_coefficients(self, T: int) -> Float[np.ndarray, " T"]:
         """c_t = (-1)^t binom(-1/2, t) (1 - nu)^t, relative accuracy 1e-13 for T up to 1e6."""
-        return _half_binomials(count("T", T), sign=1) * _powers(self.nu, T)
+        return _half_binomials(horizon(T), sign=1) * _powers(self.nu, T)
 
+    @typed
     def spectral_density(self, m: Arithmetic, s: Any) -> Any:
         """|1 - (1 - nu) e^{i omega}| = sqrt(nu^2 + 4 (1 - nu) s), without cancellation."""
         damping = m.number(self.nu)
@@ -55,8 +61,15 @@ class NuCorrelation(ToeplitzCorrelation):
 
     def limiting_sensitivity(self) -> Value:
         """gamma_inf^2 = (2 / pi) K(1 - nu) (modulus): the generating function of squared central binomials."""
-        limit = np.inf if self.nu == 0 else float(np.sqrt(elliptic.integral_inverse(self.nu) / (2.0 * np.pi)))
-        return Value(limit, kind="exact", source="ftrl eq. (5), Lemma F.15")
+        source = "ftrl eq. (5), Lemma F.15"
+        if self.nu == 0:
+            return limit_of(None, source)
+        import flint
+
+        from dpbounds.elliptic import balls
+
+        with flint.ctx.workprec(PRECISION):
+            return limit_of((balls.integral_inverse(self.nu) / (2 * flint.arb.pi())).sqrt(), source)
 
     def filtered_power(self, decay: Float[np.ndarray, " d"]) -> Float[np.ndarray, " d"]:
         """c(x) = x (2 - x) / (2 pi) * I(nu, x): ftrl Lemma C.4 with I of eq. (49); elementary at nu = 0."""
@@ -72,7 +85,7 @@ class DampedAntiPGD(ToeplitzCorrelation):
     nu: float
 
     def __post_init__(self) -> None:
-        within("nu", self.nu, "[0, 1]")
+        object.__setattr__(self, "nu", within("nu", self.nu, "[0, 1]"))
 
     @property
     def name(self) -> str:
@@ -81,13 +94,14 @@ class DampedAntiPGD(ToeplitzCorrelation):
 
     def coefficients(self, T: int) -> Float[np.ndarray, " T"]:
         """(1, -(1 - nu), 0, ...)."""
-        t = np.arange(count("T", T))
+        t = np.arange(horizon(T))
         return np.where(t == 0, 1.0, np.where(t == 1, self.nu - 1.0, 0.0))
 
     def inverse_coefficients(self, T: int) -> Float[np.ndarray, " T"]:
         """c_t = (1 - nu)^t."""
-        return _powers(self.nu, count("T", T))
+        return _powers(self.nu, horizon(T))
 
+    @typed
     def spectral_density(self, m: Arithmetic, s: Any) -> Any:
         """|1 - nu - e^{i omega}|^2 = nu^2 + 4 (1 - nu) s."""
         damping = m.number(self.nu)
@@ -95,14 +109,21 @@ class DampedAntiPGD(ToeplitzCorrelation):
 
     def limiting_sensitivity(self) -> Value:
         """gamma_inf^2 = 1 / (nu (2 - nu)), the geometric series."""
-        limit = np.inf if self.nu == 0 else 1.0 / np.sqrt(self.nu * (2.0 - self.nu))
-        return Value(limit, kind="exact", source="ftrl Prop C.24, Lemma F.12")
+        source = "ftrl Prop C.24, Lemma F.12"
+        if self.nu == 0:
+            return limit_of(None, source)
+        import flint
+
+        with flint.ctx.workprec(PRECISION):
+            damping = flint.arb(self.nu)
+            return limit_of(1 / (damping * (2 - damping)).sqrt(), source)
 
     def filtered_power(self, decay: Float[np.ndarray, " d"]) -> Float[np.ndarray, " d"]:
         """c(x) = nu^2 + 2 (1 - nu) x: two lags only."""
         return self.nu**2 + 2.0 * (1.0 - self.nu) * decay_rates(decay)
 
 
+@typed
 @dataclass(frozen=True)
 class FiniteImpulse(ToeplitzCorrelation):
     """Finitely many weights. Zeros inside the unit disc are refused unless `allow_unstable_inverse`; where they lie is
@@ -113,7 +134,7 @@ class FiniteImpulse(ToeplitzCorrelation):
     allow_unstable_inverse: bool = False
 
     def __post_init__(self) -> None:
-        vector("beta", self.beta)
+        object.__setattr__(self, "beta", tuple(vector("beta", self.beta).tolist()))
         if self.beta[0] == 0:
             raise DomainError("beta[0]", 0.0, "a nonzero number", "the first weight multiplies the newest draw")
         if not abs(self.beta[0]) >= SMALLEST_WEIGHT:
@@ -137,7 +158,7 @@ class FiniteImpulse(ToeplitzCorrelation):
 
     def coefficients(self, T: int) -> Float[np.ndarray, " T"]:
         """The weights, padded with zeros."""
-        padded = np.zeros(count("T", T))
+        padded = np.zeros(horizon(T))
         padded[: len(self.beta)] = self.beta[: len(padded)]
         return padded
 
@@ -145,13 +166,14 @@ class FiniteImpulse(ToeplitzCorrelation):
         """Power series of 1 / B(z), by its linear recurrence."""
         from scipy.signal import lfilter
 
-        impulse = (np.arange(count("T", T)) == 0).astype(float)
+        impulse = (np.arange(horizon(T)) == 0).astype(float)
         return np.asarray(lfilter([1.0], self.beta, impulse))
 
     def power_spectrum(self, omega: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
         """|sum_t beta_t e^{i omega t}|^2, which keeps its digits near a zero."""
         return np.abs(np.polynomial.polynomial.polyval(np.exp(1j * frequencies(omega)), self.beta)) ** 2
 
+    @typed
     def spectral_density(self, m: Arithmetic, s: Any) -> Any:
         """A polynomial in s of degree len(beta) - 1, exact in balls."""
         if m is FLOATS:
@@ -179,16 +201,23 @@ class FiniteImpulse(ToeplitzCorrelation):
 
         In balls and rounded once; inf if a zero lies on the circle or inside, which is decided exactly (`step_down`).
         """
-        norm = step_down(self.beta).inverse_norm
-        limit = np.inf if norm is None else float(norm)
-        return Value(limit, kind="exact", source="ftrl eq. (26)")
+        return limit_of(step_down(self.beta).inverse_norm, "ftrl eq. (26)")
 
     def filtered_power(self, decay: Float[np.ndarray, " d"]) -> Float[np.ndarray, " d"]:
-        """c(x) = r_0 + 2 sum_k r_k (1 - x)^k with r the autocorrelation of beta."""
+        """c(x) = x (2 - x) sum_t y_t^2 with y_t = (1 - x) y_{t-1} + beta_t, to a relative accuracy of 1e-12.
+
+        Near zeros of B the y_t lose digits by cancellation: balls where a bound of the rounding says so.
+        """
         x = decay_rates(decay)
-        autocorrelation = np.correlate(self.beta, self.beta, mode="full")[len(self.beta) - 1 :]
-        autocorrelation[1:] *= 2.0
-        return np.polynomial.polynomial.polyval(1.0 - x, autocorrelation)
+        power, rounding = _filtered_power(self.beta, x)
+        inaccurate = np.flatnonzero(~(rounding <= ROUNDED * power))
+        if len(inaccurate) * len(self.beta) > MOST_BALLS:
+            raise AccuracyError(
+                f"filtered power of {self.name}: too many terms cancel for {len(inaccurate)} decay rates"
+            )
+        for index in inaccurate:
+            power[index] = _filtered_power_in_balls(self.beta, float(x[index]))
+        return power
 
     def reflection_coefficients(self) -> Float[np.ndarray, " n"]:
         """Schur-Cohn step-down of beta, from the last; all below 1 in modulus iff no zero lies in the closed unit disc.
@@ -223,6 +252,7 @@ def damped_anti_pgd(nu: float) -> DampedAntiPGD:
     return DampedAntiPGD(within("nu", nu, "(0, 1]", "for nu = 0 use anti_pgd()"))
 
 
+@typed
 def from_coefficients(beta: Sequence[float] | np.ndarray, *, allow_unstable_inverse: bool = False) -> FiniteImpulse:
     """Finitely many weights as given; raises `DomainError` if the sequence is not minimum phase.
 
@@ -230,6 +260,38 @@ def from_coefficients(beta: Sequence[float] | np.ndarray, *, allow_unstable_inve
     and the limiting sensitivity is inf.
     """
     return FiniteImpulse(tuple(vector("beta", beta).tolist()), allow_unstable_inverse)
+
+
+def _filtered_power(beta: Sequence[float], x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """c(x) in floats, and a bound of what rounding has done to it."""
+    retained, share, unit = 1.0 - x, x * (2.0 - x), float(np.finfo(float).eps)
+    y, error, power, rounding = (np.zeros_like(x) for _ in range(4))
+    for weight in beta:
+        carried = retained * y
+        y = carried + weight
+        error = retained * error + unit * (2.0 * np.abs(carried) + np.abs(y))
+        power += y * y
+        rounding += error * (2.0 * np.abs(y) + error)
+    last = retained * retained
+    rounding = share * rounding + last * error * (2.0 * np.abs(y) + error)
+    power = share * power + last * y * y
+    return power, rounding + len(beta) * unit * power
+
+
+def _filtered_power_in_balls(beta: Sequence[float], x: float) -> float:
+    """The same at one x, with bits added until the ball is as good as a float."""
+    import flint
+
+    for precision in PRECISIONS:
+        with flint.ctx.workprec(precision):
+            rate, y, total = flint.arb(x), flint.arb(0), flint.arb(0)
+            for weight in beta:
+                y = (1 - rate) * y + flint.arb(weight)
+                total += y * y
+            power = rate * (2 - rate) * total + ((1 - rate) * y) ** 2
+            if power.rel_accuracy_bits() > BITS:
+                return float(power)
+    raise AccuracyError(f"filtered power: its digits are lost at decay = {x:g}, with {PRECISIONS[-1]} bits too")
 
 
 def _powers(nu: float, T: int) -> np.ndarray:

@@ -12,10 +12,11 @@ import numpy as np
 from jaxtyping import Float
 
 from dpbounds import elliptic
+from dpbounds.arguments import typed
 from dpbounds.errors import DomainError, all_moderate, choice, moderate, moderate_or_zero, within
 from dpbounds.ftrl.correlations import ToeplitzCorrelation
 from dpbounds.ftrl.linear_regression.exact import CONVENTION
-from dpbounds.values import Value
+from dpbounds.values import Value, weakest
 
 GAUSSIAN_KURTOSIS_CONSTANT = 3.0
 # 1 / (2 log^2 8): the constant of `nu_upper_bound`.
@@ -30,6 +31,7 @@ def gaussian_r_squared(eigenvalues: Float[np.ndarray, " d"]) -> float:
     return float(2.0 * spectrum.max() + spectrum.sum())
 
 
+@typed
 def paper_upper_bound(
     correlation: ToeplitzCorrelation,
     eigenvalues: Float[np.ndarray, " d"],
@@ -47,6 +49,7 @@ def paper_upper_bound(
     (1 + k0) eta R^2 sigma^2 + (1 + C_kurt k0) eta N <beta, T beta>, k0 = (1 - sqrt(eta R^2))^{-2}; in frequency
     <beta, T beta> is replaced by (eta / pi) int |B|^2 h >= it. Default R^2: `gaussian_r_squared`. Needs eta R^2 < 1.
     """
+    eta = moderate("eta", eta)
     x, noise, sigma_squared = _arguments(correlation, eigenvalues, eta, rho, clip_norm, sigma_sgd)
     R_squared = gaussian_r_squared(eigenvalues) if R_squared is None else moderate("R_squared", R_squared)
     product = within("eta * R_squared", eta * R_squared, "(0, 1)", "the theorem needs eta < 1 / R^2")
@@ -55,9 +58,11 @@ def paper_upper_bound(
     powers = correlation.filtered_power(x)
     total = powers.sum() if choice("form", form, get_args(Form)) == "time" else np.sum(2.0 * powers / (2.0 - x))
     bound = (1 + k0) * product * sigma_squared + (1 + kurtosis_constant * k0) * eta * noise * total
-    return Value(bound, kind="upper", source=f"ftrl Thm {'C.14' if form == 'time' else 'C.15'}", convention=CONVENTION)
+    kind = weakest("upper", correlation.limiting_sensitivity())
+    return Value(bound, kind=kind, source=f"ftrl Thm {'C.14' if form == 'time' else 'C.15'}", convention=CONVENTION)
 
 
+@typed
 def paper_lower_bound(
     correlation: ToeplitzCorrelation,
     eigenvalues: Float[np.ndarray, " d"],
@@ -72,11 +77,13 @@ def paper_lower_bound(
 
     eta sigma^2 Tr(H) / 2 + (eta^2 N / 2 pi) int |B|^2 h >= eta sigma^2 Tr(H) / 2 + (eta N / 2) <beta, T beta>.
     """
+    eta = moderate("eta", eta)
     x, noise, sigma_squared = _arguments(correlation, eigenvalues, eta, rho, clip_norm, sigma_sgd)
     powers = correlation.filtered_power(x)
     total = powers.sum() / 2.0 if choice("form", form, get_args(Form)) == "time" else np.sum(powers / (2.0 - x))
     bound = sigma_squared * x.sum() / 2.0 + eta * noise * total
-    return Value(bound, kind="lower", source="ftrl Thm C.18", convention="Tr[H S], no factor 1/2")
+    kind = weakest("lower", correlation.limiting_sensitivity())
+    return Value(bound, kind=kind, source="ftrl Thm C.18", convention="Tr[H S], no factor 1/2")
 
 
 def paper_lower_bound_any_correlation(
@@ -91,6 +98,7 @@ def paper_lower_bound_any_correlation(
     return Value(bound, kind="lower", source="ftrl Thm C.18", convention="Tr[H S], no factor 1/2")
 
 
+@typed
 def trace_bounds(
     correlation: ToeplitzCorrelation,
     eigenvalues: Float[np.ndarray, " d"],
@@ -108,14 +116,15 @@ def trace_bounds(
     c_j), with its second term in [0, eta^2 R^2 Tr(H S)]. No kurtosis constant; the upper end is attained by inputs with
     ||x||^2 = R^2.
     """
+    eta = moderate("eta", eta)
     x, noise, sigma_squared = _arguments(correlation, eigenvalues, eta, rho, clip_norm, sigma_sgd)
     R_squared = gaussian_r_squared(eigenvalues) if R_squared is None else moderate("R_squared", R_squared)
     product = within("eta * R_squared", eta * R_squared, "(0, 2)", "the bound needs eta < 2 / R^2")
     lower = 0.25 * (sigma_squared * x.sum() + eta * noise * correlation.filtered_power(x).sum())
-    source = "dpbounds, trace of ftrl eq. (83)"
+    source, limit = "dpbounds, trace of ftrl eq. (83)", correlation.limiting_sensitivity()
     return (
-        Value(lower, kind="lower", source=source, convention=CONVENTION),
-        Value(2.0 / (2.0 - product) * lower, kind="upper", source=source, convention=CONVENTION),
+        Value(lower, kind=weakest("lower", limit), source=source, convention=CONVENTION),
+        Value(2.0 / (2.0 - product) * lower, kind=weakest("upper", limit), source=source, convention=CONVENTION),
     )
 
 
@@ -177,8 +186,9 @@ def _arguments(
 ) -> tuple[np.ndarray, float, float]:
     """x_j = eta lambda_j, the noise variance N, the residual variance."""
     spectrum = all_moderate("eigenvalues", eigenvalues)
-    noise = (moderate("clip_norm", clip_norm) * correlation.limiting_sensitivity()) ** 2 / (2.0 * moderate("rho", rho))
-    return _rates(moderate("eta", eta) * spectrum), noise, moderate_or_zero("sigma_sgd", sigma_sgd) ** 2
+    noise = (moderate("clip_norm", clip_norm) * float(correlation.limiting_sensitivity())) ** 2
+    noise /= 2.0 * moderate("rho", rho)
+    return _rates(eta * spectrum), noise, moderate_or_zero("sigma_sgd", sigma_sgd) ** 2
 
 
 def _rates(x: np.ndarray) -> np.ndarray:

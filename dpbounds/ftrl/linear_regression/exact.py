@@ -15,14 +15,18 @@ import numpy as np
 from jaxtyping import Float
 from scipy.optimize import brentq
 
+from dpbounds.arguments import typed
 from dpbounds.errors import DomainError, all_moderate, count, moderate, moderate_or_zero, real, vector
 from dpbounds.ftrl.correlations import Correlation, ToeplitzCorrelation
-from dpbounds.values import Value
+from dpbounds.values import Value, weakest
 
 CONVENTION = "F - F* = 1/2 ||theta - theta*||_H^2"
 GAUSSIAN_KURTOSIS = 3.0
+# Steps of a trajectory, and steps times eigenvalues: half a minute at most.
+LONGEST, MOST_UPDATES = 1_000_000, 1_000_000_000
 
 
+@typed
 def suboptimality(
     correlation: ToeplitzCorrelation,
     eigenvalues: Float[np.ndarray, " d"],
@@ -33,7 +37,7 @@ def suboptimality(
     sigma_sgd: float = 0.0,
     kurtosis: float = GAUSSIAN_KURTOSIS,
 ) -> Value:
-    """Exact F_inf = lim E F(theta_t) - F*, with the limiting sensitivity; inf if that is.
+    """Exact F_inf = lim E F(theta_t) - F*, with the limiting sensitivity; inf if that is. An estimate if that is one.
 
     With x_j = eta lambda_j, D_j = 2 x_j - (kurtosis - 1) x_j^2 and q_j = eta^2 (sigma_sgd^2 lambda_j + N c(x_j)), the
     stationary recursion reads D_j s_j = eta^2 lambda_j sum_k lambda_k s_k + q_j, a rank-one system with the solution
@@ -46,14 +50,16 @@ def suboptimality(
     eta = moderate("eta", eta)
     x = eta * spectrum
     contraction, feedback = _stable(spectrum, eta, kurtosis)
-    gamma_squared = correlation.limiting_sensitivity() ** 2
+    limit = correlation.limiting_sensitivity()
+    kind, gamma_squared = weakest("exact", limit), limit**2
     if np.isinf(gamma_squared):
-        return Value(np.inf, kind="exact", source="ftrl eq. (83)", convention=CONVENTION)
+        return Value(np.inf, kind=kind, source="ftrl eq. (83)", convention=CONVENTION)
     forcing = eta**2 * (sigma_squared * spectrum + noise * gamma_squared * correlation.filtered_power(x))
     value = 0.5 * np.sum(spectrum * forcing / contraction) / (1.0 - feedback)
-    return Value(value, kind="exact", source="ftrl eq. (83)", convention=CONVENTION)
+    return Value(value, kind=kind, source="ftrl eq. (83)", convention=CONVENTION)
 
 
+@typed
 def trajectory(
     correlation: Correlation,
     eigenvalues: Float[np.ndarray, " d"],
@@ -74,7 +80,9 @@ def trajectory(
     T = steps (`horizon`), by gamma_inf (`limiting`) or by a given number. Needs no stability: a diverging run diverges.
     """
     spectrum, noise, sigma_squared = _arguments(eigenvalues, rho, clip_norm, sigma_sgd)
-    eta, steps = moderate("eta", eta), count("steps", steps)
+    eta, steps = moderate("eta", eta), count("steps", steps, most=LONGEST)
+    if steps * len(spectrum) > MOST_UPDATES:
+        raise DomainError("steps", steps, f"at most {MOST_UPDATES // len(spectrum)} for {len(spectrum)} eigenvalues")
     x = eta * spectrum
     gamma = _sensitivity(correlation, steps, sensitivity)
     powers = _noise_powers(correlation, x, steps)
@@ -99,14 +107,20 @@ def stability_limit(eigenvalues: Float[np.ndarray, " d"], *, kurtosis: float = G
     spectrum = vector("eigenvalues", eigenvalues, above=0.0)
     excess = _excess_kurtosis(kurtosis)
     # The sum is at least eta Tr H / 2, and its last term has a pole at D_1 = 0: the root lies below both ends.
-    ends = [2.0 / spectrum.sum() * (1 + 1e-9)]
-    if excess > 0:
-        ends.append(2.0 / (excess * spectrum.max()) * (1 - 1e-12))
+    with np.errstate(over="ignore"):  # what is not finite is refused
+        ends = [2.0 / spectrum.sum() * (1 + 1e-9)]
+        if excess > 0:
+            ends.append(2.0 / (excess * spectrum.max()) * (1 - 1e-12))
+
+    if not np.isfinite(min(ends)):
+        raise DomainError("eigenvalues", float(spectrum.max()), "at least 1e-300 at the largest", "change the units")
 
     def margin(eta: float) -> float:
         return float(np.sum(eta * spectrum / (2.0 - excess * eta * spectrum))) - 1.0
 
-    return cast(float, brentq(margin, 0.0, min(ends), xtol=1e-300))
+    top = min(ends)
+    # A large kurtosis brings the root closer to the pole than floats can tell.
+    return cast(float, brentq(margin, 0.0, top, xtol=1e-300)) if margin(top) > 0 else top
 
 
 def _arguments(
@@ -136,9 +150,9 @@ def _excess_kurtosis(kurtosis: float) -> float:
 
 
 def _sensitivity(correlation: Correlation, steps: int, choice: float | str) -> float:
-    if choice == "horizon":
+    if isinstance(choice, str) and choice == "horizon":
         return correlation.sensitivity(steps)
-    if choice == "limiting":
+    if isinstance(choice, str) and choice == "limiting":
         if not isinstance(correlation, ToeplitzCorrelation):
             raise DomainError("sensitivity", choice, '"horizon" or a number for a matrix with a fixed horizon')
         limit = float(correlation.limiting_sensitivity())

@@ -9,11 +9,14 @@ import numpy as np
 from jaxtyping import Float
 from scipy.optimize import minimize_scalar
 
-from dpbounds.errors import all_moderate, moderate
+from dpbounds.errors import AccuracyError, all_moderate, moderate
 from dpbounds.ftrl.correlations import PowerSpectrum, from_power_spectrum, nu
 from dpbounds.ftrl.linear_regression.exact import CONVENTION, GAUSSIAN_KURTOSIS, _arguments, _stable, suboptimality
 from dpbounds.quadrature import even_integral
 from dpbounds.values import Value
+
+# Rates times frequencies that one evaluation of the spectrum sums over: some ten seconds.
+MOST_TERMS = 2_000_000_000
 
 
 def optimal_spectrum(
@@ -32,6 +35,10 @@ def optimal_spectrum(
 
     def inverse_root(omega: np.ndarray) -> np.ndarray:
         sine_squared = np.sin(np.asarray(omega, dtype=float) / 2.0) ** 2
+        if len(rates) * sine_squared.size > MOST_TERMS:
+            raise AccuracyError(
+                f"optimal spectrum: {len(rates)} rates at {sine_squared.size} frequencies take too long"
+            )
         gain = np.zeros_like(sine_squared)
         for weight, rate in zip(weights, rates, strict=True):
             gain += weight / (rate**2 + 4.0 * (1.0 - rate) * sine_squared)

@@ -11,7 +11,7 @@ from typing import Literal, get_args
 import numpy as np
 from jaxtyping import Float
 
-from dpbounds.errors import all_moderate, choice, count, moderate, moderate_or_zero, vector, within
+from dpbounds.errors import LARGEST_SPECTRUM, all_moderate, choice, count, moderate, moderate_or_zero, vector, within
 from dpbounds.values import Value
 
 Mechanism = Literal["independent", "nu", "lower", "damped anti-PGD"]
@@ -25,7 +25,9 @@ def effective_dimension(eigenvalues: Float[np.ndarray, " d"]) -> float:
 
 def power_law(d: int, exponent: float) -> Float[np.ndarray, " d"]:
     """lambda_k = k^{-exponent}, k = 1, ..., d: the spectra of ftrl Table 4 and Fig. 2."""
-    return np.arange(1, count("d", d) + 1, dtype=float) ** -moderate_or_zero("exponent", exponent)
+    return np.arange(1, count("d", d, most=LARGEST_SPECTRUM) + 1, dtype=float) ** -moderate_or_zero(
+        "exponent", exponent
+    )
 
 
 def rate(

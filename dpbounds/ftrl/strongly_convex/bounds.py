@@ -11,13 +11,15 @@ import numpy as np
 from jaxtyping import Float
 
 from dpbounds import arithmetic
+from dpbounds.arguments import typed
 from dpbounds.arithmetic import FLOATS, Arithmetic
-from dpbounds.errors import AccuracyError, DomainError, choice, count
+from dpbounds.enclosures import integrate
+from dpbounds.errors import AccuracyError, DomainError, choice, count, listed, real
 from dpbounds.ftrl.correlations import PowerSpectrum, ToeplitzCorrelation
-from dpbounds.ftrl.strongly_convex import cone, newton
-from dpbounds.ftrl.strongly_convex.certificate import integrate, program_fraction, quadratic_fraction
+from dpbounds.ftrl.strongly_convex import cone, newton, show
+from dpbounds.ftrl.strongly_convex.certificate import program_fraction, quadratic_fraction
 from dpbounds.ftrl.strongly_convex.newton import Candidate
-from dpbounds.ftrl.strongly_convex.noise import Density, GivenSpectrum, Noise, NoiseSpectrum
+from dpbounds.ftrl.strongly_convex.noise import Density, GivenSpectrum, Noise, NoiseSpectrum, fields
 from dpbounds.ftrl.strongly_convex.programs import Grid, Program, ProgramName, Quadratics, squared_distance
 from dpbounds.ftrl.strongly_convex.quadratic import simple_bounds, value_of, worst_curvature, worst_quadratic
 from dpbounds.polynomials import Fraction
@@ -30,6 +32,8 @@ FORMAT = "dpbounds-bound/1"
 # Stored ends are moved outwards by the first share, so that other libraries' last digits do not matter, and may lie
 # outside what is proved again by the second.
 OUTWARDS, REPRODUCED = 1e-12, 1e-7
+# Relative difference between gamma_inf^2 as a correlation states it and the mean of 1 / |B|^2 in balls.
+AGREEMENT = 1e-6
 # Larger bounds take more than a second or two to prove.
 MOST_MULTIPLIERS = 201
 # The mean of the density is known on the grid to this relative accuracy; panels are cut into this many pieces at most.
@@ -73,6 +77,16 @@ class ConvexBound:
     def ratio(self) -> float:
         """best / lower: what is not known about the worst case."""
         return float(self.best) / float(self.lower)
+
+    def __repr__(self) -> str:
+        return show.line(self)
+
+    def _repr_html_(self) -> str:
+        return show.html(self)
+
+    def plot(self, axes: Any = None) -> Any:
+        """Noise spectrum and psi over frequency, on matplotlib's `axes` or new ones, which are returned."""
+        return show.plot(self, axes)
 
     def psi(self, omega: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
         """psi at frequencies in [0, pi]."""
@@ -127,6 +141,7 @@ def bound(
 ) -> ConvexBound: ...
 
 
+@typed
 def bound(
     correlation: ToeplitzCorrelation | Noise,
     mu: float | Program,
@@ -160,6 +175,7 @@ def bound(
     return _bound(program, noise, max_lag, certify, method, nodes)
 
 
+@typed
 def bound_density(
     density: Density,
     mu: float,
@@ -175,31 +191,33 @@ def bound_density(
     """The same for any noise spectrum S, given as `density(m, s)` in arithmetic m at s = sin^2(omega / 2).
 
     To certify, the function must accept balls, real and complex, and be analytic off s <= 0 and s >= 1 (write it with
-    m.sqrt, m.number, ...). Raises `DomainError` for a density that is negative, not finite or not integrable on the
+    m.sqrt, m.number, ...). What is certified is what the function says of balls: that it holds their points' values is
+    tried on some, not proved. Raises `DomainError` for a density that is negative, not finite or not integrable on the
     nodes.
     """
-    constants = Program(name=program, mu=mu, L=L, eta=eta)
-    return _bound(constants, GivenSpectrum(density), max_lag, certify, method, nodes)
+    constants, noise = Program(name=program, mu=mu, L=L, eta=eta), GivenSpectrum(density)
+    if certify:
+        noise.check_balls()
+    return _bound(constants, noise, max_lag, certify, method, nodes)
 
 
+@typed
 def recertify(data: Mapping[str, Any]) -> ConvexBound:
     """The bound stored by `ConvexBound.data`, proved again from its multipliers without a solver.
 
-    The stored ends must be at or outside those that are proved, by little. Raises `DomainError` for data that are not
-    such a bound, that say more than the certificate proves, or that have more than 201 multipliers.
+    The stored ends must be at or outside those that are proved, by little; nothing may stand beside what `data` writes.
+    Raises `DomainError` for data that are not such a bound, that say more than the certificate proves, or that have
+    more than 201 multipliers, weights or roots; `AccuracyError` where nothing is proved.
     """
-    try:
-        if data["format"] != FORMAT:
-            raise DomainError("format", data["format"], FORMAT, "this is not a bound that dpbounds stored")
-        program, noise = Program(**data["program"]), Noise.from_data(data["noise"])
-        multipliers = np.array(data["multipliers"], dtype=float)
-        stored = {name: float(data[name]) for name in ("value", "lower", "curvature")}
-    except (KeyError, TypeError, AttributeError) as error:
-        raise DomainError("bound", repr(error), "the data of a bound that dpbounds stored") from None
-    if multipliers.ndim != 1 or len(multipliers) % 2 == 0 or not np.all((multipliers >= 0) & (multipliers < np.inf)):
-        raise DomainError("multipliers", data["multipliers"], "an odd number of nonnegative numbers")
-    if len(multipliers) > MOST_MULTIPLIERS:
-        raise DomainError("multipliers", f"{len(multipliers)} numbers", f"at most {MOST_MULTIPLIERS}")
+    parts = fields("bound", data, ("format", "program", "noise", "multipliers", "value", "lower", "curvature"))
+    if parts["format"] != FORMAT:
+        raise DomainError("format", parts["format"], FORMAT, "this is not a bound that dpbounds stored")
+    program = Program(**fields("program", parts["program"], ("name", "mu", "L", "eta")))
+    stored = {name: real(name, parts[name]) for name in ("value", "lower", "curvature")}
+    multipliers = _multipliers(parts["multipliers"])
+    noise = Noise.from_data(parts["noise"])
+    if noise.degree > MOST_MULTIPLIERS:
+        raise DomainError("correlation", f"of degree {noise.degree}", f"of degree at most {MOST_MULTIPLIERS}")
     if not program.mu <= stored["curvature"] <= program.L:
         raise DomainError("curvature", stored["curvature"], f"between mu = {program.mu:g} and L = {program.L:g}")
     candidate = Candidate(multipliers=multipliers, value=np.nan, gap=np.nan, steps=0)
@@ -210,6 +228,17 @@ def recertify(data: Mapping[str, Any]) -> ConvexBound:
                 name, stored[name], f"{float(again):.12g}, which its multipliers prove", "the file was changed"
             )
     return proved
+
+
+def _multipliers(values: Any) -> np.ndarray:
+    """An odd number of finite nonnegative numbers, not too many."""
+    given = listed("multipliers", values)
+    if len(given) > MOST_MULTIPLIERS:
+        raise DomainError("multipliers", f"{len(given)} numbers", f"at most {MOST_MULTIPLIERS}")
+    multipliers = np.array([real(f"multipliers[{k}]", value) for k, value in enumerate(given)])
+    if len(multipliers) % 2 == 0 or not np.all(multipliers >= 0):
+        raise DomainError("multipliers", values, "an odd number of nonnegative numbers")
+    return multipliers
 
 
 def outwards(end: float, side: Literal["upper", "lower"]) -> float:
@@ -264,6 +293,7 @@ def _proved(
     fractions = [quadratic_fraction(program.eta, curvature), program_fraction(program, candidate.multipliers.tolist())]
     parts, squared_sensitivity = _integrals(noise, fractions)
     with arithmetic.balls() as m:
+        _check_sensitivity(noise.stated_sensitivity, squared_sensitivity)
         total, quadratic = (_dot(noise.weights(squared_sensitivity), part) for part in parts[:2])
         weights = noise.weights(squared_sensitivity, as_printed=program.name == "paper")
         integral = _dot(weights, parts[2])
@@ -289,6 +319,15 @@ def _integrals(noise: NoiseSpectrum, fractions: Sequence[Fraction]) -> tuple[lis
     means = integrate(values, max(noise.degree, *(fraction.degree for fraction in fractions)))
     terms = len(means) // (len(fractions) + 1)
     return [means[k * terms : (k + 1) * terms] for k in range(len(fractions) + 1)], means[-1]
+
+
+def _check_sensitivity(stated: float | None, squared: Any) -> None:
+    """The mean of 1 / |B|^2 is gamma_inf^2 for an outer B only: a correlation that states another is refused."""
+    if stated is not None and not abs(float(squared) - stated**2) <= AGREEMENT * stated**2:
+        raise AccuracyError(
+            f"certificate: the mean of 1 / |B|^2 is {float(squared):.9g}, the squared limiting sensitivity that the "
+            f"correlation states {stated**2:.9g}: one is wrong, or B has a zero inside the unit disc"
+        )
 
 
 def _dot(weights: Sequence[Any], terms: Sequence[Any]) -> Any:

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from dpbounds.arithmetic import FLOATS, Arithmetic
-from dpbounds.errors import DomainError, count, nonnegative, positive
+from dpbounds.arguments import typed
+from dpbounds.arithmetic import FLOATS, Arithmetic, balls
+from dpbounds.errors import AccuracyError, DomainError, choice, count, listed, nonnegative, positive, real
 from dpbounds.ftrl.correlations import (
     DampedAntiPGD,
     FiniteImpulse,
@@ -26,6 +27,8 @@ from dpbounds.ftrl.correlations import (
 
 Density = Callable[[Arithmetic, Any], Any]
 
+# Most weights or roots of a stored correlation.
+MOST_STORED = 201
 # Largest and smallest powers of ten of the factors of a spectrum.
 MAGNITUDE = 50
 
@@ -59,6 +62,11 @@ class NoiseSpectrum(ABC):
         """[1 / |B|^2] if the weights need its mean, else []."""
         return []
 
+    @property
+    def stated_sensitivity(self) -> float | None:
+        """gamma_inf as the correlation states it, to be held against the proof; None where there is none."""
+        return None
+
     @abstractmethod
     def density(self, s: Float[np.ndarray, " n"], *, as_printed: bool = False) -> Float[np.ndarray, " n"]:
         """S in floats."""
@@ -74,6 +82,20 @@ class GivenSpectrum(NoiseSpectrum):
         """The function's value."""
         return [self.function(m, s)]
 
+    def check_balls(self) -> None:
+        """Raise `AccuracyError` where the function of a ball misses values at its points: it then encloses nothing."""
+        import flint
+
+        with balls() as m:
+            for centre, radius in ((0.5, 0.25), (0.1, 0.05), (0.9, 0.05), (1e-3, 5e-4), (1e-6, 5e-7)):
+                whole = self.function(m, flint.arb(centre, radius))
+                parts = [self.function(m, flint.arb(centre + share * radius)) for share in (-1.0, -0.3, 0.0, 0.4, 1.0)]
+                if not all(m.number(whole).overlaps(m.number(part)) for part in parts):
+                    raise AccuracyError(
+                        f"density: on the ball {centre:g} +- {radius:g} it is not what it is at its points; it must be "
+                        "computed in the arithmetic that it is given, without turning balls into floats"
+                    )
+
     def weights(self, squared_sensitivity: Any, *, as_printed: bool = False) -> list[Any]:
         """1, whatever is printed."""
         return [1]
@@ -83,6 +105,7 @@ class GivenSpectrum(NoiseSpectrum):
         return np.asarray(self.function(FLOATS, s), dtype=float) * np.ones_like(s)
 
 
+@typed
 @dataclass(frozen=True, kw_only=True)
 class Noise(NoiseSpectrum):
     """Privacy and gradient noise of DP-FTRL: S = (d clip_norm^2 gamma_inf^2 / (2 rho)) |B|^2 + sigma_sgd^2.
@@ -100,10 +123,11 @@ class Noise(NoiseSpectrum):
     sigma_sgd: float = 0.0
 
     def __post_init__(self) -> None:
-        positive("rho", self.rho)
-        count("d", self.d)
-        positive("clip_norm", self.clip_norm)
-        _moderate("sigma_sgd^2", 2.0 * math.log(max(nonnegative("sigma_sgd", self.sigma_sgd), 1.0)))
+        object.__setattr__(self, "rho", positive("rho", self.rho))
+        object.__setattr__(self, "d", count("d", self.d))
+        object.__setattr__(self, "clip_norm", positive("clip_norm", self.clip_norm))
+        object.__setattr__(self, "sigma_sgd", nonnegative("sigma_sgd", self.sigma_sgd))
+        _moderate("sigma_sgd^2", 2.0 * math.log(max(self.sigma_sgd, 1.0)))
         _moderate("d clip_norm^2 / rho", math.log(self.d) + 2.0 * math.log(self.clip_norm) - math.log(self.rho))
         limit = self.correlation.limiting_sensitivity()
         if not np.isfinite(limit):
@@ -122,11 +146,13 @@ class Noise(NoiseSpectrum):
         """The correlation's."""
         return self.correlation.degree
 
+    @typed
     def spectra(self, m: Arithmetic, s: Any) -> list[Any]:
         """|B|^2, and 1 for the gradient noise."""
         power = self.correlation.spectral_density(m, s)
         return [power, m.number(1)] if self.sigma_sgd else [power]
 
+    @typed
     def weights(self, squared_sensitivity: Any, *, as_printed: bool = False) -> list[Any]:
         """d clip_norm^2 gamma_inf^2 / (2 rho), and sigma_sgd^2 if there is gradient noise."""
         privacy = squared_sensitivity * self.d * self.clip_norm * self.clip_norm / self.rho
@@ -140,9 +166,15 @@ class Noise(NoiseSpectrum):
         """1 / |B|^2."""
         return [1 / spectra[0]]
 
+    @property
+    def stated_sensitivity(self) -> float:
+        """The correlation's."""
+        return float(self.correlation.limiting_sensitivity())
+
+    @typed
     def density(self, s: Float[np.ndarray, " n"], *, as_printed: bool = False) -> Float[np.ndarray, " n"]:
         """S in floats."""
-        weights = self.weights(float(self.correlation.limiting_sensitivity()) ** 2, as_printed=as_printed)
+        weights = self.weights(self.stated_sensitivity**2, as_printed=as_printed)
         total = np.zeros_like(s)
         for weight, spectrum in zip(weights, self.spectra(FLOATS, s), strict=True):
             total += weight * spectrum
@@ -154,10 +186,11 @@ class Noise(NoiseSpectrum):
         return {"correlation": correlation_data(self.correlation), **rest}
 
     @classmethod
+    @typed
     def from_data(cls, data: Mapping[str, Any]) -> Noise:
         """The inverse of `data`."""
-        rest = {name: data[name] for name in ("rho", "d", "clip_norm", "sigma_sgd")}
-        return cls(correlation=correlation_from(data["correlation"]), **rest)
+        parts = fields("noise", data, ("correlation", "rho", "d", "clip_norm", "sigma_sgd"))
+        return cls(**{**parts, "correlation": correlation_from(parts["correlation"])})
 
 
 def _moderate(name: str, logarithm: float) -> None:
@@ -183,18 +216,47 @@ def correlation_data(correlation: ToeplitzCorrelation) -> dict[str, Any]:
     )
 
 
-def correlation_from(data: Mapping[str, Any]) -> ToeplitzCorrelation:
-    """The inverse of `correlation_data`."""
-    makers: dict[str, Callable[[], ToeplitzCorrelation]] = {
-        "nu": lambda: nu(data["nu"]),
-        "damped_anti_pgd": lambda: damped_anti_pgd(data["nu"]),
-        "coefficients": lambda: from_coefficients(data["beta"]),
-        "half_powers": lambda: HalfPowers(_complex(data["zeros"]), _complex(data["poles"]), str(data["label"])),
+def correlation_from(data: Any) -> ToeplitzCorrelation:
+    """The inverse of `correlation_data`; `DomainError` for anything else."""
+    makers: dict[str, tuple[tuple[str, ...], Callable[..., ToeplitzCorrelation]]] = {
+        "nu": (("nu",), nu),
+        "damped_anti_pgd": (("nu",), damped_anti_pgd),
+        "coefficients": (("beta",), lambda beta: from_coefficients(_numbers("beta", beta))),
+        "half_powers": (("label", "zeros", "poles"), _half_powers),
     }
-    if data.get("kind") not in makers:
-        raise DomainError("correlation", data.get("kind"), f"one of {', '.join(makers)}")
-    return makers[data["kind"]]()
+    kind = data.get("kind") if isinstance(data, Mapping) else None
+    names, make = makers[choice("correlation", kind, makers)]
+    parts = fields("correlation", data, ("kind", *names))
+    return make(**{name: parts[name] for name in names})
 
 
-def _complex(pairs: Sequence[Sequence[float]]) -> tuple[complex, ...]:
-    return tuple(complex(real, imaginary) for real, imaginary in pairs)
+def fields(parameter: str, data: Any, names: Sequence[str]) -> Mapping[str, Any]:
+    """Stored `data` if it has these names and no others."""
+    if not isinstance(data, Mapping) or set(data) != set(names):
+        raise DomainError(parameter, data, f"the data of a bound that dpbounds stored: {', '.join(names)}")
+    return data
+
+
+def _half_powers(label: Any, zeros: Any, poles: Any) -> HalfPowers:
+    if not isinstance(label, str):
+        raise DomainError("label", label, "a text")
+    return HalfPowers(_roots("zeros", zeros), _roots("poles", poles), label)
+
+
+def _roots(parameter: str, pairs: Any) -> tuple[complex, ...]:
+    """Pairs (real part, imaginary part)."""
+    numbers = [_numbers(parameter, pair) for pair in _some(parameter, pairs)]
+    if any(len(pair) != 2 for pair in numbers):
+        raise DomainError(parameter, pairs, "a list of pairs of numbers")
+    return tuple(complex(*pair) for pair in numbers)
+
+
+def _numbers(parameter: str, values: Any) -> list[float]:
+    return [real(parameter, value) for value in _some(parameter, values)]
+
+
+def _some(parameter: str, values: Any) -> list[Any]:
+    given = listed(parameter, values)
+    if len(given) > MOST_STORED:
+        raise DomainError(parameter, f"{len(given)} numbers", f"at most {MOST_STORED}")
+    return given

@@ -10,10 +10,11 @@ import numpy as np
 from jaxtyping import Float
 from scipy.optimize import minimize_scalar
 
+from dpbounds.arguments import typed
 from dpbounds.arithmetic import FLOATS
-from dpbounds.errors import AccuracyError, DomainError, count
+from dpbounds.errors import AccuracyError, DomainError, count, vector
 from dpbounds.ftrl.correlations import HalfPowers, half_powers_from_roots, independent, nu
-from dpbounds.ftrl.strongly_convex import newton
+from dpbounds.ftrl.strongly_convex import newton, show
 from dpbounds.ftrl.strongly_convex.bounds import MAX_LAG, NODES, ConvexBound, bound
 from dpbounds.ftrl.strongly_convex.certificate import program_fraction
 from dpbounds.ftrl.strongly_convex.noise import Noise
@@ -37,6 +38,12 @@ class BestNu:
     bound: ConvexBound
     independent: ConvexBound
 
+    def __repr__(self) -> str:
+        return f"BestNu(nu = {self.nu:.5g}: {self.bound!r})"
+
+    def _repr_html_(self) -> str:
+        return show.table({"independent": self.independent, f"best nu = {self.nu:.5g}": self.bound})
+
 
 @dataclass(frozen=True, kw_only=True)
 class Optimised:
@@ -49,6 +56,14 @@ class Optimised:
     history: tuple[float, ...]
     best_nu: BestNu
 
+    def __repr__(self) -> str:
+        return f"Optimised({self.bound!r})"
+
+    def _repr_html_(self) -> str:
+        best = self.best_nu
+        bounds = {"independent": best.independent, f"best nu = {best.nu:.5g}": best.bound, "optimised": self.bound}
+        return show.table(bounds)
+
     @property
     def independent(self) -> ConvexBound:
         """The bound of independent noise."""
@@ -60,6 +75,7 @@ class Optimised:
         return min((self.bound, self.best_nu.bound), key=lambda found: float(found.best))
 
 
+@typed
 def optimize_correlation(
     mu: float,
     L: float,
@@ -97,11 +113,12 @@ def optimize_correlation(
 
 def _constants(program: ProgramName, mu: float, L: float, eta: float) -> Program:
     """Those of a program that bounds something."""
-    if program == "paper":
+    if isinstance(program, str) and program == "paper":
         raise DomainError("program", program, "f or theta", "the program as printed bounds nothing that could be best")
     return Program(name=program, mu=mu, L=L, eta=eta)
 
 
+@typed
 def alternation(
     program: Program,
     noise: Noise,
@@ -135,11 +152,12 @@ def alternation(
     raise AccuracyError(f"alternation: still gains more than {CONVERGED:.0e} of the value after {ROUNDS} rounds")
 
 
+@typed
 def spectral_root(program: Program, multipliers: Float[np.ndarray, " n"]) -> HalfPowers:
     """The causal B with |B|^2 proportional to psi^{-1/2} at these multipliers: psi is a ratio of polynomials in
     sin^2(omega / 2), so B is a product of half powers.
     """
-    fraction = program_fraction(program, np.asarray(multipliers).tolist())
+    fraction = program_fraction(program, vector("multipliers", multipliers).tolist())
     numerator, denominator = (_roots(polynomial) for polynomial in (fraction.numerator, fraction.denominator))
     return half_powers_from_roots(denominator, numerator, name="optimized")
 
@@ -148,6 +166,7 @@ def _roots(polynomial: Any) -> np.ndarray:
     return np.array([complex(root) for root, order in polynomial.complex_roots() for _ in range(order)], dtype=complex)
 
 
+@typed
 def best_nu(
     mu: float,
     L: float,

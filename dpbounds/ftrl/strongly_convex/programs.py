@@ -24,6 +24,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy.polynomial.legendre import leggauss
 
+from dpbounds.arguments import typed
 from dpbounds.arithmetic import Arithmetic
 from dpbounds.errors import DomainError, choice, positive, within
 
@@ -50,12 +51,13 @@ class Program:
 
     def __post_init__(self) -> None:
         choice("program", self.name, get_args(ProgramName))
-        positive("mu", self.mu)
-        if within("L", positive("L", self.L), "[1e-50, 1e50]", "choose other units") < self.mu:
+        for name in ("mu", "L", "eta"):
+            object.__setattr__(self, name, positive(name, getattr(self, name)))
+        if within("L", self.L, "[1e-50, 1e50]", "choose other units") < self.mu:
             raise DomainError("mu", self.mu, f"at most L = {self.L:g}")
         if self.mu < SLOWEST * self.L:
             raise DomainError("mu", self.mu, f"at least {SLOWEST:g} L = {SLOWEST * self.L:g}")
-        if not positive("eta", self.eta) * self.L < 2:
+        if not self.eta * self.L < 2:
             raise DomainError("eta", self.eta, f"below 2 / L = {2 / self.L:g}", "gradient descent diverges above")
         if self.eta * self.mu < SLOWEST:
             raise DomainError("eta", self.eta, f"at least {SLOWEST:g} / mu = {SLOWEST / self.mu:g}")
@@ -86,6 +88,7 @@ class Program:
         """Sign of the multipliers at nonzero lags in Lambda."""
         return 1 if self.name == "paper" else -1
 
+    @typed
     def prefactor(self, m: Arithmetic) -> Any:
         """Of the integral: ftrl eq. (10) as printed is 2 eta^2 times the program `theta` with its signs changed."""
         return 2 * m.number(self.eta) ** 2 if self.name == "paper" else m.number(1)

@@ -7,12 +7,15 @@ import numpy as np
 import pytest
 from jaxtyping import config
 
-from dpbounds import AccuracyError, DomainError
+from dpbounds import AccuracyError, DomainError, Value
 from dpbounds.arithmetic import balls
+from dpbounds.enclosures import allowance, integrate
 from dpbounds.ftrl import correlations as c
+from dpbounds.ftrl import linear_regression as lr
+from dpbounds.ftrl import mean_estimation as me
 from dpbounds.ftrl import strongly_convex as sc
 from dpbounds.ftrl.strongly_convex import Noise
-from dpbounds.ftrl.strongly_convex.certificate import integrate, program_fraction
+from dpbounds.ftrl.strongly_convex.certificate import program_fraction
 from dpbounds.ftrl.strongly_convex.programs import Program, Quadratics
 
 MECHANISMS = [
@@ -223,7 +226,7 @@ def tampered(**changes):
         target = data
         for name in path:
             target = target[name]
-        target[last] = change(target[last])
+        target[last] = change(target.get(last))
     return data
 
 
@@ -235,13 +238,27 @@ def tampered(**changes):
         ({"curvature": lambda x: 2.0}, "curvature = 2.0 .*between mu = 0.1 and L = 1"),
         ({"multipliers": lambda x: [*x[:-1], x[-1] + 0.1]}, "value = "),
         ({"multipliers": lambda x: [-1.0, *x[1:]]}, "multipliers = .*odd number of nonnegative"),
-        ({"multipliers": lambda x: [*x[:-1], float("inf")]}, "multipliers = .*odd number of nonnegative"),
+        ({"multipliers": lambda x: [*x[:-1], float("inf")]}, r"multipliers\[4\] = inf .*finite"),
+        ({"multipliers": lambda x: [*x[:-1], "0.1"]}, r"multipliers\[4\] = 0.1 .*real number"),
+        ({"multipliers": lambda x: [True, *x[1:]]}, r"multipliers\[0\] = True .*real number"),
+        ({"multipliers": lambda x: [10**400, *x[1:]]}, r"multipliers\[0\] = 1000.*real number"),
+        ({"multipliers": lambda x: x * 41}, "multipliers = 205 numbers .*at most 201"),
+        ({"value": str}, "value = .*real number"),
+        ({"value": lambda x: 10**400}, "value = .*real number"),
+        ({"noise__d": lambda x: True}, "d = True"),
+        ({"noise__comment": lambda x: "x"}, "noise = .*that dpbounds stored"),
+        ({"comment": lambda x: "x"}, "bound = .*that dpbounds stored"),
+        ({"noise__correlation": lambda x: {"kind": "coefficients", "beta": [1.0] + [0.0] * 300}}, "beta = 301 numbers"),
+        (
+            {"noise__correlation": lambda x: {"kind": "half_powers", "label": "", "zeros": [[0.5]], "poles": []}},
+            "pairs",
+        ),
         ({"multipliers": lambda x: x[1:]}, "multipliers = .*odd number"),
         ({"program__eta": lambda x: 3.0}, "eta = 3.0"),
         ({"noise__rho": lambda x: 5.0}, "value = "),
         ({"noise__correlation": lambda x: {"kind": "tree"}}, "correlation = tree"),
         ({"format": lambda x: "other/1"}, "format = other/1"),
-        ({"program": lambda x: None}, "bound = .*that dpbounds stored"),
+        ({"program": lambda x: None}, "program = None .*that dpbounds stored"),
         ({"value": lambda x: float("nan")}, "value = nan"),
     ],
 )
@@ -254,6 +271,63 @@ def test_changed_files_are_refused(changes, message):
 def test_infeasible_stored_multipliers_prove_nothing():
     with pytest.raises(AccuracyError, match="denominator"):
         sc.recertify(tampered(program__name=lambda _: "theta", multipliers=lambda x: [1e-3 * value for value in x]))
+
+
+def test_a_proof_ends_when_its_allowance_is_spent():
+    data = tampered()
+    with allowance(10_000), pytest.raises(AccuracyError, match=r"more than 10000 units of work"):
+        sc.recertify(data)
+    with allowance(1_000_000):
+        assert sc.recertify(data).value.certified and sc.recertify(data).lower.certified
+
+
+# --- correlations and densities that say what is not so ---
+
+
+class OneZeroInside(c.DampedAntiPGD):
+    """B(z) = 1 - 2 z: its spectrum is 4 times that of 1 - z / 2, whose sensitivity it states or not."""
+
+    stated = 3.0
+
+    def spectral_density(self, m, s):
+        return 1 + 8 * s
+
+    def limiting_sensitivity(self):
+        return Value(self.stated, kind="exact", source="a test")
+
+
+def test_a_correlation_that_states_another_sensitivity_than_its_spectrum_has_is_not_certified():
+    with pytest.raises(AccuracyError, match=r"0\.333333333, .*states 9: .*zero inside the unit disc"):
+        sc.bound(OneZeroInside(0.5), 0.1, 1.0, 0.5, 0.5, max_lag=1)
+
+
+def test_a_density_that_turns_balls_into_floats_is_not_certified():
+    """Whatever it is made of: a spectrum given as a function cannot be smuggled into a certificate."""
+    spectrum = c.from_power_spectrum(lambda omega: 1.25 - np.cos(omega))
+
+    def smuggled(m, s):
+        middle = s if m.name == "floats" else float(s.real if hasattr(s, "real") else s)
+        value = spectrum.power_spectrum(2.0 * np.arcsin(np.sqrt(middle)))
+        return value if m.name == "floats" else m.number(float(value))
+
+    assert sc.bound_density(smuggled, 0.1, 1.0, 0.5, certify=False, max_lag=1).value.kind == "estimate"
+    with pytest.raises(AccuracyError, match=r"density: on the ball .*not what it is at its points"):
+        sc.bound_density(smuggled, 0.1, 1.0, 0.5, max_lag=1)
+    with pytest.raises(DomainError, match=r"spectrum given as a function has no enclosure"):
+        sc.bound_density(lambda m, s: spectrum.spectral_density(m, s), 0.1, 1.0, 0.5, max_lag=1)
+
+
+def test_nothing_made_of_a_spectrum_given_as_a_function_is_called_exact_or_certified():
+    spectrum = c.from_power_spectrum(lambda omega: 1.25 - np.cos(omega))
+    eigenvalues = np.array([1.0, 0.5])
+    found = sc.bound(spectrum, 0.05, 1.0, 0.4, 0.5, certify=False, max_lag=1)
+    values = [spectrum.limiting_sensitivity(), found.value, found.lower, found.best, *found.simple]
+    values += [lr.suboptimality(spectrum, eigenvalues, 0.1, 0.5), me.stationary_variance(spectrum, 0.1, 0.5)]
+    values += [*lr.trace_bounds(spectrum, eigenvalues, 0.1, 0.5), lr.paper_lower_bound(spectrum, eigenvalues, 0.1, 0.5)]
+    values += [lr.paper_upper_bound(spectrum, eigenvalues, 0.05, 0.5)]
+    assert {value.kind for value in values} == {"estimate"} and not any(value.certified for value in values)
+    with pytest.raises(DomainError, match="closed form"):
+        found.data()
 
 
 # --- the best correlations ---

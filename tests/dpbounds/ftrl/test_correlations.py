@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import flint
@@ -333,3 +334,57 @@ def test_other_bad_arguments():
     ):
         with pytest.raises(DomainError, match=rf"^{name} = "):
             call()
+
+
+# --- what is exact is enclosed ---
+
+
+@pytest.mark.parametrize(
+    ("correlation", "squared"),
+    [
+        (c.independent(), lambda: mpmath.mpf(1)),
+        (c.nu(1e-6), lambda: 2 / mpmath.pi * mpmath.ellipk((1 - mpmath.mpf(1e-6)) ** 2)),
+        (c.damped_anti_pgd(1e-9), lambda: 1 / (mpmath.mpf(1e-9) * (2 - mpmath.mpf(1e-9)))),
+        (c.from_coefficients([2.0, -1.0]), lambda: mpmath.mpf(1) / 3),
+        (c.HalfPowers((0.5, 0.5)), lambda: mpmath.mpf(4) / 3),
+        (c.anti_pgd(), lambda: mpmath.inf),
+    ],
+    ids=lambda value: getattr(value, "name", ""),
+)
+def test_limiting_sensitivities_are_enclosed(correlation, squared):
+    limit = correlation.limiting_sensitivity()
+    assert limit.kind == "exact" and limit.enclosure is not None
+    with mpmath.workdps(40):
+        exact = mpmath.sqrt(squared())
+    low, high = limit.enclosure
+    assert low <= exact <= high and (math.isinf(high) or high / low - 1 < 1e-9)
+    assert math.isinf(limit) if mpmath.isinf(exact) else float(limit) == pytest.approx(float(exact), rel=1e-14)
+
+
+def test_filtered_power_where_its_terms_cancel():
+    """(1 - 0.9999 z)^6: in exact rationals."""
+    correlation = c.from_coefficients(np.poly([0.9999] * 6), allow_unstable_inverse=True)
+    beta = [Fraction(weight) for weight in correlation.beta]
+    for x in (1e-9, 1e-4, 0.3, 1.0):
+        pairs = ((t, s) for t in range(7) for s in range(7))
+        exact = sum(beta[t] * beta[s] * (1 - Fraction(x)) ** abs(t - s) for t, s in pairs)
+        assert correlation.filtered_power(np.array([x]))[0] == pytest.approx(float(exact), rel=1e-12)
+
+
+def test_settings_are_copied_and_made_floats():
+    beta, zeros = [1.0, -0.5], [0.5]
+    correlation = c.from_coefficients(beta)
+    beta[1] = -2.0
+    assert correlation.beta == (1.0, -0.5) and hash(correlation)
+    assert c.nu(np.float32(0.1)) == c.nu(float(np.float32(0.1))) and type(c.nu(np.float32(0.1)).nu) is float
+    assert c.HalfPowers(tuple(zeros)).zeros == (0.5 + 0j,)
+
+
+def test_what_would_not_fit_is_refused():
+    for T in (10_001, 10**10):
+        with pytest.raises(DomainError, match=r"T = .*at most 10000"):
+            c.nu(0.1).matrix(T)
+    with pytest.raises(DomainError, match=r"T = .*at most 1e[+]07"):
+        c.nu(0.1).coefficients(10**9)
+    with pytest.raises(AccuracyError, match=r"6001 weights: .*too long"):
+        c.from_coefficients([1.0, *[0.0] * 5999, 0.5])
