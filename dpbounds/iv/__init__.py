@@ -9,13 +9,15 @@ Neighbours: replace-one by default, n public.
 - `privacy`: noise scales, joint cost, cost of releasing beta alone; `pairs`: worst neighbouring data sets
 - `laws`: law of Theta_t, law of beta_t given Theta, exact moments for A = I; `scalar`: exact law for p = q = 1
 - `leading_order`: mean and covariance of beta_t, stationary law, best split; `isotropic`: the same for A = I, cheap;
-  `gaussian_norm`, `prediction`: medians, means and quantiles of the error
+  `prediction`: medians, means and quantiles of the error
 - `quantities`: eq. (10), step sizes; `bound`: Theorem 3.1, its conditions, regimes, optimal T; `lemmas`: App. C and D;
   `friendly_core`: App. F.2
+- `general`: the leading order on given moments; `clipping`: what clipping does; `forecast`: the error to expect with
+  clipping, and whether it is reliable; `suggestions`: clip norms; `inference`: standard errors of 2SLS, first-stage F
 - `questions`, `answers`: all of it for one run, as `dpbounds solve iv` prints it
 """
 
-from dpbounds.iv import friendly_core, gaussian_norm, isotropic, lemmas, noiseless, pairs, population
+from dpbounds.iv import friendly_core, isotropic, lemmas, noiseless, pairs, population
 from dpbounds.iv.answers import Answer, answer
 from dpbounds.iv.bound import (
     Condition,
@@ -129,7 +131,6 @@ __all__ = [
     "error_bound",
     "experiment_step_sizes",
     "friendly_core",
-    "gaussian_norm",
     "isotropic",
     "isotropic_variances",
     "joint_cost",

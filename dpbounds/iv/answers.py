@@ -1,25 +1,27 @@
 """What theory says of one run, a row for each number of steps T: noise, privacy, bound (7), predicted error.
 
-The prediction is of leading order in the noise, for instruments with identity covariance and gradients that are not
-clipped; `reliable` says where the noise in Theta is too large for it. Sources as the functions called here.
+The prediction is that of `dpbounds.iv.forecast`: leading order in the noise, clipping included; `reliable` says where
+it holds. Sources as the functions called here.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
+from dpbounds.arguments import typed
+from dpbounds.errors import count
 from dpbounds.iv.bound import Optimum, Regimes, conditions, error_bound, optimal_steps, regimes
-from dpbounds.iv.gaussian_norm import norm_quantile
-from dpbounds.iv.isotropic import ErrorTerms, isotropic_error_terms, isotropic_expansion
-from dpbounds.iv.laws import noise_variances
+from dpbounds.iv.forecast import Forecast
+from dpbounds.iv.general import General
 from dpbounds.iv.leading_order import LeadingOrder, best_split
 from dpbounds.iv.privacy import beta_only_attack, beta_only_cost, joint_cost, unnoised_cost
 from dpbounds.iv.questions import Question
+from dpbounds.iv.suggestions import Suggestion, suggested_clip_norms
 from dpbounds.privacy import Conversion, zcdp_epsilon
 from dpbounds.privacy.gaussian import RHO_RANGE
 
@@ -31,10 +33,11 @@ MOST = {"n": 10**12, "p": 200, "q": 10**6, "T": 10**9}
 MOST_STEPS = 30_000
 # Curves end at this many times the best T, or the largest T asked for.
 BEYOND = 4
-# Expected norm of the noise in Theta, in units of Theta's least singular value. Against exact laws (eta from 0.4 to 1,
-# p up to 5, q up to 20) the predicted median is within 3 % up to 0.3, within 10 % up to 0.5, and up to 40 % off at 1.
-RELIABLE = 0.5
-PREDICTED = ("noiseless", "first_noise", "second_noise", "shift", "median", "rms")
+# T that are tried for the best one, where clipping counts: whole numbers about this factor apart.
+RATIO = 1.25
+# Clipping counts from this share of the predicted error.
+COUNTS = 0.1
+PREDICTED = tuple(field.name for field in fields(Forecast) if field.name not in ("offset", "covariance"))
 BOUND = ("optimisation", "privacy", "statistical", "total", "dominant")
 
 
@@ -42,8 +45,10 @@ BOUND = ("optimisation", "privacy", "statistical", "total", "dominant")
 class Answer:
     """What is to be shown; None for what does not exist.
 
-    `shown`: the T asked for, else the best ones. `best`: the T of least predicted error. `share`: the part of the
-    budget that the first stage should get there. `terms`: the curve of the prediction, t = 0, 1, ...
+    `shown`: the T asked for, else the best ones. `best`: the T of least predicted error among those tried where the
+    prediction is reliable. `share`: the part of the budget that the first stage should get there. `suggested`: better
+    clip norms. `noise_bounds_T`: False without noise, when more steps are always better. `forecasts` by T; `curve`: the
+    predicted root mean square by T.
     """
 
     question: Question
@@ -53,25 +58,29 @@ class Answer:
     optimum: Optimum | None
     regimes: Regimes | None
     share: float | None
-    terms: ErrorTerms
+    suggested: Suggestion | None
+    noise_bounds_T: bool
+    forecasts: dict[int, Forecast]
+    curve: dict[int, float]
 
 
-def answer(question: Question, asked: Sequence[int]) -> Answer:
-    """The rows at the T asked for, at the best ones, and at a few from 1 to beyond them.
+@typed
+def answer(question: Question, asked: Sequence[int], *, curve: bool = False) -> Answer:
+    """The rows at the T asked for, at the best ones, and at a few from 1 to beyond them; the `curve` if it is wanted.
 
     Raises `DomainError` where a part of the question is out of range, as the functions called here do.
     """
-    terms = isotropic_error_terms(question.population, MOST_STEPS)
-    best, (optimum, crossings) = _best_steps(question, terms), _of_bound(question)
+    asked = [count("asked", steps) for steps in asked]
+    predicted, (optimum, crossings) = _Predicted(question), _of_bound(question)
+    noisy = min(question.rho1, question.rho2) < math.inf
+    best = predicted.best(asked) if noisy else None
     bests = [steps for steps in (best, optimum.steps if optimum else None) if steps and steps <= MOST["T"]]
     shown = sorted({*asked} or {*bests} or {1})
     horizons = sorted({*shown, *bests, *_grid(max(*asked, *(BEYOND * steps for steps in bests), 20, 20))})
-    predictable = [steps for steps in horizons if min(steps, question.population.settled_after) <= MOST_STEPS]
-    law = isotropic_expansion(question.population, predictable)
-    rows = [_row(question, steps) | _predicted(question, steps, law, predictable) for steps in horizons]
+    predicted.prepare(horizons)
+    rows = [_row(question, steps) | predicted.row(steps) for steps in horizons]
     for row in rows:
         row["best_for"] = _best_for(row["T"], best, optimum)
-    share = _share(question, law, predictable.index(best)) if best is not None else None
     return Answer(
         question=question,
         rows=rows,
@@ -79,28 +88,102 @@ def answer(question: Question, asked: Sequence[int]) -> Answer:
         best=best,
         optimum=optimum,
         regimes=crossings,
-        share=share,
-        terms=terms,
+        share=None if best is None else predicted.share(best),
+        suggested=suggested_clip_norms(question.forecaster, question.noise_of) if noisy else None,
+        noise_bounds_T=noisy,
+        forecasts=predicted.found,
+        curve=predicted.curve(horizons[-1]) if curve else {},
     )
 
 
-def predicted_rms(question: Question, terms: ErrorTerms, horizons: Sequence[int]) -> np.ndarray:
-    """Root mean square of ||beta_T - beta_hat|| at each T >= 1, with the noise that T calls for."""
-    lambda1, lambda2 = np.array([question.noise(steps) for steps in horizons], dtype=float).T
-    return terms.at(horizons).root_mean_square(lambda1, lambda2)
+class _Predicted:
+    """Forecasts of a question, each computed once."""
+
+    def __init__(self, question: Question) -> None:
+        self.question, self.forecaster = question, question.forecaster
+        self.laws: dict[int, tuple[LeadingOrder, int]] = {}
+        self.found: dict[int, Forecast] = {}
+
+    def prepare(self, horizons: Iterable[int]) -> None:
+        """One recursion for all, as far as it can be run."""
+        problem = self.question.population
+        longest = problem.most_steps if isinstance(problem, General) else MOST_STEPS
+        new = sorted({T for T in horizons if T not in self.laws and min(T, problem.settled_after) <= longest})
+        law = self.forecaster.expansion(new) if new else None
+        self.laws |= {T: (law, at) for at, T in enumerate(new)} if law else {}
+
+    def at(self, steps: int) -> Forecast | None:
+        """None where it takes too many steps."""
+        if steps not in self.laws:
+            return None
+        if steps not in self.found:
+            scales = dict(zip(("lambda1", "lambda2"), map(float, self.question.noise(steps)), strict=True))
+            gammas = dict(zip(("gamma1", "gamma2"), self.question.clip_norms(steps), strict=True))
+            self.found[steps] = self.forecaster.forecast(steps, *self.laws[steps], **scales, **gammas)
+        return self.found[steps]
+
+    def row(self, steps: int) -> Row:
+        """The columns of a prediction."""
+        found = self.at(steps)
+        if found is None:
+            return dict.fromkeys(PREDICTED)
+        return {name: getattr(found, name) for name in PREDICTED} | {"limits": list(found.limits)}
+
+    def curve(self, last: int) -> dict[int, float]:
+        """Root mean square at T up to `last`, where it is reliable."""
+        steps = _spaced(last)
+        self.prepare(steps)
+        found = {T: self.at(T) for T in steps}
+        return {T: one.rms for T, one in found.items() if one is not None and one.reliable and one.rms is not None}
+
+    def best(self, asked: Sequence[int]) -> int | None:
+        """T >= 1 of least root mean square among those tried, where the prediction is reliable; None if it is nowhere,
+        or least beyond what is computed.
+
+        Without clipping all T are compared; where clipping counts, those asked for and a grid.
+        """
+        first, last = self._unclipped_best()
+        if first == last == MOST_STEPS < self.question.population.settled_after:
+            return None
+        self.prepare([first, *asked])
+        found = self.at(first)
+        tried = {first, *asked}
+        if found is None or not found.reliable or found.clip_shift > COUNTS * (found.rms or 0.0):
+            tried |= set(_spaced(min(last, BEYOND * max(first, 20))))
+        self.prepare(tried)
+        for T in sorted(tried, reverse=True):  # the longest clipped run first, which serves the others
+            self.at(T)
+        errors = {T: one.rms for T in sorted(tried) if (one := self.at(T)) and one.reliable and one.rms is not None}
+        return min(errors, key=lambda T: errors[T]) if errors else None
+
+    def _unclipped_best(self) -> tuple[int, int]:
+        """The best T without clipping, and the largest that was compared."""
+        terms = self.forecaster.error_terms(MOST_STEPS)
+        compared = range(1, len(terms.first))
+        lambda1, lambda2 = np.array([self.question.noise(T) for T in compared], dtype=float).T
+        rms = terms.at(compared).root_mean_square(lambda1, lambda2)
+        return int(np.argmin(rms)) + 1, compared[-1]
+
+    def share(self, steps: int) -> float | None:
+        """Of the first stage in the budget; None without noise, or before both stages have moved beta."""
+        (law, at), question = self.laws[steps], self.question
+        parts = float(np.trace(law.first[at])), float(np.trace(law.second[at]))
+        if max(question.rho1, question.rho2) == math.inf or min(parts) == 0:
+            return None
+        return float(best_split(law, *question.clip_norms(steps), step=at))
 
 
-def _best_steps(question: Question, terms: ErrorTerms) -> int | None:
-    """T >= 1 of least predicted root mean square; None where it only falls, or falls beyond what is computed."""
-    if question.rho1 == question.rho2 == math.inf:
-        return None
-    best = int(np.argmin(predicted_rms(question, terms, range(1, len(terms.first))))) + 1
-    return None if best == MOST_STEPS < question.population.settled_after else best
+def _spaced(last: int) -> list[int]:
+    """1, 2, ... up to `last`, from some point on about `RATIO` apart."""
+    steps = [1]
+    while steps[-1] < last:
+        steps.append(min(last, max(steps[-1] + 1, round(RATIO * steps[-1]))))
+    return steps
 
 
 def _of_bound(question: Question) -> tuple[Optimum | None, Regimes | None]:
     """Where (7) is least and its terms meet; nothing without noise or contraction."""
-    if not 0 < question.kappa < 1 or min(question.rho1, question.rho2) == math.inf:
+    if not question.has_bound or question.kappa == 0 or min(question.rho1, question.rho2) == math.inf:
         return None, None
     setting = {**question.budgets, "kappa": question.kappa, "constants": question.constants}
     return optimal_steps(question.design, **setting), regimes(question.design, **setting)
@@ -175,46 +258,14 @@ def _attack(question: Question, steps: int, noise: Row) -> float | None:
 
 def _bound(question: Question, steps: int) -> Row:
     """The terms of (7), None without contraction, and the hypotheses that are not met."""
+    if isinstance(question.population, General):
+        return {**dict.fromkeys(BOUND), "kappa": question.kappa, "unmet": None}
     design, population = question.design, question.population
     setting = {**question.budgets, "constants": question.constants}
     hypotheses = conditions(design, question.bounds, eta=population.eta, alpha=population.alpha, steps=steps, **setting)
     row: Row = dict.fromkeys(BOUND)
-    if question.kappa < 1:
+    if question.has_bound:
         terms = error_bound(design, steps=steps, kappa=question.kappa, **setting)
         row = dict(zip(BOUND, (*map(float, terms), terms.total, terms.dominant), strict=True))
     unmet = [one._asdict() for one in hypotheses if not one.met]
     return {**row, "kappa": question.kappa, "unmet": unmet}
-
-
-def _predicted(question: Question, steps: int, law: LeadingOrder, horizons: Sequence[int]) -> Row:
-    """The error of leading order by term, and of the Gaussian law; None where it takes too many steps."""
-    if steps not in horizons:
-        return {**dict.fromkeys(PREDICTED), "theta_noise": None, "reliable": None}
-    at, target = horizons.index(steps), question.population.beta
-    lambda1, lambda2 = (float(scale) for scale in question.noise(steps))
-    mean, covariance = law.law(at, lambda1, lambda2)
-    numbers = (
-        float(np.linalg.norm(law.noiseless[at] - target)),
-        lambda1 * math.sqrt(float(np.trace(law.first[at]))),
-        lambda2 * math.sqrt(float(np.trace(law.second[at]))),
-        lambda1**2 * float(np.linalg.norm(law.shift[at])),
-        norm_quantile(mean - target, covariance),
-        math.sqrt(float(np.sum((mean - target) ** 2) + np.trace(covariance))),
-    )
-    noise = _theta_noise(question, steps, lambda1)
-    return dict(zip(PREDICTED, numbers, strict=True)) | {"theta_noise": noise, "reliable": noise <= RELIABLE}
-
-
-def _theta_noise(question: Question, steps: int, lambda1: float) -> float:
-    """(sqrt(p) + sqrt(q)) times the deviation of an entry of Theta_T, over sigma_min(Theta)."""
-    variance = float(noise_variances(np.ones(1), question.population.eta, steps)[0])
-    norm = math.sqrt(question.design.p) + math.sqrt(question.design.q)
-    return norm * lambda1 * math.sqrt(variance) / question.design.theta_least
-
-
-def _share(question: Question, law: LeadingOrder, at: int) -> float | None:
-    """None where nothing can be split: without noise, or before both stages have moved beta."""
-    parts = float(np.trace(law.first[at])), float(np.trace(law.second[at]))
-    if max(question.rho1, question.rho2) == math.inf or min(parts) == 0:
-        return None
-    return float(best_split(law, *question.clip_norms(1), step=at))

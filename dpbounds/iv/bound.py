@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import lambertw
 
+from dpbounds.arguments import typed
 from dpbounds.errors import count, moderate, positive, within
 from dpbounds.iv.lemmas import no_clipping_sample_size
 from dpbounds.iv.privacy import budget
@@ -38,6 +39,7 @@ class ErrorBound(NamedTuple):
         return max(self._fields, key=lambda name: getattr(self, name))
 
 
+@typed
 def error_bound(
     design: Design,
     *,
@@ -62,6 +64,7 @@ def error_bound(
     return ErrorBound(*(Value(term, kind="asymptotic", source="iv eq. (7)", convention=convention) for term in terms))
 
 
+@typed
 def clip_norm(design: Design, steps: int, constants: Constants = UNIT) -> Value:
     """gamma_1 = gamma_2 = c_0 (sqrt(q) + sqrt(tau + log(nT)))² of iv eq. (4)."""
     number = constants.clipping * design.Q_union(steps) ** 2
@@ -78,6 +81,7 @@ class Condition(NamedTuple):
     met: bool
 
 
+@typed
 def conditions(
     design: Design,
     bounds: Spectrum,
@@ -140,6 +144,7 @@ class Regimes(NamedTuple):
         return max(self.privacy_from, self.crossing if not self.has_plateau else 0.0) < self.valid_until
 
 
+@typed
 def regimes(design: Design, *, rho1: float, rho2: float, kappa: float, constants: Constants = UNIT) -> Regimes:
     """The crossing points of iv Remark 3.7, constants included.
 
@@ -169,6 +174,7 @@ class Optimum(NamedTuple):
     value: Value
 
 
+@typed
 def optimal_steps(design: Design, *, rho1: float, rho2: float, kappa: float, constants: Constants = UNIT) -> Optimum:
     """T >= 1 that minimises (7): the Lambert W point of `stationary_steps`, its neighbours, and T = 1.
 
@@ -208,6 +214,7 @@ def stationary_steps_of_squares(start: float, rate: float, growth: float) -> flo
     return math.log(ratio) / (2 * rate) if ratio > 1 else None
 
 
+@typed
 def scan_steps(
     design: Design,
     *,

@@ -5,10 +5,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from dpbounds.arguments import formula
 from dpbounds.errors import count, moderate, moderate_or_zero
 from dpbounds.values import Value
 
+# Dimensions beyond which counts of their products are no longer exact in floats.
+MOST = 10_000_000
 
+
+@formula
 def distinct_moments(p: Any, q: Any) -> Any:
     """Distinct coordinates of (Z'Z, Z'X, Z'Y) / n: q (q + 1) / 2 + pq + q, for numbers, arrays and symbols alike."""
     return q * (q + 1) / 2 + p * q + q
@@ -19,7 +24,7 @@ def moment_dimension(p: int, q: int) -> int:
 
     The paper's pq + p² + p counts X'X and X'Y in place of Z'Z and Z'Y: too few wherever q > p + O(1).
     """
-    p, q = count("p", p), count("q", q, least=p)
+    p, q = count("p", p, most=MOST), count("q", q, least=p, most=MOST)
     return int(distinct_moments(p, q))
 
 

@@ -15,7 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from dpbounds.errors import DomainError, all_moderate, count, listed, moderate, moderate_or_zero
+from dpbounds.arguments import typed
+from dpbounds.errors import DomainError, all_moderate, count, in_floats, listed, moderate, moderate_or_zero, nonnegative
 from dpbounds.iv.leading_order import LeadingOrder
 from dpbounds.iv.moments import target_vector
 
@@ -45,6 +46,7 @@ class Isotropic:
         for name, limit, why in (("eta", 2.0, "2"), ("alpha", 2 / float(s.max()) ** 2, "2 / ||Theta||²")):
             if not moderate(name, getattr(self, name)) < limit:
                 raise DomainError(name, getattr(self, name), f"below {why} = {limit:.6g}", "the stage diverges")
+        in_floats(self, "eta", "alpha")
 
     @property
     def kappa(self) -> float:
@@ -57,9 +59,15 @@ class Isotropic:
         """A number of steps after which the coefficients are stationary to double precision; inf where rounding makes
         kappa 1.
         """
-        if self.kappa == 0:
-            return 2.0
-        return math.ceil(_FORGOTTEN / -math.log(self.kappa)) + 2.0 if self.kappa < 1 else math.inf
+        return settled_after(self.kappa)
+
+
+def settled_after(kappa: float) -> float:
+    """Steps after which nothing is left of where a run with rate `kappa` began; inf where rounding makes it 1."""
+    kappa = nonnegative("kappa", kappa)
+    if kappa == 0:
+        return 2.0
+    return math.ceil(_FORGOTTEN / -math.log(kappa)) + 2.0 if kappa < 1 else math.inf
 
 
 class _State(NamedTuple):
@@ -85,9 +93,10 @@ class ErrorTerms:
     first: Float[np.ndarray, " steps"]
     second: Float[np.ndarray, " steps"]
 
+    @typed
     def at(self, horizons: Sequence[int]) -> ErrorTerms:
         """At these steps alone; beyond the last one, that one."""
-        where = np.minimum(_horizons(horizons), len(self.first) - 1)
+        where = np.minimum(horizon_list(horizons), len(self.first) - 1)
         return ErrorTerms(
             noiseless=self.noiseless[where],
             crossed=self.crossed[where],
@@ -114,13 +123,14 @@ class ErrorTerms:
         return scales
 
 
+@typed
 def isotropic_expansion(problem: Isotropic, horizons: Collection[int]) -> LeadingOrder:
     """`noise_expansion` at the steps `horizons` alone (leading axis, in their order), in the singular basis.
 
     A horizon beyond `Isotropic.settled_after` gets the stationary coefficients. Raises `DomainError` for horizons
     below 0.
     """
-    wanted = [min(horizon, problem.settled_after) for horizon in _horizons(horizons)]
+    wanted = [min(horizon, problem.settled_after) for horizon in horizon_list(horizons)]
     kept: dict[float, _State] = {}
     for t, state in enumerate(_states(problem)):
         if t in wanted:
@@ -132,6 +142,7 @@ def isotropic_expansion(problem: Isotropic, horizons: Collection[int]) -> Leadin
     return LeadingOrder(noiseless=np.array(noiseless), shift=np.array(shift), first=np.array(first), second=diagonal)
 
 
+@typed
 def isotropic_error_terms(problem: Isotropic, steps: int) -> ErrorTerms:
     """`ErrorTerms` at t = 0 ... min(`steps`, `Isotropic.settled_after`); the last holds for all longer runs."""
     last, beta = min(count("steps", steps), problem.settled_after), problem.beta
@@ -153,6 +164,7 @@ class GradientNorms(NamedTuple):
     beta: float
 
 
+@typed
 def starting_gradient_norms(problem: Isotropic, sigma_1: float, sigma_2: float) -> GradientNorms:
     """How long the gradients of a record are at the start: what clip norms are to be compared with.
 
@@ -170,7 +182,8 @@ def starting_gradient_norms(problem: Isotropic, sigma_1: float, sigma_2: float) 
     return GradientNorms(math.sqrt(first), math.sqrt(second))
 
 
-def _horizons(horizons: Collection[int]) -> list[int]:
+@typed
+def horizon_list(horizons: Collection[int]) -> list[int]:
     """A non-empty list of whole numbers of steps."""
     steps = [count("horizons", horizon, least=0) for horizon in listed("horizons", horizons)]
     if not steps:

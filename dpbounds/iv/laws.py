@@ -11,6 +11,7 @@ Gaussian given the path of Theta; beta_t alone is a polynomial in the noise, wit
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -18,10 +19,12 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from dpbounds.arguments import typed
 from dpbounds.errors import LARGEST, DomainError, count, moderate, moderate_or_zero, real_array
 from dpbounds.iv.moments import Moments, finite_array, target_vector
 
 
+@typed
 def theta_mean(moments: Moments, eta: float, step: int) -> Float[np.ndarray, "q p"]:
     """E Theta_t = (I - M^t) theta_hat, M = I - eta A: the noiseless iterate (iv eq. (11))."""
     a, basis = np.linalg.eigh(moments.A)
@@ -29,6 +32,7 @@ def theta_mean(moments: Moments, eta: float, step: int) -> Float[np.ndarray, "q 
     return basis @ ((1 - remaining)[:, None] * (basis.T @ moments.theta_hat))
 
 
+@typed
 def theta_covariance(
     moments: Moments, eta: float, lambda1: float, step: int, other_step: int | None = None
 ) -> Float[np.ndarray, "q q"]:
@@ -50,7 +54,7 @@ def noise_variances(eigenvalues: Float[np.ndarray, " q"], eta: float, step: int 
     (1 - m^{2t})/(1 - m²) through log|m| taken from whichever of eta a and 2 - eta a is small: no cancellation at
     either end. inf where the limit does not exist. Raises `DomainError` unless eta > 0 and `step` is whole or inf.
     """
-    step = step if step == np.inf else count("step", step, least=0)
+    step = step if isinstance(step, float) and step == math.inf else count("step", step, least=0)
     eta = moderate("eta", eta)
     distance = eta * finite_array("eigenvalues", eigenvalues, 1)
     near = np.minimum(distance, 2 - distance)
@@ -68,6 +72,7 @@ class BetaLaw(NamedTuple):
     covariance: Float[np.ndarray, "*trials steps p p"]
 
 
+@typed
 def beta_law(moments: Moments, thetas: Float[np.ndarray, "*trials steps q p"], alpha: float, lambda2: float) -> BetaLaw:
     """beta_t ~ N(m_t, C_t) given Theta_0 ... Theta_{T-1}; leading axes of `thetas` are trials.
 
@@ -86,6 +91,7 @@ def beta_law(moments: Moments, thetas: Float[np.ndarray, "*trials steps q p"], a
     return BetaLaw(means, covariances)
 
 
+@typed
 def last_beta_law(moments: Moments, thetas: Iterable[np.ndarray], alpha: float, lambda2: float) -> BetaLaw:
     """The law of beta_T alone (steps axis of length 1) given Theta_0 ... Theta_{T-1}, each (trials, q, p).
 
@@ -99,6 +105,7 @@ def last_beta_law(moments: Moments, thetas: Iterable[np.ndarray], alpha: float, 
     return BetaLaw(mean[..., None, :], covariance[..., None, :, :])
 
 
+@typed
 def theta_path(moments: Moments, eta: float, noise: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
     """Theta_0 ... Theta_{T-1} of T steps with prescribed noise Xi_0 ... Xi_{T-1}, each (trials, q, p).
 
@@ -125,6 +132,7 @@ class BetaMoments(NamedTuple):
         return spread - 2 * self.mean @ target + target @ target
 
 
+@typed
 def whitened_moments(moments: Moments, alpha: float, lambda1: float, lambda2: float, steps: int) -> BetaMoments:
     """Exact first two moments of beta_t for A = I, eta = 1 and any lambda_1, lambda_2.
 
@@ -152,6 +160,7 @@ def whitened_moments(moments: Moments, alpha: float, lambda1: float, lambda2: fl
     return BetaMoments(means, seconds)
 
 
+@typed
 def ridge_limit(moments: Moments, lambda1: float) -> Float[np.ndarray, " p"]:
     """(H + q lambda_1² I)^{-1} H beta_hat: the limit of E beta_t for A = I, eta = 1.
 

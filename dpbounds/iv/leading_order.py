@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from dpbounds.arguments import typed
 from dpbounds.errors import DomainError, all_moderate, count, moderate, moderate_or_zero
 from dpbounds.iv.laws import noise_variances
 from dpbounds.iv.moments import Moments, target_vector
@@ -71,6 +72,7 @@ class LeadingOrder:
         return (distance**2).sum(axis=1) + 2 * first * (distance * self.shift).sum(axis=1) + spread
 
 
+@typed
 def noise_expansion(moments: Moments, eta: float, alpha: float, steps: int) -> LeadingOrder:
     """The coefficients at t = 0 ... `steps`, by an exact recursion in O(T q p³).
 
@@ -97,6 +99,7 @@ def noise_expansion(moments: Moments, eta: float, alpha: float, steps: int) -> L
     return LeadingOrder(noiseless=run.beta, shift=shift, first=first, second=second)
 
 
+@typed
 def stationary_expansion(moments: Moments, eta: float, alpha: float) -> LeadingOrder:
     """The fixed point of the recursion of `noise_expansion`, reached as the noiseless run forgets where it started.
 
@@ -134,6 +137,7 @@ def isotropic_variances(
     return own + passed_on * (1 + m * l) / (1 - m * l)
 
 
+@typed
 def best_split(law: LeadingOrder, gamma1: float, gamma2: float, *, step: int = -1) -> Value:
     """Share rho_1 / (rho_1 + rho_2) that minimises tr Cov beta_t where lambda_i² is gamma_i² / rho_i up to a factor.
 

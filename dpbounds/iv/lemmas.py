@@ -11,12 +11,14 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from dpbounds.arguments import formula, typed
 from dpbounds.errors import count, moderate, moderate_or_zero, positive, within
 from dpbounds.iv.privacy import budget
 from dpbounds.iv.quantities import UNIT, Constants, Design, Spectrum
 from dpbounds.values import Value
 
 
+@typed
 def least_clip_norms(design: Design, *, steps: int, rho1: float, rho2: float) -> tuple[Value, Value]:
     """iv eqs. (32), (35): gamma_i >= B_i / (1 - B_i s_i), the solution of gamma >= B (1 + gamma s); inf if B s >= 1.
 
@@ -35,6 +37,7 @@ def least_clip_norms(design: Design, *, steps: int, rho1: float, rho2: float) ->
     return values[0], values[1]
 
 
+@typed
 def no_clipping_sample_size(
     design: Design, *, steps: int, rho1: float, rho2: float, constants: Constants = UNIT
 ) -> Value:
@@ -44,6 +47,7 @@ def no_clipping_sample_size(
     return Value(number, kind="asymptotic", source="iv Lemma D.1")
 
 
+@typed
 def singular_values(design: Design, bounds: Spectrum) -> tuple[Value, Value]:
     """Lemma D.2: sqrt(n) (1 -+ delta) around the singular values of Z, w.p. 1 - 2 e^{-tau} if C_0 is large enough."""
     root = math.sqrt(design.n)
@@ -52,6 +56,7 @@ def singular_values(design: Design, bounds: Spectrum) -> tuple[Value, Value]:
     return Value(least, kind="estimate", source=source), Value(largest, kind="estimate", source=source)
 
 
+@typed
 def gaussian_singular_values(design: Design) -> tuple[Value, Value]:
     """sqrt(n) -+ (sqrt(q) + sqrt(2 tau)) for Gaussian rows, w.p. 1 - 2 e^{-tau} (Davidson & Szarek 2001, Thm II.13).
 
@@ -65,6 +70,7 @@ def gaussian_singular_values(design: Design) -> tuple[Value, Value]:
     )
 
 
+@typed
 def product_bound(design: Design, constants: Constants = UNIT) -> Value:
     """Lemma D.3: c_0 sigma_z sigma_2 sqrt(npq) (tau + log(2pq)) on ||Z'E_2||, w.p. 1 - e^{-tau}.
 
@@ -78,6 +84,7 @@ def product_bound(design: Design, constants: Constants = UNIT) -> Value:
     )
 
 
+@typed
 def product_tail(level: float, design: Design, constants: Constants = UNIT) -> Value:
     """App. E.3: P(||Z'E_2|| >= level) <= 2pq exp(-level / (c_0 sigma_z sigma_2 sqrt(npq))), inverted by Lemma D.3."""
     scale = constants.product * design.sigma_z * design.sigma_2 * math.sqrt(design.n * design.p * design.q)
@@ -86,6 +93,7 @@ def product_tail(level: float, design: Design, constants: Constants = UNIT) -> V
     return Value(number, kind="asymptotic", source="iv App. E.3")
 
 
+@typed
 def noise_bound(design: Design, *, eta: float, lambda1: float, kappa_theta: float) -> Value:
     """Lemma D.4: eta lambda_1 / sqrt(1 - kappa_Theta²) (sqrt(pq) + sqrt(2p (log p + tau))) on ||N^(t)||, one t.
 
@@ -97,6 +105,7 @@ def noise_bound(design: Design, *, eta: float, lambda1: float, kappa_theta: floa
     )
 
 
+@typed
 def gaussian_noise_bound(design: Design, *, eta: float, lambda1: float, kappa_theta: float) -> Value:
     """The same with sqrt(p) + sqrt(q) + sqrt(2 tau) for the last factor: N^(t) is V^{1/2} times a Gaussian matrix.
 
@@ -107,6 +116,7 @@ def gaussian_noise_bound(design: Design, *, eta: float, lambda1: float, kappa_th
     return Value(_noise_scale(eta, lambda1, kappa_theta) * reach, kind="upper", source=source)
 
 
+@typed
 def first_stage_bound(
     design: Design, *, eta: float, lambda1: float, kappa_theta: float, theta_hat_norm: float, burn_in: int
 ) -> Value:
@@ -116,12 +126,14 @@ def first_stage_bound(
     return Value(forgotten + noise, kind="upper", source="iv eq. (18), one step")
 
 
+@typed
 def first_stage_tolerance(bounds: Spectrum, theta_hat_norm: float) -> Value:
     """epsilon-bar of iv eqs. (13), (20): `tolerance` at gamma-lower / (2 (1 + delta)²)."""
     room = bounds.lower / (2 * (1 + bounds.delta) ** 2)
     return Value(tolerance(moderate("theta_hat_norm", theta_hat_norm), room), kind="exact", source="iv eq. (20)")
 
 
+@formula
 def tolerance(norm: Any, room: Any) -> Any:
     """sqrt(norm² + room) - norm, the largest eps with (2 norm + eps) eps <= room, of numbers of any kind.
 
@@ -131,6 +143,7 @@ def tolerance(norm: Any, room: Any) -> Any:
     return room / ((norm**2 + room) ** 0.5 + norm)
 
 
+@formula
 def second_stage_bound(
     *,
     kappa_beta: Any,
@@ -156,6 +169,7 @@ def second_stage_bound(
     return total
 
 
+@formula
 def second_stage_rate(start: Any, epsilon: Any, statistical: Any, noise: Any) -> Any:
     """iv eq. (16), constants 1, on ||e_beta^(T)||: start + eps (1 + eps) + S (1 + eps) + noise.
 
@@ -165,6 +179,7 @@ def second_stage_rate(start: Any, epsilon: Any, statistical: Any, noise: Any) ->
     return start + epsilon * (1 + epsilon) + statistical * (1 + epsilon) + noise
 
 
+@formula
 def burn_in_rate(steps: Any, first_stage_error: Any, epsilon: Any, statistical: Any, noise: Any) -> Any:
     """iv eq. (17), constants 1, on ||e_beta^(T_0)||, T_0 = `steps`: 1 + (1 + eps) T_0 (max ||e_Theta|| + S) + noise.
 
@@ -173,11 +188,13 @@ def burn_in_rate(steps: Any, first_stage_error: Any, epsilon: Any, statistical: 
     return 1 + (1 + epsilon) * steps * (first_stage_error + statistical) + noise
 
 
+@formula
 def settled_rate(noise: Any) -> Any:
     """iv eqs. (26), (27), constants 1, on ||e_beta|| at C_2 and at max{T / 2, C_2}: 1 + noise."""
     return 1 + noise
 
 
+@formula
 def final_rate(second_start: Any, first_start: Any, first_noise: Any, statistical: Any, noise: Any) -> Any:
     """iv eq. (28), constants 1: kappa_beta^{T/2} + kappa_Theta^{T/2} + mu + noise + S.
 
@@ -186,6 +203,7 @@ def final_rate(second_start: Any, first_start: Any, first_noise: Any, statistica
     return second_start + first_start + first_noise + noise + statistical
 
 
+@typed
 def first_noise_rate(design: Design, lambda1: float) -> Value:
     """mu of iv eq. (18): lambda_1 (sqrt(pq) + sqrt(p (log p + tau))), the size of the first stage's noise."""
     p, scale = design.p, moderate_or_zero("lambda1", lambda1)
@@ -193,16 +211,18 @@ def first_noise_rate(design: Design, lambda1: float) -> Value:
     return Value(number, kind="asymptotic", source="iv eq. (18)", convention="constant 1")
 
 
+@typed
 def second_noise_rate(design: Design, lambda2: float) -> Value:
     """lambda_2 (sqrt(p) + sqrt(tau)) of iv eq. (16), the size of the second stage's noise."""
     number = moderate_or_zero("lambda2", lambda2) * (math.sqrt(design.p) + math.sqrt(design.tau))
     return Value(number, kind="asymptotic", source="iv eq. (16)", convention="constant 1")
 
 
+@typed
 def burn_in(bounds: Spectrum, theta_hat_norm: float, kappa_theta: float) -> int:
     """t_0(n) of iv eq. (22): ceil(log(eps-bar / (2 ||theta_hat||)) / log kappa_Theta)."""
     tolerance = first_stage_tolerance(bounds, theta_hat_norm)
-    ratio = moderate("gamma-lower", tolerance) / (2 * theta_hat_norm)
+    ratio = moderate("gamma-lower", tolerance) / (2 * moderate("theta_hat_norm", theta_hat_norm))
     return math.ceil(math.log(ratio) / math.log(within("kappa_theta", kappa_theta, "(0, 1)")))
 
 
@@ -220,11 +240,13 @@ def burn_in_limit(eta: float, theta_norm: float, theta_least: float) -> Value:
     return Value(number, kind="exact", source="iv, below eq. (25), corrected")
 
 
+@typed
 def noise_dimension(design: Design) -> Value:
     """R of iv eq. (24): Q² (sqrt(pq) + sqrt(p (log p + tau))), at most 1.61 sqrt(p) Q³."""
     return Value(design.Q**2 * first_noise_rate(design, 1.0), kind="exact", source="iv eq. (24)")
 
 
+@typed
 def estimator_rate(design: Design) -> Value:
     """Lemma D.7: sqrt(q) (tau + log q) / sqrt(n) for ||beta_hat - beta||, constant 1.
 
@@ -234,6 +256,7 @@ def estimator_rate(design: Design) -> Value:
     return Value(number, kind="asymptotic", source="iv Lemma D.7", convention="constant 1")
 
 
+@typed
 def residual_rate(design: Design) -> Value:
     """Lemma D.8: sqrt(npq) (tau + log(pq)) for ||Z'r||, r = Z theta_hat beta_hat - Y, constant 1.
 
@@ -244,6 +267,7 @@ def residual_rate(design: Design) -> Value:
     return Value(number, kind="asymptotic", source="iv Lemma D.8", convention="constant 1")
 
 
+@typed
 def product_of_contractions_bound(
     bounds: Spectrum, *, alpha: float, theta_hat_norm: float, first_stage_error: float, burn_in: int
 ) -> Value:

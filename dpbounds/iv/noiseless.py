@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from dpbounds.arguments import typed
 from dpbounds.errors import DomainError, count, moderate
 from dpbounds.iv.moments import Moments, finite_array
 from dpbounds.values import Value
@@ -30,12 +31,17 @@ class Path(NamedTuple):
     beta: Float[np.ndarray, "steps p"]
 
 
+# Iterates that are held in memory together.
+MOST_STEPS = 10_000_000
+
+
+@typed
 def path(moments: Moments, eta: float, alpha: float, steps: int) -> Path:
     """iv Algorithm 2 from zero; both updates of a step use the iterates before it, gradients without the factor 2.
 
     Any step sizes; a diverging run ends in inf or nan. Raises `DomainError` unless eta, alpha > 0, steps >= 0.
     """
-    eta, alpha, steps = moderate("eta", eta), moderate("alpha", alpha), count("steps", steps, least=0)
+    eta, alpha, steps = moderate("eta", eta), moderate("alpha", alpha), count("steps", steps, least=0, most=MOST_STEPS)
     thetas, betas = np.zeros((steps + 1, moments.q, moments.p)), np.zeros((steps + 1, moments.p))
     with np.errstate(over="ignore", invalid="ignore"):
         for t in range(steps):
@@ -53,6 +59,7 @@ class Rates(NamedTuple):
     overall: Value
 
 
+@typed
 def contraction_rates(moments: Moments, eta: float, alpha: float) -> Rates:
     """Exact asymptotic rates of both stages: ||Theta_t - theta_hat|| ~ theta^t, ||beta_t - beta_hat|| ~ overall^t.
 
@@ -73,6 +80,7 @@ class StepSizes(NamedTuple):
     alpha: float
 
 
+@typed
 def step_size_limits(moments: Moments) -> StepSizes:
     """2/lambda_max(A) and 2/lambda_max(H): 2S-GD converges for all data with these moments strictly below both.
 
@@ -81,6 +89,7 @@ def step_size_limits(moments: Moments) -> StepSizes:
     return StepSizes(*(2.0 / float(np.linalg.eigvalsh(matrix)[-1]) for matrix in (moments.A, moments.hessian)))
 
 
+@typed
 def require_convergence(moments: Moments, eta: float, alpha: float) -> None:
     """Raise `DomainError` unless 0 < eta, alpha are below `step_size_limits`."""
     limits = step_size_limits(moments)

@@ -16,8 +16,9 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from dpbounds.arguments import typed
 from dpbounds.errors import DomainError, count, listed
-from dpbounds.iv.gaussian_norm import norm_cdf, norm_mean, norm_quantile
+from dpbounds.gaussian_norm import norm_cdf, norm_mean, norm_quantile
 from dpbounds.iv.laws import BetaLaw
 from dpbounds.iv.leading_order import SOURCE, LeadingOrder
 from dpbounds.iv.moments import target_vector
@@ -32,6 +33,7 @@ class ErrorPrediction(NamedTuple):
     root_mean_square: Value
 
 
+@typed
 def predicted_error(
     order: LeadingOrder, target: Float[np.ndarray, " p"], *, lambda1: float, lambda2: float, step: int = -1
 ) -> ErrorPrediction:
@@ -51,6 +53,7 @@ def predicted_error(
     return ErrorPrediction(*(Value(number, kind="asymptotic", source=SOURCE) for number in numbers))
 
 
+@typed
 def predicted_quantile(
     order: LeadingOrder,
     target: Float[np.ndarray, " p"],
@@ -67,6 +70,7 @@ def predicted_quantile(
     return Value(number, kind="asymptotic", source=SOURCE)
 
 
+@typed
 def predicted_curve(
     order: LeadingOrder,
     target: Float[np.ndarray, " p"],
@@ -98,6 +102,7 @@ class MixtureQuantile(NamedTuple):
     standard_error: float
 
 
+@typed
 def mixture_quantile(
     law: BetaLaw, target: Float[np.ndarray, " p"], probability: float = 0.5, *, step: int = -1
 ) -> MixtureQuantile:

@@ -18,12 +18,13 @@ What the paper states and what holds:
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, Protocol, get_args
 
 import numpy as np
 from scipy.integrate import quad
 from scipy.special import log_ndtr
 
+from dpbounds.arguments import formula, typed
 from dpbounds.errors import FAINTEST, AccuracyError, DomainError, choice, count, moderate, moderate_or_zero, real
 from dpbounds.privacy import Adjacency, sensitivity_factor, zcdp_epsilon
 from dpbounds.values import Value
@@ -69,11 +70,22 @@ def noise_scales(
     return NoiseScales(*(Value(scale, kind="exact", source=source, convention=adjacency) for scale in scales))
 
 
-def noise_scale(m: Any, n: Any, uses: Any, rho: Any, gamma: Any, factor: Any = 2) -> Any:
+class Roots(Protocol):
+    """An arithmetic, as far as noise scales need it: `math`, `sympy`, an `Arithmetic`."""
+
+    @property
+    def sqrt(self) -> Any:
+        """The root of a number."""
+        ...
+
+
+@formula
+def noise_scale(m: Roots, n: Any, uses: Any, rho: Any, gamma: Any, factor: Any = 2) -> Any:
     """factor (gamma / n) sqrt(uses / rho): one stage of eq. (4), with uses = T; `m` is any arithmetic with sqrt."""
     return factor * gamma / n * m.sqrt(uses / rho)
 
 
+@formula
 def release_cost(n: Any, releases: Any, gamma: Any, scale: Any, factor: Any = 2) -> Any:
     """Cost of Gaussian releases that a record moves by factor gamma / n each: sensitivity² / (2 scale²) times their
     number, in any arithmetic.
@@ -81,6 +93,7 @@ def release_cost(n: Any, releases: Any, gamma: Any, scale: Any, factor: Any = 2)
     return releases * (factor * gamma / n) ** 2 / (2 * scale**2)
 
 
+@formula
 def printed_budget(n: Any, steps: Any, gamma1: Any, gamma2: Any, lambda1: Any, lambda2: Any) -> Any:
     """(2T/n²)(gamma_1²/lambda_1² + gamma_2²/lambda_2²) as iv Prop. 3.1 and App. B print it, in any arithmetic."""
     return 2 * steps / n**2 * (gamma1**2 / lambda1**2 + gamma2**2 / lambda2**2)
@@ -258,6 +271,7 @@ class Enforced(NamedTuple):
     beta: float
 
 
+@typed
 def projected_sensitivities(
     n: int,
     steps: int,
@@ -277,7 +291,8 @@ def projected_sensitivities(
     `DomainError` for eta > 2/B_z² and numbers that are not above 0.
     """
     B_z, B_y, B_theta, B_beta = (moderate(f"enforced.{name}", value) for name, value in enforced._asdict().items())
-    if moderate("eta", eta) > 2 / B_z**2:
+    eta = moderate("eta", eta)
+    if eta > 2 / B_z**2:
         raise DomainError("eta", eta, f"at most 2 / instrument² = {2 / B_z**2:.6g}", "larger steps may expand")
     lipschitz = B_z * (2 * B_z * B_theta * B_beta + B_y)
     drift = eta * moderate("gamma1", gamma1) * np.arange(count("steps", steps)) * lipschitz
@@ -286,6 +301,7 @@ def projected_sensitivities(
     return np.minimum(bound, float(unnoised_sensitivity(n, gamma2, adjacency=adjacency)))
 
 
+@typed
 def projected_noise_scale(
     n: int,
     steps: int,

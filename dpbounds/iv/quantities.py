@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from dpbounds.arguments import typed
 from dpbounds.errors import DomainError, count, moderate, moderate_or_zero
 from dpbounds.iv.moments import finite_array
 from dpbounds.iv.noiseless import Rates, StepSizes
@@ -119,6 +120,7 @@ class Spectrum(NamedTuple):
     valid: bool
 
 
+@typed
 def spectrum(design: Design, constants: Constants = UNIT, *, positive_part: bool = False) -> Spectrum:
     """delta = C_0 sigma_z² Q / sqrt(n), psi, gamma-lower and gamma-upper of iv eq. (10), as printed.
 
@@ -140,11 +142,13 @@ def spectrum(design: Design, constants: Constants = UNIT, *, positive_part: bool
     return Spectrum(*defined, *ends, valid=delta < 1 and psi < design.theta_least)
 
 
+@typed
 def theorem_step_limits(bounds: Spectrum) -> StepSizes:
     """Upper ends of iv eq. (3): 2 / (1 + delta)² and 4 / (2 gamma-upper + gamma-lower)."""
     return StepSizes(2 / (1 + bounds.delta) ** 2, 4 / (2 * bounds.upper + bounds.lower))
 
 
+@typed
 def experiment_step_sizes(bounds: Spectrum) -> StepSizes:
     """iv Section 4: eta = 1 / (1 + delta)², alpha = 2 / (2 gamma-upper + gamma-lower), half of `theorem_step_limits`.
 
@@ -154,6 +158,7 @@ def experiment_step_sizes(bounds: Spectrum) -> StepSizes:
     return StepSizes(*(limit / 2 for limit in theorem_step_limits(bounds)))
 
 
+@typed
 def optimal_step_sizes(bounds: Spectrum) -> StepSizes:
     """iv eq. (8): eta = 2 / ((1 + delta)² + (1 - delta)²), alpha = 2 / (gamma-upper + gamma-lower).
 
@@ -165,6 +170,7 @@ def optimal_step_sizes(bounds: Spectrum) -> StepSizes:
     return StepSizes(2 / ((1 + delta) ** 2 + (1 - delta) ** 2), 2 / (bounds.upper + bounds.lower))
 
 
+@typed
 def theorem_rates(bounds: Spectrum, eta: float, alpha: float) -> Rates:
     """kappa_Theta, kappa_beta and kappa of iv eq. (10), as printed, at any step sizes.
 

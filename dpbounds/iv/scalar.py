@@ -18,6 +18,7 @@ from jaxtyping import Complex, Float
 from scipy.optimize import brentq
 from scipy.special import digamma, gammaln, xlogy
 
+from dpbounds.arguments import formula, typed
 from dpbounds.errors import AccuracyError, DomainError, count, moderate, moderate_or_zero, real, real_array, within
 from dpbounds.iv.laws import noise_variances, theta_mean
 from dpbounds.iv.leading_order import noise_expansion
@@ -39,6 +40,7 @@ class ScalarMoments(NamedTuple):
     second: list
 
 
+@formula
 def scalar_moments(
     A: Any, G: Any, b: Any, *, eta: Any, alpha: Any, lambda1_squared: Any, lambda2_squared: Any, steps: int
 ) -> ScalarMoments:
@@ -104,6 +106,7 @@ class ScalarLaw:
         return math.pi / self.half_width * np.arange(1, len(self.characteristic))
 
 
+@typed
 def scalar_law(
     moments: Moments,
     eta: float,
@@ -149,6 +152,7 @@ def scalar_law(
     raise AccuracyError(f"law of beta_T: no agreement to {tolerance:g} at half width {width:.3g} and {nodes} nodes")
 
 
+@typed
 def lyapunov_exponent(moments: Moments, eta: float, alpha: float, lambda1: float) -> Value:
     """E log |1 - alpha A Theta²| in the stationary law of Theta, p = q = 1: beta_t diverges where it is above 0.
 

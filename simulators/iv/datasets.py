@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from dpbounds.arguments import typed
 from dpbounds.errors import DomainError, count
 from simulators.iv.problems import FixedData
 
@@ -18,6 +19,7 @@ ANGRIST_EVANS_FILES = ("angrist-evans-1980-sample.csv.gz", "angrist-evans-1980-s
 CARD_INSTRUMENTS = ("nearc2", "nearc4", "fatheduc", "motheduc")
 
 
+@typed
 def card(*, centre: bool = False) -> FixedData:
     """Card's schooling data (National Longitudinal Survey of Young Men, 1976) as `linearmodels` ships them.
 
@@ -41,6 +43,7 @@ def card(*, centre: bool = False) -> FixedData:
     return FixedData(instruments=Z, regressors=X, outcome=Y)
 
 
+@typed
 def angrist_evans(data_dir: str | Path, *, n: int | None = 8065, seed: int = 0) -> FixedData:
     """The 1980 census extract of Angrist and Evans from `angrist-evans-1980-sample.csv[.gz]` in a folder.
 

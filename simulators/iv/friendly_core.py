@@ -14,9 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float
 
-from dpbounds.errors import count, moderate, within
+from dpbounds.arguments import typed
+from dpbounds.errors import moderate, within
 from dpbounds.iv.privacy import budget
-from simulators.engine import Arrays, Streams
+from simulators.engine import Arrays, Streams, trial_count
 from simulators.iv.problems import Problem
 from simulators.iv.recording import distance
 from simulators.iv.samples import MomentSample, RecordSample, average, block_sizes
@@ -56,6 +57,7 @@ class FriendlyCore:
             object.__setattr__(self, name, plain(getattr(self, name)))
 
 
+@typed
 def friendly_core(problem: Problem, settings: FriendlyCore, streams: Streams, trials: int) -> Arrays:
     """2SLS on noisy means of s_i = (svec z_i z_i', vec z_i x_i', z_i y_i) over the core, d = q(q+1)/2 + qp + q.
 
@@ -68,7 +70,7 @@ def friendly_core(problem: Problem, settings: FriendlyCore, streams: Streams, tr
     with an empty core has beta 0 and infinite errors.
     """
     q, p = problem.dimensions
-    trials = count("trials", trials)
+    trials = trial_count(trials)
     sizes = block_sizes(problem.n * (2 * q + 3 * p + 6), trials)
     parts = [_block(problem, settings, streams, size) for size in sizes]
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}

@@ -7,6 +7,9 @@ import numpy as np
 from dpbounds.errors import count, moderate_or_zero, real
 from simulators.iv.problems import LinearModel
 
+# Dimensions of dense matrices.
+LARGEST = 5_000
+
 
 def synthetic_model(*, n: int, p: int, q: int, r: int, parameter_seed: int) -> LinearModel:
     """The data of iv Section 4.1: x = Theta'z + Phi'u + e_x, y = beta'x + phi'u + e_y, everything standard normal.
@@ -15,8 +18,8 @@ def synthetic_model(*, n: int, p: int, q: int, r: int, parameter_seed: int) -> L
     Theta = 5I + E, Phi (r, p), phi (r,). The confounder u enters through the covariance of the errors alone, with
     blocks I + Phi'Phi, Phi'phi and 1 + ||phi||^2; r = 0 leaves it out. Raises `DomainError` for counts out of range.
     """
-    p, r = count("p", p), count("r", r, least=0)
-    q = count("q", q, least=p, remedy="2SLS needs as many instruments as regressors")
+    p, r = count("p", p, most=LARGEST), count("r", r, least=0, most=LARGEST)
+    q = count("q", q, least=p, most=LARGEST, remedy="2SLS needs as many instruments as regressors")
     generator = np.random.default_rng(count("parameter_seed", parameter_seed, least=0))
     beta, E = generator.standard_normal(p), generator.standard_normal((q, p))
     loadings = np.column_stack([generator.standard_normal((r, p)), generator.standard_normal(r)])

@@ -9,6 +9,7 @@ from typing import Literal, Protocol
 
 import numpy as np
 
+from dpbounds.arguments import typed
 from dpbounds.errors import DomainError, choice, count
 from dpbounds.iv.moments import Moments, finite_array
 from simulators.iv.samples import MomentSample, RecordSample, Sample
@@ -76,10 +77,12 @@ class LinearModel:
         q, p = self.theta.shape
         return q, p
 
+    @typed
     def draw(self, generator: np.random.Generator, trials: int, *, records: bool) -> Sample:
         """Fresh records or fresh moments."""
         return self.records(generator, trials) if records else self.moments(generator, trials)
 
+    @typed
     def records(self, generator: np.random.Generator, trials: int) -> RecordSample:
         """Fresh data sets."""
         q, p = self.dimensions
@@ -92,6 +95,7 @@ class LinearModel:
         X = self.theta.T @ Z + e[:, :p]
         return RecordSample(instruments=Z, regressors=X, outcome=self.beta @ X + e[:, p])
 
+    @typed
     def moments(self, generator: np.random.Generator, trials: int) -> MomentSample:
         """Fresh moments; for Gaussian instruments in O(q^2 (p + 1)) whatever n.
 
@@ -170,11 +174,13 @@ class FixedData:
         Z, X = (np.ascontiguousarray(rows.T)[None] for rows in (self.instruments, self.regressors))
         return RecordSample(instruments=Z, regressors=X, outcome=self.outcome[None])
 
+    @typed
     def draw(self, generator: np.random.Generator, trials: int, *, records: bool) -> RecordSample:
         """The same records for all trials; nothing is drawn."""
         return self.sample
 
 
+@typed
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FixedMoments:
     """Moments that all trials share, for runs without clipping at any n; clipping needs records.
@@ -198,6 +204,7 @@ class FixedMoments:
         """(q, p)."""
         return self.given.q, self.given.p
 
+    @typed
     def draw(self, generator: np.random.Generator, trials: int, *, records: bool) -> MomentSample:
         """The same moments for all trials; nothing is drawn."""
         return MomentSample(A=self.given.A[None], G=self.given.G[None], b=self.given.b[None])

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, get_args
 
+from dpbounds.arguments import typed
 from dpbounds.errors import DomainError, choice, count, moderate, moderate_or_zero
 from dpbounds.iv.privacy import Calibration, budget, noise_scales
 from dpbounds.privacy import Adjacency, sensitivity_factor
@@ -16,6 +17,7 @@ def plain(number: Any) -> Any:
     return number if number is None or isinstance(number, (int, float)) else float(number)
 
 
+@typed
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """How two-stage gradient descent is run for `steps` iterations with step sizes `eta` (Theta) and `alpha` (beta).

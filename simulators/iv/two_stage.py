@@ -12,8 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from dpbounds.errors import count
-from simulators.engine import Arrays, Streams
+from dpbounds.arguments import typed
+from dpbounds.errors import DomainError
+from simulators.engine import Arrays, Streams, trial_count
 from simulators.iv.problems import Problem
 from simulators.iv.recording import Iterate, Recorder, Stage
 from simulators.iv.samples import MomentSample, RecordSample, Sample, average, block_sizes, record_norms
@@ -22,6 +23,7 @@ from simulators.iv.settings import Settings
 Noise = Iterable[tuple[np.ndarray | float, np.ndarray | float]]
 
 
+@typed
 def two_stage_descent(problem: Problem, settings: Settings, streams: Streams, trials: int) -> Arrays:
     """Runs from Theta_0 = 0, beta_0 = 0; both updates of an iteration use the old iterates.
 
@@ -38,21 +40,27 @@ def two_stage_descent(problem: Problem, settings: Settings, streams: Streams, tr
     return _descents(problem, [settings], streams, trials)[0]
 
 
+@typed
 def compare_descents(problem: Problem, settings: Mapping[str, Settings], streams: Streams, trials: int) -> Arrays:
     """Several runs on common data, each with noise of its own: the arrays of `two_stage_descent` as `NAME/array`."""
     runs = zip(settings, _descents(problem, list(settings.values()), streams, trials), strict=True)
     return {f"{name}/{key}": values for name, arrays in runs for key, values in arrays.items()}
 
 
+@typed
 def iterates(sample: Sample, settings: Settings, noise: Noise, trials: int) -> Iterator[Iterate]:
     """The iterates of `trials` runs with prescribed noise: one pair (Xi, nu) per step, Xi (trials, q, p) and nu
     (trials, p) as they are added to the averaged gradients.
 
     Raises `DomainError` for settings that need records on a sample that holds moments alone.
     """
-    moments = sample.moments
+    trials, moments = trial_count(trials), sample.moments
     theta, beta = np.zeros((trials, *moments.G.shape[1:])), np.zeros((trials, moments.G.shape[2]))
-    for Xi, nu in noise:
+    for pair in noise:
+        try:
+            Xi, nu = pair
+        except (TypeError, ValueError):
+            raise DomainError("noise", pair, "pairs (Xi, nu), one per step") from None
         if settings.visits_records:
             first, second = _on_records(sample.records, settings, theta, beta)
         else:
@@ -77,7 +85,7 @@ def _descents(problem: Problem, settings: Sequence[Settings], streams: Streams, 
     """The arrays of every run, block by block."""
     visits = any(one.visits_records for one in settings)
     parts: list[list[Arrays]] = [[] for _ in settings]
-    trials = count("trials", trials)
+    trials = trial_count(trials)
     q, p = problem.dimensions
     for size in block_sizes(problem.n * (q + 3 * p + 4) if visits else q * (q + 5 * p), trials):
         sample = problem.draw(streams.data, size, records=visits)

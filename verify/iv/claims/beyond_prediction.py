@@ -13,6 +13,7 @@ from scipy import stats
 from scipy.special import ndtr
 
 from dpbounds import DomainError
+from dpbounds.gaussian_norm import norm_cdf, norm_mean, norm_quantile
 from dpbounds.iv import (
     BetaLaw,
     Moments,
@@ -29,7 +30,6 @@ from dpbounds.iv import (
     scalar_moments,
     theta_path,
 )
-from dpbounds.iv.gaussian_norm import norm_cdf, norm_mean, norm_quantile
 from simulators.engine import Experiment
 from simulators.iv import FixedMoments, Settings, two_stage_descent
 from verify.checks import Agreement, Case, Fact, Means, MonteCarlo, Quantiles, Reading, Times

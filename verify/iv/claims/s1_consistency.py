@@ -8,8 +8,8 @@ from functools import cache
 
 import numpy as np
 
+from dpbounds.gaussian_norm import norm_quantile
 from dpbounds.iv import clip_norm, noise_scales, population
-from dpbounds.iv.gaussian_norm import norm_quantile
 from dpbounds.iv.isotropic import Isotropic, isotropic_error_terms
 from simulators.engine import Arrays, Experiment, Streams
 from simulators.iv import LinearModel, synthetic_model

@@ -9,8 +9,8 @@ from fractions import Fraction
 import numpy as np
 import sympy
 
+from dpbounds.gaussian_norm import norm_quantile
 from dpbounds.iv import Design, error_bound, experiment_step_sizes, population, spectrum, theorem_rates
-from dpbounds.iv.gaussian_norm import norm_quantile
 from verify.checks import Agreement, Fact, Power, Quantiles, Rate, Reading, Symbolic, Times
 from verify.claims import Claim, Correction, Fault
 from verify.iv.tools.long_run import decay, error_and_terms, forcing, over_kappa_power

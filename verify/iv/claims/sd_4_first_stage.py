@@ -9,8 +9,8 @@ from fractions import Fraction
 import numpy as np
 from scipy.special import chdtrc
 
+from dpbounds.gaussian_norm import norm_cdf
 from dpbounds.iv import Constants, Design, Moments, lemmas, spectrum, theta_covariance
-from dpbounds.iv.gaussian_norm import norm_cdf
 from verify.checks import Agreement, Event, Fact, Frequency, Search, Symbolic, Times
 from verify.claims import Claim, Correction, Fault
 from verify.domains import Real, Whole

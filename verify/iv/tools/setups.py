@@ -18,6 +18,7 @@ from typing import Literal
 
 import numpy as np
 
+from dpbounds.gaussian_norm import norm_quantile
 from dpbounds.iv import (
     Constants,
     Design,
@@ -30,7 +31,6 @@ from dpbounds.iv import (
     spectrum,
     theorem_step_limits,
 )
-from dpbounds.iv.gaussian_norm import norm_quantile
 from simulators.engine import Experiment
 from simulators.iv import LinearModel, Settings, synthetic_model, two_stage_descent
 from verify.checks import Level, Reading

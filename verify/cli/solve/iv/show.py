@@ -2,47 +2,71 @@
 
 from __future__ import annotations
 
-import math
-import textwrap
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
+from dpbounds.gaussian_norm import norm_quantile
 from dpbounds.iv import Question, Regimes, conditions, spectrum, theorem_step_limits
-from dpbounds.iv.answers import MOST_STEPS, RELIABLE, Answer, Row
-from dpbounds.iv.gaussian_norm import norm_quantile
-from dpbounds.iv.isotropic import starting_gradient_norms
+from dpbounds.iv.answers import MOST_STEPS, Answer, Row
+from dpbounds.iv.forecast import LIMITS
+from dpbounds.iv.general import General
+from dpbounds.iv.isotropic import Isotropic, starting_gradient_norms
 from dpbounds.iv.quantities import UNIT
-from verify.cli.console import print_table
+from verify.cli.solve.iv import show_data
+from verify.cli.solve.iv.data import DataSet
+from verify.cli.solve.iv.text import note, table
+from verify.cli.solve.simulating import LEVEL
 
 NOISE = ("T", "best_for", "gamma1", "gamma2", "lambda1", "lambda2")
 JOINT = ("rho_claimed", "rho_worst_case", "epsilon_claimed", "epsilon_worst_case")
 BETA = ("beta_claimed", "beta_at_least", "beta_at_most", "beta_epsilon_claimed", "beta_epsilon_at_most")
 BOUND = ("T", "best_for", "optimisation", "privacy", "statistical", "total", "dominant", "hypotheses")
-ERROR = ("T", "best_for", "noiseless", "first_noise", "second_noise", "shift", "median", "rms", "theta_noise")
-# Significant digits of a table, and characters in a line of text.
-DIGITS, WIDTH = 4, 119
+ERROR = ("T", "best_for", "noiseless", "first_noise", "second_noise", "shift", "clip_shift", "median", "rms")
+MEASURES = ("T", "theta_noise", "clipped_theta", "clipped_beta", "sampling", "reliable")
+SIMULATED = ("T", "median", "median_simulated", "median_low", "median_high", "reliable")
+SHARES = ("clipped_theta", "clipped_theta_simulated", "clipped_beta", "clipped_beta_simulated")
+NEIGHBOURS = {
+    "replace-one": "for data sets of n records that differ in one (replace-one; n is public)",
+    "zero-out": "for data sets that differ in one record, which is empty in one of them (zero-out; n is public)",
+    "add-remove": "for data sets of which one has a record more (add-remove; the divisor n is public)",
+}
+# What each limit of the prediction is about.
+REASONS = {
+    "theta_noise": "noise in Theta",
+    "clipped_theta": "first-stage gradients clipped",
+    "clipped_beta": "second-stage gradients clipped",
+    "sampling": "too few records for population moments",
+    "steps": "a clipped run too long to follow",
+}
 
 
-def show(found: Answer) -> None:
-    """Setting, noise and privacy, bound, prediction, advice."""
-    _setting(found.question)
+def show(found: Answer, data: DataSet | None) -> None:
+    """Setting, noise and privacy, bound, prediction, simulation, advice."""
+    if data is None:
+        _setting(found.question)
+    else:
+        show_data.show(found, data)
     _privacy(found)
     _bound(found)
     _prediction(found)
-    _advice(found)
+    _simulation(found)
+    _advice(found, data)
 
 
 def _setting(question: Question) -> None:
     design, run = question.design, question.population
-    singular = _listed(sorted({float(value) for value in run.singular_values}, reverse=True))
-    _note(
+    singular = _listed(sorted({round(float(value), 12) for value in run.singular_values}, reverse=True))
+    whitened = "Theta" if isinstance(run, Isotropic) else "Cov(z)^{1/2} Theta"
+    note(
         f"n = {design.n}, p = {design.p}, q = {design.q}; rho1 = {question.rho1:g}, rho2 = {question.rho2:g} (zCDP, "
-        f"{question.adjacency}); Theta with singular values {singular}; ||beta|| = {np.linalg.norm(run.beta):.4g}."
+        f"{question.adjacency}); {whitened} with singular values {singular}; ||beta|| = {np.linalg.norm(run.beta):.4g}."
     )
+    if isinstance(run, General):
+        note(f"eta = {run.eta:.4g}, alpha = {run.alpha:.4g}. Cov z as given.")
+        return
     eta, alpha = theorem_step_limits(question.bounds)
-    _note(
+    note(
         f"eta = {run.eta:.4g}, alpha = {run.alpha:.4g}; (3) asks for less than {eta:.4g} and {alpha:.4g}, with delta = "
         f"{question.bounds.delta:.3g} and psi = {question.bounds.psi:.3g}. tau = {design.tau:g}."
     )
@@ -56,40 +80,49 @@ def _privacy(found: Answer) -> None:
         "claimed: Lemma F.1, rho2; false in general, true where at_most is no larger. ",
     )
     all_iterates, beta_alone = claims if question.as_claimed else ("", "")
-    _table("Noise and privacy of Algorithm 1, all iterates released", rows, (*NOISE, *JOINT))
-    _note(
+    table("Noise and privacy of Algorithm 1, all iterates released", rows, (*NOISE, *JOINT))
+    note(
         "lambda: standard deviation of the noise in each entry of an averaged gradient. rho: zCDP; epsilon: at delta = "
         f"{question.delta:g}. {all_iterates}worst_case: what this noise costs, over all data sets."
     )
-    _table("Privacy of Algorithm 1, beta alone released", rows, ("T", *BETA, "algorithm_3_worst_case"))
-    _note(
+    note(
+        f"What it covers: the release of all iterates (Theta_t, beta_t), t = 1 ... T, of one run, "
+        f"{NEIGHBOURS[question.adjacency]}. A second run costs its own budget; T, clip norms and scaling must not be "
+        "chosen by looking at private data."
+    )
+    table("Privacy of Algorithm 1, beta alone released", rows, ("T", *BETA, "algorithm_3_worst_case"))
+    note(
         f"zCDP, but for the epsilons. {beta_alone}at_least, at_most: the cost is between them. algorithm_3_worst_case: "
         "the cost if the first stage adds no noise and the second has this lambda2."
     )
     if not question.as_claimed:
-        _note(f"No claims: the paper has none for {question.adjacency} neighbours with {question.calibration} noise.")
+        note(f"No claims: the paper has none for {question.adjacency} neighbours with {question.calibration} noise.")
     if any(row["beta_at_least"] is None for row in rows):
-        _note("No at_least: without noise in the second stage none is known.")
+        note("No at_least: without noise in the second stage none is known.")
     if any(row["epsilon_worst_case"] is None or row["beta_epsilon_at_most"] is None for row in rows):
-        _note("No epsilon where rho is outside [1e-100, 5e7].")
+        note("No epsilon where rho is outside [1e-100, 5e7].")
 
 
 def _bound(found: Answer) -> None:
     question = found.question
+    if isinstance(question.population, General):
+        print()
+        note("Error bound (7): it is stated for instruments with Cov z = I, which these are not.")
+        return
     if question.kappa >= 1:
         print()
-        _note(f"Error bound (7): void, kappa = {question.kappa:.6g} is not below 1.")
+        note(f"Error bound (7): void, kappa = {question.kappa:.6g} is not below 1.")
     else:
         rows = [{**row, "hypotheses": "not met" if row["unmet"] else "met"} for row in found.rows]
-        _table("Error bound (7) on ||beta_T - beta_hat||", rows, BOUND)
-        _note(
+        table("Error bound (7) on ||beta_T - beta_hat||", rows, BOUND)
+        note(
             f"kappa = {question.kappa:.4g}. A rate, and a bound only with constants that nobody knows: 1 here, or as "
             "--constant says. statistical: in (7), but no part of this error, which goes to 0 without noise."
         )
         if not question.as_claimed or question.gamma1 is not None or question.gamma2 is not None:
-            _note("(7) is stated for noise and clip norms of eq. (4), which these are not.")
+            note("(7) is stated for noise and clip norms of eq. (4), which these are not.")
     for line in (*_unmet(found.rows), *_crossings(found.regimes), *_with_unit_constants(question, found.shown[-1])):
-        _note(line)
+        note(line)
 
 
 def _unmet(rows: Sequence[Row]) -> list[str]:
@@ -129,67 +162,97 @@ def _crossings(points: Regimes | None) -> list[str]:
 
 
 def _prediction(found: Answer) -> None:
-    _table("Predicted ||beta_T - beta_hat||, no unknown constants", found.rows, (*ERROR, "reliable"))
-    _note(
-        "An estimate: leading order in the noise, Cov z = I, no gradient clipped, Z'Z/n = I though it is off by about "
-        f"2 sqrt(q / n) = {2 * math.sqrt(found.question.design.q / found.question.design.n):.2g}. noiseless: the error "
-        "without noise. first_noise, second_noise: root mean square of what lambda1 and lambda2 add. shift: of the "
-        "mean, by lambda1. rms: root mean square of the whole. theta_noise: size of the noise in Theta_T over Theta's "
-        f"least singular value; above {RELIABLE:g} the error is not reliable, and can be far larger."
+    table("Predicted ||beta_T - beta_hat||, no unknown constants", found.rows, ERROR)
+    note(
+        "An estimate, of leading order in the noise. noiseless: the error without noise. first_noise, second_noise: "
+        "root mean square of what lambda1 and lambda2 add. shift: of the mean, by lambda1. clip_shift: what clipping "
+        "does. rms: root mean square of the whole."
     )
-    if any(row["median"] is None for row in found.rows):
-        _note(f"No number where T exceeds {MOST_STEPS} and the run has not settled.")
+    table("Whether it can be relied on", found.rows, MEASURES)
+    limits = "; ".join(f"{name} {least:g}, {most:g}" for name, (least, most) in LIMITS.items())
+    note(
+        "theta_noise: noise in Theta_T over Theta's least singular value. clipped: shares of gradients clipped at the "
+        "end. sampling: how far the moments of n records are from the population, 0 for a data set. Reliable (within "
+        f"10 %) below the first limit, void and left out above the second: {limits}."
+    )
+    reasons: dict[str, list[int]] = {}
+    for row in found.rows:
+        for name in row["limits"] or ():
+            reasons.setdefault(name, []).append(row["T"])
+    for name, steps in reasons.items():
+        everywhere = len(steps) == len(found.rows)
+        note(f"Not reliable {'at any T' if everywhere else 'at T = ' + _listed(steps)}: {REASONS[name]}.")
+    if any(row["median"] is None and row["limits"] is None for row in found.rows):
+        note("No number where T is too large to compute and the run has not settled.")
 
 
-def _advice(found: Answer) -> None:
+def _simulation(found: Answer) -> None:
+    if "trials" not in found.rows[0]:
+        return
+    first = found.rows[0]
+    table("Simulated ||beta_T - beta_hat||", found.rows, (*SIMULATED, *SHARES))
+    fresh = (
+        "the noise is fresh in every run, the data are these" if found.question.records else "data and noise are fresh"
+    )
+    note(
+        f"{first['trials']} runs of Algorithm 1 for each T, seed {first['seed']}; {fresh}. low, high: an interval that "
+        f"holds the median with probability {LEVEL:g}. Shares are of the last step."
+    )
+
+
+def _advice(found: Answer, data: DataSet | None) -> None:
     question = found.question
     print()
-    _note(_best_steps(found))
+    note(_best_steps(found))
     if found.share is not None:
         now = question.rho1 / (question.rho1 + question.rho2)
-        _note(f"Best split of rho1 + rho2 at T = {found.best}: {found.share:.3g} to the first stage (now {now:.3g}).")
-    _note(_gradients(question, found.rows))
-    covariance = np.diag(question.sigma_1**2 / question.design.n / question.population.singular_values**2)
-    own = norm_quantile(np.zeros(question.design.p), covariance)
-    _note(f"2SLS itself: median ||beta_hat - beta|| = {own:.3g} for many records, sigma_1 = {question.sigma_1:g}.")
+        note(f"Best split of rho1 + rho2 at T = {found.best}: {found.share:.3g} to the first stage (now {now:.3g}).")
+    _suggestion(found, data)
+    if isinstance(question.population, Isotropic):
+        note(_gradients(question, question.population))
+    if data is None:
+        covariance = np.diag(question.sigma_1**2 / question.design.n / question.population.singular_values**2)
+        own = norm_quantile(np.zeros(question.design.p), covariance)
+        note(f"2SLS itself: median ||beta_hat - beta|| = {own:.3g} for many records, sigma_1 = {question.sigma_1:g}.")
+
+
+def _suggestion(found: Answer, data: DataSet | None) -> None:
+    """Better clip norms and T; of private data they would have to be chosen without them."""
+    if not found.noise_bounds_T:
+        return
+    better = found.suggested
+    if better is None:
+        note("Clip norms: none at which the prediction is reliable; the budget is too small for so few records.")
+        return
+    shown = better.forecast
+    public = " On private data choose them from public ones like these." if data is not None else ""
+    note(
+        f"Suggested clip norms: gamma1 = {better.gamma1:.3g}, gamma2 = {better.gamma2:.3g} with T = {better.steps}: "
+        f"median {shown.median:.3g}, {shown.clipped_theta:.2%} and {shown.clipped_beta:.2%} of the gradients clipped."
+        f"{public}"
+    )
 
 
 def _best_steps(found: Answer) -> str:
-    by_bound = f"{found.optimum.steps} by the bound" if found.optimum else "none by the bound"
+    by_bound = f", {found.optimum.steps} by the bound" if found.optimum else ", none by the bound"
+    if isinstance(found.question.population, General):
+        by_bound = ""
     if found.best is not None:
-        (row,) = (row for row in found.rows if row["T"] == found.best)
+        forecast = found.forecasts[found.best]
         start = float(np.linalg.norm(found.question.population.beta))
-        useless = f" No better than beta_0 = 0, whose error is {start:.3g}." if row["rms"] >= start else ""
-        return f"Best T: {found.best} by the prediction (median {row['median']:.3g}), {by_bound}.{useless}"
-    if found.question.rho1 == found.question.rho2 == math.inf:
+        useless = f" No better than beta_0 = 0, whose error is {start:.3g}." if (forecast.rms or 0) >= start else ""
+        return f"Best T: {found.best} by the prediction (median {forecast.median:.3g}){by_bound}.{useless}"
+    if not found.noise_bounds_T:
         return "Best T: none; without noise more steps are always better."
-    return f"Best T: beyond {MOST_STEPS} by the prediction, {by_bound}."
+    if not any(row["reliable"] for row in found.rows):
+        return f"Best T: none by the prediction, which is reliable at no T{by_bound}."
+    return f"Best T: beyond {MOST_STEPS} by the prediction{by_bound}."
 
 
-def _gradients(question: Question, rows: Sequence[Row]) -> str:
-    norms = starting_gradient_norms(question.population, question.sigma_1, question.design.sigma_2)
-    short = [
-        f"gamma{stage} is less at T = {_listed(steps)}"
-        for stage, norm in zip((1, 2), norms, strict=True)
-        if (steps := [row["T"] for row in rows if row[f"gamma{stage}"] < norm])
-    ]
-    advice = "; ".join(short) + ": clipping is heavy and the prediction void" if short else "gamma should be well above"
+def _gradients(question: Question, population: Isotropic) -> str:
+    norms = starting_gradient_norms(population, question.sigma_1, question.design.sigma_2)
     sizes = f"first stage {norms.theta:.3g}, second {norms.beta:.3g}"
-    return f"A record's gradients at the start, root mean square: {sizes}; {advice}."
-
-
-def _table(title: str, rows: Sequence[Row], columns: Sequence[str]) -> None:
-    print(f"\n{title}")
-    shown = [name for name in columns if any(row[name] is not None for row in rows)]
-    print_table([{name: _rounded(row[name]) for name in shown} for row in rows], shown)
-
-
-def _note(text: str) -> None:
-    print(textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False))
-
-
-def _rounded(value: Any) -> Any:
-    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
+    return f"A record's gradients at the start, root mean square: {sizes}."
 
 
 def _listed(values: Sequence[float]) -> str:

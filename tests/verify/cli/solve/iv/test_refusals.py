@@ -24,6 +24,15 @@ SMALL = ("solve", "iv", "--n", 2000, "--p", 2, "--q", 3, "--rho1", 1, "--rho2", 
         (("--rho1", 0), ("rho1 = 0.0", "[1e-12, 1e12]", "inf stands for no noise")),
         (("--rho2", -1), ("rho2 = -1.0", "inf stands for no noise")),
         (("--rho2", "nan"), ("rho2 = nan", "finite")),
+        (("--rho1", "1e400"), ("--rho1", "'1e400' is beyond the range of floats", "asked for by inf")),
+        (("--rho", 1), ("budget = --rho1, --rho2, --rho", "--rho1 and --rho2, or --rho")),
+        (("--epsilon", 1), ("budget = --rho1, --rho2, --epsilon",)),
+        (("--regressors", "x"), ("regressors = ['x']", "left out without --csv")),
+        (("--simulate", 3), ("--simulate", "'3' is not a whole number from 10")),
+        (("--simulate", "1e3"), ("--simulate", "'1e3'")),
+        (("--simulate", 100, "--seed", -1), ("--seed",)),
+        (("--simulate", 100, "--n", 10**8), ("n = 100000000", "with --simulate")),
+        (("--simulate", 10**6, "--n", 10**6), ("simulate = 1000000", "fewer")),
         (("--T", 3, 0), ("T = 0", "whole number from 1")),
         (("--T", 10**12), ("T = 1000000000000", "to 1000000000")),
         (("--eta", 2), ("eta = 2.0", "2 / (1 + delta)² = 2", "iv eq. (3)")),
@@ -74,7 +83,7 @@ def test_check_is_not_for_a_topic(capsys):
         ("nan.csv", "1,0\n0,nan\n0,0\n", ("theta[1, 1] = nan", "missing values")),
         ("ragged.csv", "1,0\n0\n0,0\n", ("array of real numbers",)),
         ("empty.csv", "", ("non-empty",)),
-        ("short.json", "[[1, 0], [0, 1]]", ("2 rows of 2, but q = 3, p = 2",)),
+        ("short.json", "[[1, 0], [0, 1]]", ("3 rows of 2 numbers", "it holds 2 rows of 2")),
         ("object.json", '{"theta": 1}', ("no list of lists",)),
         ("words.json", '["12", "34", "56"]', ("no list of lists",)),
         ("bool.json", "[[true, 0], [0, 1], [0, 0]]", ("not a number",)),
@@ -95,7 +104,7 @@ def test_a_theta_file_that_is_not_one(capsys, tmp_path, name, content, words):
 def test_a_theta_file_that_cannot_be_read(capsys, tmp_path):
     (tmp_path / "binary.csv").write_bytes(b"\xff\xfe\x00")
     for file in (tmp_path / "binary.csv", tmp_path / "absent.csv", tmp_path):
-        assert refused(call(capsys, *SMALL, "--theta", file), f"theta = {file}", "q rows of p numbers")
+        assert refused(call(capsys, *SMALL, "--theta", file), f"theta = {file}", "3 rows of 2 numbers")
     shown = call(capsys, *SMALL, "--theta", tmp_path / "absent.csv", "--singular-values", 1)
     assert refused(shown, "singular_values = [1.0]", "left out with --theta")
 

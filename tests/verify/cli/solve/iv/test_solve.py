@@ -171,7 +171,7 @@ def test_the_prediction_in_closed_form(capsys):
         assert row["median"] < row["rms"]
         noise = (math.sqrt(P) + math.sqrt(Q)) * row["lambda1"]
         assert row["theta_noise"] == pytest.approx(noise, rel=1e-12)
-        assert row["reliable"] == (noise <= 0.5)
+        assert row["reliable"] == (noise <= 0.3)
 
 
 def test_the_best_T_of_the_prediction_by_trying_all(capsys):
@@ -227,7 +227,12 @@ def test_a_theta_from_a_file_is_its_singular_values(capsys, tmp_path):
         assert list(found) == list(plain)
         for T, row in found.items():
             for column in ("median", "rms", "noiseless", "first_noise", "shift", "total"):
-                assert row[column] == pytest.approx(plain[T][column], rel=1e-9, abs=1e-14)
+                # What clipping does is a mean over nodes, which turn with the singular basis.
+                close = 1e-3 if column in ("median", "rms") else 1e-9
+                if plain[T][column] is None:
+                    assert row[column] is None
+                else:
+                    assert row[column] == pytest.approx(plain[T][column], rel=close, abs=1e-14)
     default = rows(capsys, *SMALL, "--singular-values", *singular[::-1])
     assert default.keys() == rows(capsys, *SMALL, "--theta", tmp_path / "theta.csv").keys()
 
@@ -250,9 +255,9 @@ def test_the_output_reads_as_a_whole(capsys):
     )
     for title in ("Noise and privacy of Algorithm 1, all", "beta alone", "Error bound (7)", "Predicted ||beta_T"):
         assert title in shown.out
-    for remark in ("eta = 1, alpha = 0.6667", "Best T: ", "Best split", "2SLS itself: median", "gamma should be well"):
+    for remark in ("eta = 1, alpha = 0.6667", "Best T: ", "Best split", "2SLS itself: median", "Suggested clip norms"):
         assert remark in shown.out
-    assert len(re.findall(r"^20 ", shown.out, re.MULTILINE)) == 4
+    assert len(re.findall(r"^20 ", shown.out, re.MULTILINE)) == 5
 
 
 def test_remarks_for_what_does_not_exist(capsys):
@@ -260,17 +265,20 @@ def test_remarks_for_what_does_not_exist(capsys):
     assert "Best T: none; without noise more steps are always better." in silent and "Best split" not in silent
     exact = call(capsys, *SMALL[:-4], "--rho1", 1, "--rho2", "inf").out
     assert "No at_least: without noise in the second stage none is known." in exact
-    weak = call(capsys, *SMALL[:-4], "--rho1", 1e-4, "--rho2", 1e-4).out
+    weak = call(capsys, *SMALL[:-4], "--rho1", 100, "--rho2", 1e-4).out
     assert "No better than beta_0 = 0, whose error is 1." in weak
+    none = call(capsys, *SMALL[:-4], "--rho1", 1e-4, "--rho2", 1e-4).out
+    assert "Best T: none by the prediction, which is reliable at no T" in none and "the budget is too small" in none
     clipped = " ".join(call(capsys, *SMALL, "--gamma1", 1).out.split())
-    assert re.search(r"gamma1 is less at T = [^:]*: clipping is heavy and the prediction void", clipped)
+    assert "Not reliable at any T: first-stage gradients clipped." in clipped
     assert "eq. (4), which these are not." in clipped
     assert "No epsilon" in call(capsys, *SMALL[:-4], "--rho1", 1e9, "--rho2", 1e9).out
 
 
 def test_a_run_that_does_not_settle(capsys, monkeypatch):
     monkeypatch.setattr(answers, "MOST_STEPS", 50)
-    asked = (*SMALL[:-4], "--rho1", "1e9", "--rho2", "1e9", "--singular-values", 1, 0.02, "--T", 40, 60)
+    budgets = ("--rho1", "1e9", "--rho2", "1e9", "--n", 10**9)
+    asked = (*SMALL[:-4], *budgets, "--singular-values", 1, 0.02, "--T", 40, 60)
     found = rows(capsys, *asked)
     assert found[40]["median"] > 0 and found[60]["median"] is found[60]["reliable"] is None
     assert not any("prediction" in (row["best_for"] or "") for row in found.values())
@@ -293,7 +301,8 @@ def test_saved_rows_and_picture(capsys, tmp_path):
 
 def test_what_the_picture_shows(capsys):
     question = _question(*IV[2:])
-    found = answers.answer(question, [])
+    found = answers.answer(question, [], curve=True)
+    assert found.best is not None
     picture = plot.picture(found)
     curves = {series.curve: dict(zip(series.x, series.y, strict=True)) for series in picture.series}
     by_T = {row["T"]: row for row in found.rows}

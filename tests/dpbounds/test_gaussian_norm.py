@@ -12,7 +12,7 @@ from scipy import stats
 from scipy.special import ndtr
 
 from dpbounds import DomainError
-from dpbounds.iv.gaussian_norm import norm_cdf, norm_mean, norm_quantile
+from dpbounds.gaussian_norm import norm_cdf, norm_mean, norm_quantile
 
 
 @pytest.mark.parametrize("p", [2, 3, 20])
