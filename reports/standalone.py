@@ -43,6 +43,7 @@ def drawn(picture: Picture, width: float, form: str) -> bytes:
     # Paths instead of text: the reader of a single picture may lack the font.
     with matplotlib.rc_context({**STYLE, "svg.fonttype": "path"}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing")
+        warnings.filterwarnings("ignore", message="Attempting to set identical")  # of one point, widened by `draw`
         compose(picture, width).savefig(target, format=form, dpi=RESOLUTION, metadata=METADATA[form])
     return target.getvalue()
 

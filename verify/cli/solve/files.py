@@ -17,28 +17,42 @@ def check_target(option: str, file: str | None) -> None:
     if file is None:
         return
     path = Path(file)
-    if not path.parent.is_dir():
-        raise DomainError(option, Path(file), "a file in a folder that exists")
-    regular = path.is_file() or not path.exists()
+    if "\0" in file:
+        raise DomainError(option, file.replace("\0", "\\0"), "a file that can be written")
+    try:
+        folder, regular = path.parent.is_dir(), path.is_file() or not path.exists()
+    except OSError as error:  # a name that is too long
+        raise DomainError(option, path, "a file that can be written", " ".join(str(error).split())) from None
+    if not folder:
+        raise DomainError(option, path, "a file in a folder that exists")
     if not regular or not all(os.access(place, os.W_OK) for place in (path.parent, path) if place.exists()):
-        raise DomainError(option, Path(file), "a file that can be written")
+        raise DomainError(option, path, "a file that can be written")
 
 
 def read(option: str, file: str, allowed: str) -> str:
     """The text of a file of at most `LARGEST` bytes; `DomainError` in the name of the option says what is `allowed`."""
     try:
+        return read_bytes(option, file, allowed).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DomainError(option, Path(file), allowed, " ".join(str(error).split())) from None
+
+
+def read_bytes(option: str, file: str, allowed: str) -> bytes:
+    """The same without a meaning."""
+    try:
         with Path(file).open("rb") as opened:
             content = opened.read(LARGEST + 1)
-        if len(content) > LARGEST:
-            raise DomainError(option, Path(file), f"{allowed} of at most {LARGEST} bytes")
-        return content.decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:  # a name with a null byte is a ValueError
         raise DomainError(option, Path(file), allowed, " ".join(str(error).split())) from None
+    if len(content) > LARGEST:
+        raise DomainError(option, Path(file), f"{allowed} of at most {LARGEST} bytes")
+    return content
 
 
 def write(option: str, file: str, content: bytes) -> None:
     """Write the whole file, or leave the old one as it was."""
     try:
         write_whole(Path(file).resolve(), content)
-    except OSError as error:
-        raise DomainError(option, Path(file), "a file that can be written", error.strerror or str(error)) from None
+    except (OSError, RuntimeError) as error:  # the latter for a link to itself
+        said = getattr(error, "strerror", "") or str(error)
+        raise DomainError(option, Path(file), "a file that can be written", said) from None

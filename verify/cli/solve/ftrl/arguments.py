@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from verify.cli.solve import simulating
 from verify.cli.solve.pictures import SUFFIXES, picture_file
 
 PROBLEMS = ("mean-estimation", "linear-regression", "strongly-convex")
@@ -20,37 +21,37 @@ MECHANISMS = (
 PROGRAMS = ("f", "theta", "paper")
 
 ABOUT = (
-    "Stationary error F - F* of DP-FTRL. For mean estimation and linear regression: the exact value, bounds and the "
-    "optimum. With --program or --certify, for every mu-strongly convex, L-smooth loss: bounds from below and above, "
-    "with --certify proved by ball arithmetic."
+    "Error F - F* of DP-FTRL in the long run, or with --T after so many steps. For mean estimation and linear "
+    "regression: the exact value, bounds and the optimum. With --program or --certify, for every mu-strongly convex, "
+    "L-smooth loss: bounds from below and above, with --certify proved by ball arithmetic. Privacy is for one pass "
+    "over the data: each record in one step."
 )
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Stationary error of DP-FTRL."""
+    """Error of DP-FTRL."""
     command.description = ABOUT
     command.add_argument(
         "--problem",
         choices=PROBLEMS,
         help="default: strongly-convex if --program or --certify is given, else linear-regression",
     )
-    _add_mechanisms(command)
+    command.add_argument(
+        "--eta", nargs="+", type=float, required=True, help="learning rates, absolute: not in units of 1 / L"
+    )
     command.add_argument(
         "--kappa",
         nargs="+",
         type=float,
-        help="condition numbers: mu = L / kappa; in linear regression eigenvalues from 1 down to 1/kappa, equal ratios",
+        help="condition numbers: mu = L / kappa; in linear regression the two eigenvalues 1 and 1/kappa alone, or with "
+        "--d that many, from 1 down to 1/kappa at equal ratios",
     )
-    command.add_argument(
-        "--eta", nargs="+", type=float, required=True, help="learning rates, absolute: not in units of 1 / L"
-    )
-    _add_noise(command)
-    command.add_argument(
-        "--save", metavar="FILE", help="write the rows as JSON, certified ones with the proof for solve --check"
-    )
-    command.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON")
+    _add_mechanisms(command)
+    _add_privacy(command)
     _add_spectrum(command.add_argument_group("linear regression"))
+    _add_finite_time(command.add_argument_group("mean estimation and linear regression"))
     _add_strongly_convex(command.add_argument_group("strongly convex losses"))
+    _add_output(command.add_argument_group("simulation and output"))
 
 
 def _add_mechanisms(command: argparse.ArgumentParser) -> None:
@@ -59,23 +60,24 @@ def _add_mechanisms(command: argparse.ArgumentParser) -> None:
         nargs="+",
         choices=MECHANISMS,
         metavar="NAME",
-        default=["sgd", "nu", "optimal"],
-        help=f"{', '.join(MECHANISMS)} (default: sgd nu optimal)",
+        help=f"{', '.join(MECHANISMS)} (default: sgd, which is independent noise, best-nu and optimal)",
     )
     command.add_argument(
         "--nu",
         type=float,
-        help="damping of nu and damped-anti-pgd (default: eta * mu; for nu with strongly convex losses the best)",
+        help="damping of nu and damped-anti-pgd (default: for nu the best, for damped-anti-pgd eta * mu)",
     )
     command.add_argument(
         "--coefficients", metavar="FILE", help="weights of the mechanism coefficients: a JSON list beta_0, beta_1, ..."
     )
 
 
-def _add_noise(command: argparse.ArgumentParser) -> None:
+def _add_privacy(command: argparse.ArgumentParser) -> None:
     command.add_argument(
-        "--rho", nargs="+", type=float, default=[0.5], help="zCDP budgets, zero-out adjacency (default: 0.5)"
+        "--rho", nargs="+", type=float, help="zCDP budgets, zero-out adjacency (default: 0.5, or --epsilon)"
     )
+    command.add_argument("--epsilon", nargs="+", type=float, help="budgets (epsilon, delta) in place of --rho, exact")
+    command.add_argument("--delta", type=float, default=1e-5, help="delta of epsilon (default: 1e-5)")
     command.add_argument("--clip-norm", type=float, default=1.0, help="l2 bound on a gradient (default: 1)")
     command.add_argument(
         "--sigma-sgd",
@@ -83,18 +85,33 @@ def _add_noise(command: argparse.ArgumentParser) -> None:
         default=0.0,
         help="standard deviation of the residuals; for strongly convex losses of the gradient noise (default: 0)",
     )
-    command.add_argument(
-        "--dimension",
-        "--d",
-        type=int,
-        help="number of eigenvalues with --kappa or --decay (default: 2); for strongly convex losses d (default: 1)",
-    )
 
 
 def _add_spectrum(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--decay", type=float, help="eigenvalues k^-decay, k = 1 ... dimension")
     group.add_argument(
-        "--eigenvalues", nargs="+", type=float, help="the eigenvalues of the input covariance themselves"
+        "--spectrum",
+        metavar="FILE",
+        help="eigenvalues of the input covariance: CSV or text with one number a line, or NumPy's .npy",
+    )
+    group.add_argument("--eigenvalues", nargs="+", type=float, help="the same on the command line")
+    group.add_argument("--decay", type=float, help="eigenvalues k^-decay, k = 1 ... d")
+    group.add_argument(
+        "--dimension",
+        "--d",
+        type=int,
+        help="d, the number of eigenvalues with --decay or --kappa (default with --kappa: 2); for strongly convex "
+        "losses the dimension (default: 1)",
+    )
+
+
+def _add_finite_time(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--T", nargs="+", type=int, help="numbers of steps: also the exact error after T steps, with noise for T steps"
+    )
+    group.add_argument(
+        "--initial",
+        type=float,
+        help="length of theta_0 - theta*, in equal parts along the eigenvectors, for --T (default: 0)",
     )
 
 
@@ -115,6 +132,17 @@ def _add_strongly_convex(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--L", type=float, help="smoothness (default: 1); eta must be below 2 / L")
     group.add_argument("--max-lag", type=int, help="multipliers to each side (default: 20)")
     group.add_argument("--nodes", type=int, help="least number of graded frequencies (default: 400)")
+
+
+def _add_output(group: argparse._ArgumentGroup) -> None:
+    simulating.add_arguments(group, simulated="the exact laws, for strongly convex losses the worst quadratic")
     group.add_argument(
-        "--plot", metavar="FILE", type=picture_file, help=f"draw the bounds over kappa or eta ({', '.join(SUFFIXES)})"
+        "--save", metavar="FILE", help="write the rows as JSON, certified ones with the proof for solve --check"
     )
+    group.add_argument(
+        "--plot",
+        metavar="FILE",
+        type=picture_file,
+        help=f"draw the errors over T, kappa, eta or the budget ({', '.join(SUFFIXES)})",
+    )
+    group.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON")

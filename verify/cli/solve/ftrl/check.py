@@ -1,15 +1,16 @@
 """Rows with their certificates in a file, and `dpbounds solve --check`, which proves them again without a solver.
 
 All that is printed is computed again from the certificate. What the file says beside it must follow from that: other
-words, numbers that say more than is proved, rows that claim a proof and have none are refused by name.
+words, numbers that say more than is proved, rows that claim a proof and have none are refused by name. That a nu or a
+correlation is the best is not proved, and so not printed: the mechanism is what the noise is, its nu stands under nu.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import time
-import unicodedata
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,8 +19,9 @@ from typing import Any, Literal
 import numpy as np
 
 from dpbounds import DomainError
+from dpbounds.enclosures import OVERHEAD, allowance
 from dpbounds.ftrl.correlations import DampedAntiPGD, FiniteImpulse, HalfPowers, NuCorrelation, ToeplitzCorrelation
-from dpbounds.ftrl.strongly_convex import ConvexBound, Noise, recertify
+from dpbounds.ftrl.strongly_convex import ConvexBound, Noise, Program, recertify
 from dpbounds.ftrl.strongly_convex.bounds import proves
 from verify.cli.console import print_json
 from verify.cli.solve.files import read, write
@@ -28,8 +30,8 @@ from verify.store import strict
 
 FORMAT = "dpbounds-bounds/1"
 ALLOWED = "a file of bounds that dpbounds saved"
-# Multipliers, weights and roots that are proved in a few seconds.
-MOST_NUMBERS = 2_500
+# What the proofs of a file may cost, in the units of `allowance`: about 25 rows with 41 multipliers, ten seconds.
+MOST_WORK, LEAST_EVALUATIONS = 4_000_000, 2_000
 # What rows without a proof say of themselves.
 UNPROVED = ("estimate", "failed", "not a bound")
 # Ends of a row, by side; `gap` and `ratio` follow from them.
@@ -39,7 +41,8 @@ ENDS: dict[str, Literal["upper", "lower"]] = {
     "upper": "upper",
     **dict.fromkeys(SIMPLE, "upper"),
 }
-FREE = ("seconds", "gap", "ratio", *SIMULATED, "failure", "mechanism")
+# Columns that are compared otherwise, or are not printed.
+FREE = ("seconds", "gap", "ratio", *SIMULATED, "failure", "mechanism", "nu", "best_nu")
 
 
 def knows(file: str) -> bool:
@@ -58,11 +61,11 @@ def run(arguments: Namespace) -> int:
     proofs = [(f"row {number}", entry) for number, entry in enumerate(stored, 1) if _claims_proof(path, number, entry)]
     if not proofs:
         raise DomainError("check", path, ALLOWED, "it holds no certified bound, only what was saved without --certify")
-    numbers = sum(_numbers(entry["certificate"]) for _, entry in proofs)
-    if numbers > MOST_NUMBERS:
-        held = f"{numbers} multipliers, weights and roots would take too long to prove; split the file"
-        raise DomainError("check", path, f"a file with at most {MOST_NUMBERS} of them", held)
-    rows = [_proved(path, place, entry) for place, entry in proofs]
+    if sum(_least_work(entry["certificate"]) for _, entry in proofs) > MOST_WORK:
+        held = f"the proofs of {len(proofs)} bounds would take too long; split the file"
+        raise DomainError("check", path, "a file of bounds that can be proved in seconds", held)
+    with allowance(MOST_WORK):
+        rows = [_proved(path, place, entry) for place, entry in proofs]
     if arguments.json:
         print_json(rows)
         return 0
@@ -85,10 +88,10 @@ def save(file: str, solved: Sequence[tuple[Row, ConvexBound | None]]) -> None:
 
 
 def _read(path: Path) -> Any:
-    """The JSON of a file, whose keys stand once and whose texts have no control characters."""
+    """The JSON of a file, whose keys stand once, whose texts can be printed and whose numbers are finite."""
     text = read("check", str(path), ALLOWED)
     try:
-        return json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
+        return json.loads(text, object_pairs_hook=_once, parse_constant=_no_number, parse_float=_finite)
     except (ValueError, RecursionError) as error:
         raise DomainError("check", path, ALLOWED, " ".join(str(error).split())) from None
 
@@ -98,13 +101,18 @@ def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     if len(content) < len(pairs):
         raise ValueError("a key stands twice")
     for text in (*content, *(value for value in content.values() if isinstance(value, str))):
-        if any(unicodedata.category(character) == "Cc" for character in text):
-            raise ValueError(f"a control character in {text!r}")
+        if not text.isprintable():
+            raise ValueError(f"a control character in {text!a}")
     return content
 
 
 def _no_number(text: str) -> Any:
     raise ValueError(f"{text} is not a number of JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    return number if math.isfinite(number) else _no_number(text)
 
 
 def _stored(path: Path) -> list[Any]:
@@ -132,13 +140,11 @@ def _claims_proof(path: Path, number: int, stored: Mapping[str, Any]) -> bool:
     return False
 
 
-def _numbers(data: Any) -> int:
-    """How many multipliers, weights and roots a certificate has; of other data none, which are refused later."""
+def _least_work(data: Any) -> int:
+    """What a proof costs at the least; of other data nothing, which are refused later."""
     try:
-        correlation = data["noise"]["correlation"]
-        lists = [data["multipliers"], *(correlation.get(name, ()) for name in ("beta", "zeros", "poles"))]
-        return sum(len(numbers) for numbers in lists)
-    except (KeyError, TypeError, AttributeError):
+        return LEAST_EVALUATIONS * (OVERHEAD + len(data["multipliers"]) // 2)
+    except (KeyError, TypeError):
         return 0
 
 
@@ -156,8 +162,7 @@ def _proved(path: Path, place: str, stored: Mapping[str, Any]) -> Row:
         reason = " ".join(f"{place}: {error}".split())  # one line, whatever the file holds
         raise DomainError("check", path, ALLOWED, reason) from None
     names = _names(noise.correlation)
-    search = "nu" if stored.get("best_nu") is not None else None
-    case = Case(mechanism=names[0], kappa=program.L / program.mu, program=program, noise=noise, search=search)
+    case = Case(mechanism=names[0], kappa=_kappa(program, stored.get("kappa")), program=program, noise=noise)
     row = row_of(case, found, time.perf_counter() - started)
     if len(stored) > 1:
         _compare(path, place, stored, row, names)
@@ -166,28 +171,28 @@ def _proved(path: Path, place: str, stored: Mapping[str, Any]) -> Row:
 
 def _compare(path: Path, place: str, stored: Mapping[str, Any], row: Row, names: Sequence[str]) -> None:
     """Refuse a stored row that says anything else, or more, than the proved one."""
-    missing = [name for name in row if name not in stored]
-    if missing or set(stored) - set(row) - {"certificate"}:
+    if not set(row) - set(SIMULATED) <= set(stored) <= {*row, "certificate"}:
         raise DomainError("check", path, ALLOWED, f"{place}: its columns are not those of a row that was saved")
     if stored["mechanism"] not in names:
         said = f"{place}: mechanism {stored['mechanism']!r}, but its noise is that of {' or '.join(names)}"
         raise DomainError("check", path, ALLOWED, said)
     for name, value in row.items():
-        given = stored[name]
+        given = stored.get(name)
         if name in ENDS and value is not None:
-            number = isinstance(given, float) and not isinstance(given, bool)
-            follows = number and proves(value, given, ENDS[name])
+            follows = isinstance(given, float) and proves(value, given, ENDS[name])
         else:
             follows = name in FREE or (given == value and isinstance(given, bool) == isinstance(value, bool))
         if not follows:
             raise DomainError("check", path, ALLOWED, f"{place}: {name} is not what its certificate proves")
+    if [stored["nu"], stored["best_nu"]] not in ([row["nu"], None], [None, row["nu"]]):
+        raise DomainError("check", path, ALLOWED, f"{place}: nu is not what its certificate proves")
     for name, value in (("gap", stored["upper"] - stored["lower"]), ("ratio", stored["upper"] / stored["lower"])):
         if stored[name] != value:
             raise DomainError("check", path, ALLOWED, f"{place}: {name} is not that of its ends")
 
 
 def _names(correlation: ToeplitzCorrelation) -> tuple[str, ...]:
-    """The mechanisms whose noise this can be, what it is called here first; a search may end at simpler noise."""
+    """What this noise is, and then the mechanisms of which a row may say so: a search may end at simpler noise."""
     if isinstance(correlation, FiniteImpulse):
         white = not any(correlation.beta[1:])
         return ("sgd", "nu", "best-nu", "optimal", "coefficients") if white else ("coefficients",)
@@ -195,7 +200,14 @@ def _names(correlation: ToeplitzCorrelation) -> tuple[str, ...]:
         return ("nu", "best-nu", "optimal")
     if isinstance(correlation, DampedAntiPGD):
         return ("damped-anti-pgd",)
-    return ("optimal",) if isinstance(correlation, HalfPowers) else ()
+    return ("half-powers", "optimal") if isinstance(correlation, HalfPowers) else ()
+
+
+def _kappa(program: Program, stored: Any) -> float:
+    """The stored condition number if mu is L over it, which L / mu misses by rounding; else L / mu."""
+    if isinstance(stored, float) and stored >= 1 and program.L / stored == program.mu:
+        return stored
+    return program.L / program.mu
 
 
 def _digest(content: Any) -> str:

@@ -3,49 +3,66 @@
 from __future__ import annotations
 
 import importlib
-import itertools
 import json
+import sys
 from argparse import Namespace
-from collections.abc import Iterator
-from typing import Any
-
-import numpy as np
+from collections.abc import Sequence
 
 from dpbounds import DomainError
-from dpbounds.errors import vector
-from dpbounds.ftrl import correlations, mean_estimation
-from dpbounds.ftrl import linear_regression as regression
-from verify.cli.console import print_json, print_table
+from dpbounds.errors import within
+from verify.cli.console import print_json, progress
 from verify.cli.solve.files import check_target, write
-from verify.cli.solve.ftrl.mechanisms import check_coefficients, condition_number, fixed_correlation
+from verify.cli.solve.ftrl import show
+from verify.cli.solve.ftrl.exact_cases import ExactCase, mean_cases, regression_cases
+from verify.cli.solve.ftrl.mechanisms import check_coefficients
 from verify.store import strict
 
-Row = dict[str, Any]
-
 # Options that mean nothing elsewhere.
-SPECTRUM = ("decay", "eigenvalues")
-STRONGLY_CONVEX = ("program", "certify", "adversarial", "L", "max_lag", "nodes", "plot")
+SPECTRUM = ("spectrum", "eigenvalues", "decay")
+FINITE_TIME = ("T", "initial")
+STRONGLY_CONVEX = ("program", "certify", "adversarial", "L", "max_lag", "nodes")
+# Where there is no --mechanism; for the mean the best nu is the optimum.
+DEFAULTS = {
+    "mean-estimation": ["sgd", "optimal"],
+    "linear-regression": ["sgd", "best-nu", "optimal"],
+    "strongly-convex": ["sgd", "best-nu", "optimal"],
+}
 
 
 def run(arguments: Namespace) -> int:
     """One row per problem, learning rate, budget and mechanism."""
     problem = _problem(arguments)
+    arguments.mechanism = arguments.mechanism or DEFAULTS[problem]
     check_coefficients(arguments)
     check_target("save", arguments.save)
     check_target("plot", arguments.plot)
     if problem == "strongly-convex":
         return importlib.import_module("verify.cli.solve.ftrl.strongly_convex").run(arguments)
-    rows = list(_mean_rows(arguments) if problem == "mean-estimation" else _regression_rows(arguments))
+    cases = list(mean_cases(arguments) if problem == "mean-estimation" else regression_cases(arguments))
+    with progress("solve") as show_progress:
+        for done, case in enumerate(cases):
+            show_progress(done, len(cases), case.label)
+            case.add_finite_time()
+    if arguments.simulate is not None:
+        importlib.import_module("verify.cli.solve.ftrl.simulated").add_exact(cases, arguments.simulate, arguments.seed)
+    return _output(problem, cases, arguments)
+
+
+def _output(problem: str, cases: Sequence[ExactCase], arguments: Namespace) -> int:
+    """Save, draw, print; 3 if something of a row could not be computed."""
+    rows = [case.row for case in cases]
     if arguments.save:
         write("save", arguments.save, (json.dumps(strict(rows), indent=1, allow_nan=False) + "\n").encode())
+    if arguments.plot:
+        importlib.import_module("verify.cli.solve.ftrl.plot").save_exact(arguments.plot, rows)
     if arguments.json:
         print_json(rows)
-        return 0
-    print_table(rows, list(rows[0]))
-    print(f"\nsuboptimality: {regression.CONVENTION}; rho: zCDP, zero-out adjacency; gamma: sensitivity in clip norms.")
-    if arguments.problem is None:
-        print("problem: linear-regression; for all strongly convex, smooth losses of these kappa add --program f.")
-    return 0
+    else:
+        show.show(problem, rows, arguments)
+    failures = [case.failure for case in cases if case.failure]
+    for failure in failures:
+        print(f"dpbounds: {failure}", file=sys.stderr)
+    return 3 if failures else 0
 
 
 def _problem(arguments: Namespace) -> str:
@@ -54,111 +71,19 @@ def _problem(arguments: Namespace) -> str:
         raise DomainError("check", arguments.check, "given without a topic", "the file itself says what it bounds")
     convex = arguments.program is not None or arguments.certify
     problem = arguments.problem or ("strongly-convex" if convex else "linear-regression")
-    foreign, home = (
-        (SPECTRUM, "linear-regression")
-        if problem == "strongly-convex"
-        else (STRONGLY_CONVEX, "strongly-convex (which --program and --certify choose)")
-    )
-    for name in foreign:
-        value = getattr(arguments, name)
-        if value is not None and value is not False:
-            raise DomainError(name, value, f"left out with --problem {problem}", f"it belongs to {home}")
-    return problem
-
-
-def _mean_rows(arguments: Namespace) -> Iterator[Row]:
-    options = {"clip_norm": arguments.clip_norm, "sigma_sgd": arguments.sigma_sgd}
-    for eta, rho, mechanism in itertools.product(arguments.eta, arguments.rho, arguments.mechanism):
-        correlation = _correlation(mechanism, np.ones(1), eta, arguments, mean=True)
-        value = mean_estimation.stationary_variance(correlation, eta, rho, **options)
-        best = mean_estimation.optimal_variance(eta, rho, **options)
-        yield {
-            "mechanism": mechanism,
-            "eta": eta,
-            "rho": rho,
-            "nu": getattr(correlation, "nu", None),
-            "gamma": float(correlation.limiting_sensitivity()),
-            "suboptimality": value / 2.0,
-            "kind": value.kind,
-            "over_optimum": value / best,
-        }
-
-
-def _regression_rows(arguments: Namespace) -> Iterator[Row]:
-    options = {"clip_norm": arguments.clip_norm, "sigma_sgd": arguments.sigma_sgd}
-    for (kappa, spectrum), (eta, rho) in itertools.product(
-        _spectra(arguments), itertools.product(arguments.eta, arguments.rho)
-    ):
-        optimum = regression.optimal_suboptimality(spectrum, eta, rho, **options)
-        for mechanism in arguments.mechanism:
-            row = {
-                "mechanism": mechanism,
-                "kappa": kappa,
-                "d": len(spectrum),
-                "d_eff": regression.effective_dimension(spectrum),
-            }
-            row |= {
-                "eta": eta,
-                "rho": rho,
-                "nu": None,
-                "gamma": None,
-                "suboptimality": float(optimum),
-                "kind": optimum.kind,
-            }
-            row |= {
-                "lower": float(regression.lower_bound(spectrum, eta, rho, **options)),
-                "upper": None,
-                "over_optimum": 1.0,
-            }
-            if mechanism != "optimal":
-                row |= _exact(_correlation(mechanism, spectrum, eta, arguments), spectrum, eta, rho, options)
-                row["over_optimum"] = row["suboptimality"] / optimum
-            yield row
-
-
-def _exact(
-    correlation: correlations.ToeplitzCorrelation, spectrum: np.ndarray, eta: float, rho: float, options: Row
-) -> Row:
-    """The exact value and the bounds that hold for every input law with the same fourth moments."""
-    value = regression.suboptimality(correlation, spectrum, eta, rho, **options)
-    lower, upper = regression.trace_bounds(correlation, spectrum, eta, rho, **options)
-    return {
-        "nu": getattr(correlation, "nu", None),
-        "gamma": float(correlation.limiting_sensitivity()),
-        "suboptimality": float(value),
-        "kind": value.kind,
-        "lower": float(lower),
-        "upper": float(upper),
+    homes = {
+        "strongly-convex (which --program and --certify choose)": STRONGLY_CONVEX,
+        "linear-regression": SPECTRUM,
+        "mean-estimation or linear-regression": FINITE_TIME,
+        "linear-regression or strongly-convex": ("kappa", "dimension"),
     }
-
-
-def _spectra(arguments: Namespace) -> list[tuple[float, np.ndarray]]:
-    """(kappa, eigenvalues) pairs from whichever option describes them."""
-    given = [name for name in ("kappa", "decay", "eigenvalues") if getattr(arguments, name) is not None]
-    if len(given) != 1:
-        shown = " and ".join(f"--{name}" for name in given) or "none"
-        raise DomainError("spectrum", shown, "exactly one of --kappa, --decay, --eigenvalues")
-    dimension = 2 if arguments.dimension is None else arguments.dimension
-    if arguments.eigenvalues is not None:
-        spectra = [vector("eigenvalues", arguments.eigenvalues, above=0.0)]
-    elif arguments.decay is not None:
-        spectra = [regression.power_law(dimension, arguments.decay)]
-    else:
-        spectra = [_geometric(kappa, dimension) for kappa in arguments.kappa]
-    return [(float(spectrum.max() / spectrum.min()), spectrum) for spectrum in spectra]
-
-
-def _geometric(kappa: float, dimension: int) -> np.ndarray:
-    if condition_number(kappa) > 1 and dimension < 2:
-        raise DomainError("dimension", dimension, "at least 2 with --kappa", "one eigenvalue has condition number 1")
-    return np.geomspace(1.0, 1.0 / kappa, dimension)
-
-
-def _correlation(
-    mechanism: str, spectrum: np.ndarray, eta: float, arguments: Namespace, *, mean: bool = False
-) -> correlations.ToeplitzCorrelation:
-    if mean and mechanism in ("optimal", "best-nu"):
-        return mean_estimation.optimal_correlation(eta)
-    if mechanism == "best-nu":
-        return correlations.nu(regression.best_nu(spectrum, eta)[0])
-    return fixed_correlation(mechanism, arguments, eta * float(spectrum.min()))
+    for home, names in homes.items():
+        for name in names:
+            value = getattr(arguments, name)
+            if problem not in home and value is not None and value is not False:
+                raise DomainError(name, value, f"left out with --problem {problem}", f"it belongs to {home}")
+    if arguments.initial is not None and arguments.T is None:
+        raise DomainError("initial", arguments.initial, "left out without --T", "in the long run it is forgotten")
+    if arguments.nu is not None:  # whether or not a mechanism takes it
+        within("nu", arguments.nu, "[0, 1]")
+    return problem

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from typing import Any, Literal
 
 from dpbounds import Value
 from dpbounds.ftrl.strongly_convex import ConvexBound, Noise, Program
 from dpbounds.ftrl.strongly_convex.bounds import outwards
+from dpbounds.showing import rounded
 from verify.cli.console import print_table
+from verify.cli.solve.ftrl.budgets import Budget, epsilon_of, sentences
+from verify.cli.solve.ftrl.show import COLUMNS_SIMULATED, as_shown, print_sentences
 
 Row = dict[str, Any]
 
@@ -21,10 +23,11 @@ SETTINGS = ("L", "rho", "d", "clip_norm", "sigma_sgd", "program")
 FOUND = ("lower", "upper", "gap", "ratio", "tightest", "value", "status")
 # The bounds that need no program: in the row, and in the table only where `tightest` names one.
 SIMPLE = ("contraction", "co_coercivity")
-# What a simulation estimates.
-SIMULATED = ("adversarial", "standard_error")
+# What simulations estimate: the worst loss found, and with --simulate the worst quadratic.
+SIMULATED = ("adversarial", "standard_error", *COLUMNS_SIMULATED)
 # Columns of a table, those that a narrow terminal has no room for, and how wide it then is at most.
-COLUMNS = ("mechanism", "kappa", "eta", *SETTINGS, "nu", "best_nu", *FOUND, *SIMULATED, "seconds")
+COLUMNS = ("mechanism", "kappa", "eta", *SETTINGS, "nu", "best_nu", "lower", "simulated", "low", "high", *FOUND[1:])
+COLUMNS += ("adversarial", "standard_error", "seconds")
 DETAILS, NARROW = ("gap", "tightest", "value"), 120
 # Digits shown of what was computed.
 DIGITS = 5
@@ -94,27 +97,42 @@ def _name(simple: Value) -> str:
     return simple.source.removeprefix("dpbounds, ").replace("-", "_")
 
 
-def show(rows: Sequence[Row]) -> None:
-    """The table, and below it the settings and what the columns are."""
+def show(rows: Sequence[Row], delta: float = 1e-5) -> None:
+    """The table, and below it the settings and what the columns are; `delta` is that of the epsilon shown."""
     print_table([_rounded(row) for row in rows], _columns(rows))
     constant = [f"{name} = {_plain(rows[0][name])}" for name in SETTINGS if not _vary(name, rows)]
-    print(f"\n{', '.join(constant)}; eta: absolute, not in units of 1 / L; rho: zCDP, zero-out adjacency.")
-    print("lower <= sup of F - F* over mu-strongly convex, L-smooth F, mu = L / kappa, <= upper. ratio: upper / lower.")
-    print("lower: the worst quadratic. upper: value, the program's, which the best nu and the optimal correlation")
-    print("minimise, or a bound that needs no program if it is tighter.")
+    budgets = [Budget(row["rho"], epsilon_of(row["rho"], delta), delta) for row in rows]
+    print()
+    settings = f"{', '.join(constant)}; eta: absolute, not in units of 1 / L."
+    print_sentences([settings, *_about(rows), *sentences(budgets)])
+
+
+def _about(rows: Sequence[Row]) -> Iterator[str]:
+    """What the columns are."""
+    yield "lower <= sup of F - F* over mu-strongly convex, L-smooth F, mu = L / kappa, <= upper. ratio: upper / lower."
+    yield (
+        "lower: the worst quadratic. upper: value, the program's, which the best nu and the optimal correlation "
+        "minimise, or a bound that needs no program if it is tighter."
+    )
+    if any(row["simulated"] is not None for row in rows):
+        yield "simulated: the mean of F - F* on that quadratic, with a 95 % interval from low to high."
     if any(row["adversarial"] is not None for row in rows):
-        print("adversarial: the largest mean of F - F* in simulations of losses with piecewise-linear gradients, an")
-        print("estimate from below with its standard_error, in runs that did not choose the loss.")
+        yield (
+            "adversarial: the largest mean of F - F* in simulations of losses with piecewise-linear gradients, an "
+            "estimate from below with its standard_error, in runs that did not choose the loss."
+        )
     if any(row["best_nu"] == 1 for row in rows):
-        print("best_nu = 1 is independent noise: no correlated noise found has a tighter bound.")
+        yield "best_nu = 1 is independent noise: no correlated noise found has a tighter bound."
     found = {row["status"] for row in rows}
     if "certified" in found:
-        print("certified: both proved by ball arithmetic; lower is rounded down, upper and ratio up.")
+        yield "certified: both proved by ball arithmetic; lower is rounded down, upper and ratio up."
     if "estimate" in found:
-        print("estimate: floating point, nothing is proved (--certify does).")
+        yield "estimate: floating point, nothing is proved (--certify does)."
     if "not a bound" in found:
-        print("not a bound: value is the expression of ftrl eq. (10) as printed, which bounds nothing; the best nu and")
-        print("the optimal correlation are those of program theta.")
+        yield (
+            "not a bound: value is the expression of ftrl eq. (10) as printed, which bounds nothing; the best nu and "
+            "the optimal correlation are those of program theta."
+        )
 
 
 def _columns(rows: Sequence[Row]) -> list[str]:
@@ -139,9 +157,7 @@ def _rounded(row: Row) -> Row:
     for name in ("best_nu", *FOUND):
         value = row[name]
         if isinstance(value, float):
-            direction = ROUND_FLOOR if name == "lower" else ROUND_CEILING
-            with localcontext(prec=DIGITS, rounding=direction):
-                shown[name] = float(+Decimal(value))
-    for name, digits in zip(SIMULATED, (DIGITS, 1), strict=True):
+            shown[name] = rounded(value, "lower" if name == "lower" else "upper", DIGITS)
+    for name, digits in (("adversarial", DIGITS), ("standard_error", 1)):
         shown[name] = None if row[name] is None else float(f"{row[name]:.{digits}g}")
-    return shown
+    return as_shown(shown)

@@ -24,6 +24,7 @@ from dpbounds.ftrl.strongly_convex.programs import ProgramName
 from simulators.ftrl import adversarial_lower
 from verify.cli.console import print_json, progress
 from verify.cli.solve.ftrl import check
+from verify.cli.solve.ftrl.budgets import budgets, epsilon_of
 from verify.cli.solve.ftrl.mechanisms import condition_number, fixed_correlation
 from verify.cli.solve.ftrl.rows import Case, Row, failed_row, row_of, show
 
@@ -39,15 +40,26 @@ def run(arguments: Namespace) -> int:
     cases, options = _cases(arguments), _options(arguments)
     solved = _solved(cases, options, adversarial=arguments.adversarial)
     rows = [row for row, _ in solved]
+    if arguments.simulate is not None:
+        simulated = importlib.import_module("verify.cli.solve.ftrl.simulated")
+        simulated.add_worst_quadratics(rows, [found for _, found in solved], arguments.simulate, arguments.seed)
     try:
         if any(found for _, found in solved):
             _write(arguments, solved)
     finally:  # a full disk does not cost the numbers
-        print_json(rows) if arguments.json else show(rows)
+        _print(rows, arguments)
     failures = [row["failure"] for row in rows if row["failure"]]
     for failure in failures:
         print(f"dpbounds: {failure}", file=sys.stderr)
     return 3 if failures else 0
+
+
+def _print(rows: Sequence[Row], arguments: Namespace) -> None:
+    if arguments.json:
+        delta = arguments.delta
+        print_json([{**row, "epsilon": epsilon_of(row["rho"], delta), "delta": delta} for row in rows])
+    else:
+        show(rows, arguments.delta)
 
 
 def _write(arguments: Namespace, solved: Sequence[tuple[Row, ConvexBound | None]]) -> None:
@@ -81,8 +93,8 @@ def _cases(arguments: Namespace) -> list[Case]:
         raise DomainError("dimension", arguments.dimension, f"at most {MOST_SEARCHED} with --adversarial", "drop one")
     programs: list[ProgramName] = arguments.program or ["f"]
     return [
-        _case(arguments, kappa, eta, rho, mechanism, program)
-        for kappa, eta, rho in itertools.product(arguments.kappa, arguments.eta, arguments.rho)
+        _case(arguments, kappa, eta, budget.rho, mechanism, program)
+        for kappa, eta, budget in itertools.product(arguments.kappa, arguments.eta, budgets(arguments))
         for mechanism in arguments.mechanism
         for program in programs
     ]

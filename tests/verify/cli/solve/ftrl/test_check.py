@@ -11,8 +11,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jaxtyping import config
 
+from dpbounds.ftrl import correlations
+from dpbounds.ftrl import strongly_convex as sc
 from tests.verify.cli.solve.examples import SOLVE, apart, call, refused
+
+
+@pytest.fixture(scope="module", autouse=True)
+def signatures_unchecked():
+    """Checking the shapes of signatures costs several times what the proofs cost."""
+    config.update("jaxtyping_disable", True)
+    yield
+    config.update("jaxtyping_disable", False)
 
 
 @pytest.fixture(scope="module")
@@ -27,9 +38,11 @@ def test_bounds_are_proved_again(saved):
     file, rows = saved
     again = apart("solve", "--check", file)
     for one, other in zip(rows, again, strict=True):
-        assert set(one) == set(other) and other["status"] == "certified"
-        for name in set(one) - {"seconds"}:
+        assert set(one) - {"epsilon", "delta"} == set(other) and other["status"] == "certified"
+        assert other["nu"] == one["nu"] or other["nu"] == one["best_nu"]
+        for name in set(other) - {"seconds", "mechanism", "nu", "best_nu"}:
             assert other[name] == (pytest.approx(one[name], rel=1e-9) if isinstance(one[name], float) else one[name])
+    assert [row["mechanism"] for row in again] == ["sgd", "nu", "half-powers"]
 
 
 def test_a_file_is_small_and_has_all_rows(saved):
@@ -37,7 +50,8 @@ def test_a_file_is_small_and_has_all_rows(saved):
     assert file.stat().st_size < 4_000 * 6
     stored = json.loads(file.read_text())["rows"]
     proofs = [row.pop("certificate") for row in stored]
-    assert [row for row in stored if row["program"] == "f"] == rows
+    printed = [{name: value for name, value in row.items() if name not in ("epsilon", "delta")} for row in rows]
+    assert [row for row in stored if row["program"] == "f"] == printed
     assert [proof is None for proof in proofs] == [False, True] * 3
     assert {row["status"] for row in stored[1::2]} == {"not a bound"}
 
@@ -173,12 +187,72 @@ def test_a_row_must_have_its_numbers_and_a_proof_its_program(capsys, tmp_path, s
     assert refused(call(capsys, "solve", "--check", forged(tmp_path, [paper])), "row 1")
 
 
-def test_what_would_take_long_is_refused_at_once(capsys, tmp_path, saved):
+def slowest(count: int) -> list[dict[str, Any]]:
+    """Bounds of small files whose proofs have many cells: slow next to frequency 0 and to pi."""
+    program = sc.Program(name="f", mu=1e-6, L=1.0, eta=1.999999)
+    found = sc.bound(sc.Noise(correlation=correlations.nu(1e-9), rho=0.5), program, max_lag=0)
+    return [found.data()] * count
+
+
+def test_what_would_take_long_is_refused_at_once(capsys, tmp_path, saved, monkeypatch):
     entry = certificates(saved)[1]
     assert refused(call(capsys, "solve", "--check", written(tmp_path, [entry] * 600)), "too long")
+    with monkeypatch.context() as patched:
+        patched.setattr("verify.cli.solve.ftrl.check.MOST_WORK", 150_000)
+        assert refused(call(capsys, "solve", "--check", written(tmp_path, slowest(7))), "work")
     entry["multipliers"] = [*entry["multipliers"], *[0.0] * 400]
     assert refused(call(capsys, "solve", "--check", written(tmp_path, [entry])), "multipliers", "201")
     assert refused(call(capsys, "solve", "--check", Path("/dev/zero")), "4000000 bytes")
+
+
+def test_a_condition_number_that_rounding_moves_is_no_forgery(capsys, tmp_path):
+    """1 / (1 / 49) is not 49; a kappa next to it is refused all the same."""
+    file, asked = tmp_path / "49.json", ("--kappa", "49", "--eta", "0.1", "--mechanism", "sgd", "--max-lag", "1")
+    assert call(capsys, "solve", "ftrl", *asked, "--program", "f", "--certify", "--save", file).status == 0
+    assert call(capsys, "solve", "--check", file, "--json").rows[0]["kappa"] == 49.0
+    row = json.loads(file.read_text())["rows"][0]
+    for kappa in (49.00000000000001 * (1 + 1e-12), 49, "49.0", True, None):
+        assert refused(call(capsys, "solve", "--check", forged(tmp_path, [{**row, "kappa": kappa}])), "kappa")
+
+
+def test_that_something_is_the_best_is_not_printed(capsys, tmp_path, saved):
+    """No search is repeated: a nu that was never the best says no more than its noise."""
+    row = json.loads(saved[0].read_text())["rows"][2]
+    assert row["best_nu"] is not None and row["nu"] is None
+    for nu, best in ((row["best_nu"], None), (None, row["best_nu"])):
+        file = forged(tmp_path, [{**row, "nu": nu, "best_nu": best, "mechanism": "best-nu"}])
+        shown = call(capsys, "solve", "--check", file, "--json")
+        assert [(one["mechanism"], one["nu"], one["best_nu"]) for one in shown.rows] == [("nu", row["best_nu"], None)]
+    for nu, best in ((row["best_nu"],) * 2, (None, None), (None, 0.5), (True, None)):
+        assert refused(call(capsys, "solve", "--check", forged(tmp_path, [{**row, "nu": nu, "best_nu": best}])), "nu")
+
+
+def test_columns_that_are_not_proved_are_not_printed(capsys, tmp_path, saved):
+    row = json.loads(saved[0].read_text())["rows"][2]
+    free = {"adversarial": 1e9, "standard_error": 0.0, "seconds": -1.0, "failure": "none, it is optimal"}
+    (shown,) = call(capsys, "solve", "--check", forged(tmp_path, [{**row, **free}]), "--json").rows
+    assert shown["adversarial"] is shown["standard_error"] is shown["failure"] is None and shown["seconds"] >= 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"format": "a\\u202eb"}',
+        '{"a\\u2028": 1}',
+        '{"format": "\\ud800"}',
+        '{"value": 1e999}',
+        '{"value": -1e999}',
+        '{"value": NaN}',
+        '{"value": ' + "9" * 5000 + "}",
+        '{"a":' * 30_000,
+        "[" + "[]," * 200_000 + "1]",
+    ],
+)
+def test_texts_and_numbers_that_no_saved_file_has(capsys, tmp_path, text):
+    file = tmp_path / "odd.json"
+    file.write_text(text)
+    shown = call(capsys, "solve", "--check", file)
+    assert refused(shown, "check = ") and shown.err.isascii()
 
 
 def test_a_truncated_file_is_refused(capsys, tmp_path, saved):

@@ -313,6 +313,13 @@ def test_nothing_found_is_nothing_written(capsys, monkeypatch, tmp_path):
         (["--max-lag", "100000"], ["max_lag = 100000", "1000"]),
         (["--decay", "1"], ["decay = 1", "strongly-convex"]),
         (["--eigenvalues", "1", "0.1"], ["eigenvalues", "linear-regression"]),
+        (["--spectrum", "text"], ["spectrum = text", "linear-regression"]),
+        (["--T", "10"], ["T = [10]", "mean-estimation or linear-regression"]),
+        (["--initial", "1"], ["initial = 1", "mean-estimation or linear-regression"]),
+        (["--simulate", "3"], ["--simulate", "'3'", "10"]),
+        (["--epsilon", "-1"], ["epsilon = -1"]),
+        (["--epsilon", "1", "--delta", "2"], ["delta = 2"]),
+        (["--epsilon", "1", "--rho", "1"], ["epsilon", "--rho"]),
         (["--problem", "linear-regression"], ["program", "linear-regression"]),
         (["--problem", "mean-estimation"], ["program", "mean-estimation"]),
         (["--certify", "--save", "nowhere/a.json"], ["save = nowhere/a.json", "folder"]),
@@ -340,9 +347,7 @@ def test_bad_input_is_one_line_and_computes_nothing(capsys, monkeypatch, tmp_pat
     assert sorted(tmp_path.iterdir()) == before
 
 
-@pytest.mark.parametrize(
-    "option", [("--L", "2"), ("--max-lag", "0"), ("--nodes", "500"), ("--plot", "a.svg"), ("--adversarial",)]
-)
+@pytest.mark.parametrize("option", [("--L", "2"), ("--max-lag", "0"), ("--nodes", "500"), ("--adversarial",)])
 def test_options_of_another_problem_are_refused(capsys, option):
     assert refused(call(capsys, *SOLVE, *option), "linear-regression", "--program")
 

@@ -1,0 +1,199 @@
+"""Rows of `dpbounds solve ftrl` for mean estimation and linear regression: in the long run, and after T steps."""
+
+from __future__ import annotations
+
+import itertools
+from argparse import Namespace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from dpbounds import AccuracyError, DomainError
+from dpbounds.errors import count, moderate, moderate_or_zero
+from dpbounds.ftrl import linear_regression as regression
+from dpbounds.ftrl import mean_estimation
+from dpbounds.ftrl.correlations import ToeplitzCorrelation, nu
+from verify.cli.solve.ftrl.budgets import budgets
+from verify.cli.solve.ftrl.mechanisms import fixed_correlation
+from verify.cli.solve.ftrl.spectra import spectra
+
+Row = dict[str, Any]
+
+# Of a random sign and of a standard normal. With the first, regression on one eigenvalue 1 is mean estimation: the
+# deviation shrinks by 1 - eta at each step.
+SIGN, GAUSSIAN = 1.0, 3.0
+# Steps, and steps times eigenvalues, of a few seconds.
+MOST_STEPS, MOST_WORK = 300_000, 1_000_000_000
+# Factorising the optimal spectrum: least eta mu that it can resolve, and most eigenvalues times 1 / (eta mu) in a few
+# seconds.
+SHARPEST, MOST_FACTORISED = 2e-6, 2e7
+
+
+@dataclass(kw_only=True)
+class ExactCase:
+    """A row with what it is computed from; `make` gives the correlation, which for the optimal one takes time.
+
+    `steps` and `initial`, the length of theta_0 - theta*, where a finite time is asked for. `failure` says what could
+    not be computed.
+    """
+
+    row: Row
+    eigenvalues: np.ndarray
+    make: Callable[[], ToeplitzCorrelation]
+    kurtosis: float
+    clip_norm: float
+    sigma_sgd: float
+    steps: int | None = None
+    initial: float = 0.0
+    failure: str = ""
+
+    @property
+    def label(self) -> str:
+        """What progress and errors call it."""
+        row = self.row
+        kappa = f", kappa = {row['kappa']:g}" if "kappa" in row else ""
+        T = "" if self.steps is None else f", T = {self.steps}"
+        return f"{row['mechanism']}{kappa}, eta = {row['eta']:g}, rho = {row['rho']:g}{T}"
+
+    @property
+    def start(self) -> np.ndarray:
+        """Coordinates of theta_0 - theta* in the eigenbasis."""
+        return np.full(len(self.eigenvalues), self.initial / np.sqrt(len(self.eigenvalues)))
+
+    def trajectory(self, steps: int, **settings: Any) -> np.ndarray:
+        """Exact E F - F* at t = 0 ... steps."""
+        options = {"clip_norm": self.clip_norm, "sigma_sgd": self.sigma_sgd, "kurtosis": self.kurtosis}
+        eta, rho = self.row["eta"], self.row["rho"]
+        return regression.trajectory(self.make(), self.eigenvalues, eta, rho, steps=steps, **options, **settings)
+
+    def add_finite_time(self) -> None:
+        """The error after T steps, with noise for T steps."""
+        if self.steps is None:
+            return
+        row: Row = {"T": self.steps, "gamma_T": None, "suboptimality_T": None}
+        try:
+            row["gamma_T"] = float(self.make().sensitivity(self.steps))
+            row["suboptimality_T"] = float(self.trajectory(self.steps, initial=self.start)[-1])
+        except AccuracyError as error:
+            self.failure = f"{self.label}: {error}"
+        self.row |= row
+
+
+def mean_cases(arguments: Namespace) -> Iterator[ExactCase]:
+    """One for each learning rate, budget, mechanism and T."""
+    options = {"clip_norm": arguments.clip_norm, "sigma_sgd": arguments.sigma_sgd}
+    for eta, budget, mechanism in itertools.product(arguments.eta, budgets(arguments), arguments.mechanism):
+        moderate("eta", eta)  # of smaller ones the square, and with it the error, is no float
+        optimal = mechanism == "optimal" or _searches(mechanism, arguments)
+        correlation = (
+            mean_estimation.optimal_correlation(eta) if optimal else fixed_correlation(mechanism, arguments, eta)
+        )
+        value = mean_estimation.stationary_variance(correlation, eta, budget.rho, **options)
+        best = mean_estimation.optimal_variance(eta, budget.rho, **options)
+        row = {
+            "mechanism": mechanism,
+            "eta": eta,
+            **budget._asdict(),
+            "nu": getattr(correlation, "nu", None),
+            "gamma": float(correlation.limiting_sensitivity()),
+            "suboptimality": value / 2.0,
+            "kind": value.kind,
+            "over_optimum": value / best,
+        }
+        yield from _over_time(arguments, row, np.ones(1), SIGN, lambda found=correlation: found)
+
+
+def regression_cases(arguments: Namespace) -> Iterator[ExactCase]:
+    """One for each spectrum, learning rate, budget, mechanism and T."""
+    etas: list[float] = arguments.eta
+    mechanisms: list[str] = arguments.mechanism
+    for (kappa, spectrum), eta in itertools.product(spectra(arguments), etas):
+        find = _finders(arguments, spectrum, eta)
+        setting = {"kappa": kappa, "d": len(spectrum), "d_eff": regression.effective_dimension(spectrum), "eta": eta}
+        for budget, mechanism in itertools.product(budgets(arguments), mechanisms):
+            row = {"mechanism": mechanism, **setting, **budget._asdict(), "nu": None, "gamma": None}
+            correlation = None if mechanism == "optimal" else find[mechanism]()
+            row |= _stationary(arguments, spectrum, eta, budget.rho, correlation)
+            yield from _over_time(arguments, row, spectrum, GAUSSIAN, find[mechanism])
+
+
+def _finders(arguments: Namespace, spectrum: np.ndarray, eta: float) -> dict[str, Callable[[], ToeplitzCorrelation]]:
+    """How to get the correlation of each mechanism that is asked for; searched once."""
+
+    def finder(mechanism: str) -> Callable[[], ToeplitzCorrelation]:
+        if mechanism == "optimal":
+            return lambda: _optimal(spectrum, eta)
+        if _searches(mechanism, arguments):
+            return lambda: nu(regression.best_nu(spectrum, eta)[0])
+        return lambda: fixed_correlation(mechanism, arguments, eta * float(spectrum.min()))
+
+    return {mechanism: cache(finder(mechanism)) for mechanism in arguments.mechanism}
+
+
+def _searches(mechanism: str, arguments: Namespace) -> bool:
+    """Whether the mechanism is the best nu."""
+    return mechanism == "best-nu" or (mechanism == "nu" and arguments.nu is None)
+
+
+def _optimal(spectrum: np.ndarray, eta: float) -> ToeplitzCorrelation:
+    """`AccuracyError` at once where the factorisation would fail, or take long."""
+    least = eta * float(spectrum.min())
+    if least < SHARPEST or len(spectrum) / least > MOST_FACTORISED:
+        raise AccuracyError(
+            f"the optimal noise is known by its error alone where eta mu = {least:.3g} and d = {len(spectrum)}: its "
+            "weights would take too long; best-nu is close to it"
+        )
+    return regression.optimal_correlation(spectrum, eta)
+
+
+def _stationary(
+    arguments: Namespace, spectrum: np.ndarray, eta: float, rho: float, correlation: ToeplitzCorrelation | None
+) -> Row:
+    """The exact value, and bounds that hold for every input law with the same fourth moments; None is the optimum."""
+    options = {"clip_norm": arguments.clip_norm, "sigma_sgd": arguments.sigma_sgd}
+    optimum = regression.optimal_suboptimality(spectrum, eta, rho, **options)
+    if correlation is None:
+        lower = float(regression.lower_bound(spectrum, eta, rho, **options))
+        row = {"suboptimality": float(optimum), "kind": optimum.kind, "lower": lower, "upper": None}
+        return {**row, "over_optimum": 1.0}
+    value = regression.suboptimality(correlation, spectrum, eta, rho, **options)
+    lower, upper = regression.trace_bounds(correlation, spectrum, eta, rho, **options)
+    return {
+        "nu": getattr(correlation, "nu", None),
+        "gamma": float(correlation.limiting_sensitivity()),
+        "suboptimality": float(value),
+        "kind": value.kind,
+        "lower": float(lower),
+        "upper": float(upper),
+        "over_optimum": value / optimum,
+    }
+
+
+def _over_time(
+    arguments: Namespace, row: Row, spectrum: np.ndarray, kurtosis: float, make: Callable[[], ToeplitzCorrelation]
+) -> Iterator[ExactCase]:
+    """The case, or one for each T."""
+    initial = moderate_or_zero("initial", 0.0 if arguments.initial is None else arguments.initial)
+    for steps in arguments.T or [None]:
+        if steps is not None:
+            _check_steps(steps, len(spectrum))
+        yield ExactCase(
+            row=dict(row),
+            eigenvalues=spectrum,
+            make=make,
+            kurtosis=kurtosis,
+            clip_norm=arguments.clip_norm,
+            sigma_sgd=arguments.sigma_sgd,
+            steps=steps,
+            initial=initial,
+        )
+
+
+def _check_steps(steps: int, dimension: int) -> None:
+    most = min(MOST_STEPS, MOST_WORK // dimension)
+    if count("T", steps) > most:
+        allowed = f"at most {most} steps with {dimension} eigenvalues"
+        raise DomainError("T", steps, allowed, "the long run is close to it")
