@@ -34,6 +34,8 @@ from reports.results import (
 )
 
 _Item = TypeVar("_Item")
+# Bytes: far more than all claims at all levels give.
+LARGEST = 100_000_000
 
 
 def read(path: Path) -> Results:
@@ -96,11 +98,16 @@ def _word(entry: Entry) -> str:
 
 def _parsed(path: Path) -> Any:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        with path.open("rb") as file:
+            content = file.read(LARGEST + 1)
     except FileNotFoundError:
         raise ReportError(f"{path}: no such file; run `dpbounds verify` first, or name one with --results") from None
-    except OSError as error:
-        raise ReportError(f"{path}: cannot be read ({error.strerror})") from None
+    except (OSError, ValueError) as error:  # a name with a null byte is a ValueError
+        raise ReportError(f"{path}: cannot be read ({getattr(error, 'strerror', error)})") from None
+    if len(content) > LARGEST:
+        raise ReportError(f"{path}: larger than {LARGEST} bytes, which no results file is")
+    try:
+        return json.loads(content)
     except (ValueError, RecursionError) as error:
         raise ReportError(f"{path}: not a whole JSON file ({error}); run `dpbounds verify` again") from None
 

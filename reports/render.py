@@ -97,15 +97,19 @@ def check_target(out: Path) -> None:
     """Raise `ReportError` unless a PDF can be written there."""
     if out.suffix.lower() != ".pdf":
         raise ReportError(f"out = {out} is not allowed: it must be a file name that ends in .pdf")
-    if not out.parent.is_dir():
+    try:
+        folder, taken = out.parent.is_dir(), out.is_dir()
+    except OSError:  # a name that no file can have
+        folder, taken = True, True
+    if not folder:
         raise ReportError(f"out = {out} is not allowed: the folder {out.parent} must exist")
-    if out.is_dir() or not os.access(out.parent, os.W_OK):
+    if taken or not os.access(out.parent, os.W_OK):
         raise ReportError(f"out = {out} is not allowed: it must be a file that can be written")
 
 
 def write(out: Path, content: bytes) -> None:
     """Write the whole file or leave the old one as it was."""
-    partial = out.with_name(f".{out.name}.{os.getpid()}.partial")
+    partial = out.with_name(f".dpbounds-{os.getpid()}.partial")
     try:
         partial.write_bytes(content)
         partial.replace(out)

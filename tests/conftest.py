@@ -1,7 +1,14 @@
 """Shapes and types in the signatures of theory and algorithms are checked here, and only here."""
 
+import pytest
 from jaxtyping import install_import_hook
 
 from tests import typecheck
 
 install_import_hook(["dpbounds", "simulators"], f"{typecheck.__name__}.{typecheck.checked.__name__}")
+
+
+@pytest.fixture(autouse=True)
+def own_width(monkeypatch):
+    """Tables as where there is no terminal: the workers of pytest-xdist name a width."""
+    monkeypatch.delenv("COLUMNS", raising=False)

@@ -61,8 +61,8 @@ class Correction:
 class Claim:
     """One numbered statement of a paper.
 
-    - `where` is its place as the paper names it, `page` and `equation` where to look (the page of the PDF; 0 and "" for
-      what is not in the paper).
+    - `where` is its place as the paper names it, `page` and `equation` where to look (the page of the PDF, 0 where the
+      text has no pages; both 0 and "" for what is not in the paper).
     - `statement` and `hypotheses` are the paper's; `setting` is what we had to choose to test it; `remark` what a fair
       reading had to supply. All texts are Typst markup, mathematics between dollar signs.
     - `fault` says what is wrong with it, `correction` what is true instead; `not_run` why there is no check, `open` why
@@ -97,8 +97,9 @@ class Claim:
             raise DomainError(f"checks of {self.id}", self.checks, "either checks or the reason why there are none")
         if self.correction is not None and self.fault is None:
             raise DomainError(f"fault of {self.id}", None, "given where there is a correction", "say what is wrong")
-        if self.fault is not None and not self.page:
-            raise DomainError(f"page of {self.id}", self.page, "given where a fault is found", "say where to look")
+        if self.fault is not None and not (self.page or self.equation):
+            remedy = "say where to look: a page, or the equation, theorem, table in a text without pages"
+            raise DomainError(f"page of {self.id}", self.page, "given where a fault is found", remedy)
 
     @property
     def topic(self) -> str:

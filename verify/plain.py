@@ -15,8 +15,9 @@ SYMBOLS: Mapping[str, str] = {
     # letters
     "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "epsilon.alt": "ϵ", "zeta": "ζ", "eta": "η",
     "theta": "θ", "iota": "ι", "kappa": "κ", "lambda": "λ", "mu": "μ", "nu": "ν", "xi": "ξ", "omicron": "ο", "pi": "π",
-    "rho": "ρ", "sigma": "σ", "tau": "τ", "upsilon": "υ", "phi": "φ", "phi.alt": "ϕ", "chi": "χ", "psi": "ψ",
-    "omega": "ω", "Alpha": "Α", "Beta": "Β", "Gamma": "Γ", "Delta": "Δ", "Epsilon": "Ε", "Eta": "Η", "Theta": "Θ",
+    "rho": "ρ", "rho.alt": "ϱ", "sigma": "σ", "tau": "τ", "upsilon": "υ", "phi": "φ", "phi.alt": "ϕ", "chi": "χ",
+    "psi": "ψ", "omega": "ω", "Alpha": "Α", "Beta": "Β", "Gamma": "Γ", "Delta": "Δ", "Epsilon": "Ε", "Eta": "Η",
+    "Theta": "Θ", "Upsilon": "Υ",
     "Kappa": "Κ", "Lambda": "Λ", "Mu": "Μ", "Nu": "Ν", "Xi": "Ξ", "Pi": "Π", "Rho": "Ρ", "Sigma": "Σ", "Tau": "Τ",
     "Phi": "Φ", "Chi": "Χ", "Psi": "Ψ", "Omega": "Ω", "ell": "ℓ", "aleph": "ℵ", "planck": "ħ", "Re": "Re", "Im": "Im",
     "dif": "d", "Dif": "D", "partial": "∂", "diff": "∂", "nabla": "∇", "gradient": "∇",

@@ -61,9 +61,12 @@ def read_entries(folder: Path) -> list[dict[str, Any]]:
     body = {key: value for key, value in content.items() if key not in ("format", "checksum")}
     if content.get("checksum") != checksum(body):
         raise DomainError("store", str(path), "a results file as dpbounds wrote it", REMEDY)
-    for entry in body["claims"]:
-        if entry["verdict"] != _word_again(entry):
-            raise DomainError(f"verdict of {entry['claim']}", entry["verdict"], "what its evidence says", REMEDY)
+    try:
+        for entry in body["claims"]:
+            if entry["verdict"] != _word_again(entry):
+                raise DomainError(f"verdict of {entry['claim']}", entry["verdict"], "what its evidence says", REMEDY)
+    except (KeyError, TypeError):
+        raise DomainError("store", str(path), "a results file as dpbounds wrote it", REMEDY) from None
     return body["claims"]
 
 
@@ -144,7 +147,9 @@ def _highlight(item: Highlight) -> dict[str, Any]:
 
 def _run(folder: Path, decided: Sequence[Decided]) -> dict[str, Any]:
     """Seconds per claim, with those of earlier runs; date and machine of this one."""
-    seconds = (read_json(folder / RUN) or {}).get("seconds", {})
+    before = read_json(folder / RUN)
+    known = before.get("seconds") if isinstance(before, dict) else None
+    seconds = known if isinstance(known, dict) else {}
     seconds |= {item.claim.id: round(item.seconds, 3) for item in decided}
     machine = f"{platform.system()} {platform.machine()}"
     return {"date": datetime.now(UTC).strftime("%Y-%m-%d"), "machine": machine, "seconds": seconds}

@@ -2,11 +2,13 @@
 
 A store is a folder. Each run appends JSON lines to a journal of its own shard, so that runs of different shards never
 touch the same file; reading joins all journals. The last line of a journal may be cut off by a kill: it is dropped and
-computed again. A broken line anywhere else is damage, and an error.
+computed again. So is a damaged line anywhere else, which is said (`damaged`). A file without a record is none of ours,
+and an error.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import math
@@ -19,11 +21,17 @@ from typing import Any
 from dpbounds import DomainError
 
 REMEDY = "move the damaged file away, or choose another folder with --store"
+# Bytes of a results file or a journal that are read: far more than all claims at all levels give.
+LARGEST = 400_000_000
 
 
 def key_of(content: Any, code: str) -> str:
     """The key of a task: a hash of what determines its result, including the code that computes it."""
     return _digest(json.dumps([content, code], sort_keys=True))
+
+
+# How every record begins.
+_OPENING = b'{"check": "'
 
 
 class Store:
@@ -34,6 +42,7 @@ class Store:
         journal.
         """
         self.folder = folder
+        self.damaged: list[str] = []
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self.records = self._read()
@@ -64,12 +73,13 @@ class Store:
     def _read(self) -> dict[str, dict[str, Any]]:
         records: dict[str, dict[str, Any]] = {}
         for path in sorted(self.folder.glob("tasks*.jsonl")):
-            lines = path.read_bytes().split(b"\n")
-            for number, line in enumerate(lines[:-1], start=1):  # what follows the last newline is cut off or empty
-                record = _parsed(line)
-                if record is None:
-                    raise DomainError(f"line {number} of the store", path, "a record that dpbounds wrote", REMEDY)
-                records[record["key"]] = record
+            lines = read_bounded(path).split(b"\n")[:-1]  # what follows the last newline is cut off or empty
+            parsed = [_parsed(line) for line in lines]
+            broken = [number for number, record in enumerate(parsed, start=1) if record is None]
+            if broken and len(broken) == len(parsed) and not any(line.startswith(_OPENING) for line in lines):
+                raise DomainError(f"line {broken[0]} of the store", path, "a record that dpbounds wrote", REMEDY)
+            records |= {record["key"]: record for record in parsed if record is not None}
+            self.damaged += [f"line {number} of {path} is damaged; what it held is computed again" for number in broken]
         return records
 
     def _open(self, path: Path) -> RawIOBase:
@@ -84,6 +94,15 @@ class Store:
         return journal
 
 
+def read_bounded(path: Path) -> bytes:
+    """The content of a file of at most `LARGEST` bytes; a larger one is an `OSError`, as one that cannot be read."""
+    with path.open("rb") as file:
+        content = file.read(LARGEST + 1)
+    if len(content) > LARGEST:
+        raise OSError(errno.EFBIG, f"larger than {LARGEST} bytes")
+    return content
+
+
 def write_json(path: Path, content: Any) -> None:
     """Write a whole file or leave the old one as it was."""
     try:
@@ -94,7 +113,7 @@ def write_json(path: Path, content: Any) -> None:
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file, or leave the old one as it was: when the disk is full (`OSError`), and when interrupted."""
-    partial = path.with_name(f".{path.name}.partial")
+    partial = path.with_name(f".dpbounds-{os.getpid()}.partial")  # never longer than file names may be
     try:
         partial.write_bytes(content)
         partial.replace(path)
@@ -104,11 +123,11 @@ def write_whole(path: Path, content: bytes) -> None:
 
 def read_json(path: Path) -> Any:
     """The content of a file, or None if there is no such file; `DomainError` if it is not JSON."""
-    if not path.exists():
-        return None
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        return json.loads(read_bounded(path))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, RecursionError) as error:
         raise DomainError("store", path, "a JSON file that dpbounds wrote", f"{REMEDY} ({error})") from None
 
 
@@ -128,7 +147,7 @@ def _parsed(line: bytes) -> dict[str, Any] | None:
     try:
         record = json.loads(line)
         check = record.pop("check")
-    except (ValueError, KeyError, AttributeError):
+    except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
         return None
     return record if check == _checksum(record) and {"key", "result", "seconds"} <= set(record) else None
 

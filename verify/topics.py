@@ -9,18 +9,23 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.metadata import entry_points
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from dpbounds import DomainError
-from verify.claims import Claim
+from verify.naming import joined, matching, nearest
+
+if TYPE_CHECKING:  # loaded with the claims: solve does without them
+    from verify.claims import Claim
 
 ENTRY_POINT_GROUP = "dpbounds.claims"
 # A new paper of this package is one line here and a room of the same name in each layer.
-ROOMS = {"ftrl": "verify.ftrl", "iv": "verify.iv"}
+ROOMS = {"ftrl": "verify.ftrl", "iv": "verify.iv", "ols": "verify.ols"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +98,8 @@ class Topic:
 
 def claims_of(module: ModuleType) -> Iterator[Claim]:
     """The claims of a module, alone or in tuples, in their order."""
+    from verify.claims import Claim
+
     for value in list(vars(module).values()):
         if isinstance(value, Claim):
             yield value
@@ -122,33 +129,48 @@ def claim_named(claim: str) -> Claim:
     return topic.claims[claim]
 
 
-def select(names: list[str]) -> list[Claim]:
-    """The claims named, each name a topic or a claim id; all for an empty list. Loads only the topics named. Raises
-    `DomainError` for an unknown name.
-    """
-    wanted = [_named(name) for name in names] or [list(topic.claims.values()) for topic in topics().values()]
-    chosen = {claim.id for claims in wanted for claim in claims}
+def select(names: Sequence[str]) -> list[Claim]:
+    """The claims named, as `resolve` finds them, in the order of the papers; all for no name."""
+    found = resolve(names) if names else {"": [claim for topic in topics().values() for claim in topic.claims.values()]}
+    chosen = {claim.id for claims in found.values() for claim in claims}
     used = [topic for name, topic in topics().items() if any(claim.startswith(f"{name}/") for claim in chosen)]
     return [claim for topic in used for claim in topic.claims.values() if claim.id in chosen]
 
 
+def resolve(names: Sequence[str]) -> dict[str, list[Claim]]:
+    """What each name means: a topic, a claim id, its beginning, a pattern, or a place such as "Theorem 2.1", with or
+    without `TOPIC/` before it (`verify.naming`). Loads only the topics named. Raises `DomainError` for a name that
+    means nothing, with the nearest ones.
+    """
+    return {name: _named(name) for name in joined(names)}
+
+
+def spread(found: Mapping[str, list[Claim]]) -> list[str]:
+    """A sentence for each name that means claims of several papers."""
+    said = []
+    for name, claims in found.items():
+        count = Counter(claim.topic for claim in claims)
+        if len(count) > 1:
+            papers = ", ".join(f"{number} of {topic}" for topic, number in count.items())
+            said.append(f"{name!r} means {papers}; {next(iter(count))}/{name} would be those of one paper")
+    return said
+
+
 def _named(name: str) -> list[Claim]:
-    if name in topics():
-        return list(topics()[name].claims.values())
-    topic = topics().get(name.partition("/")[0])
-    if topic is not None and name in topic.claims:
-        return [topic.claims[name]]
-    known = list(topic.claims) if topic is not None else [claim for item in topics().values() for claim in item.claims]
-    raise DomainError(
-        "claim", name, f"a topic ({', '.join(topics())}) or a claim id", _nearest(name, [*topics(), *known])
-    )
-
-
-def _nearest(name: str, known: list[str]) -> str:
-    from difflib import get_close_matches
-
-    near = get_close_matches(name, known, n=3)
-    return f"did you mean {' or '.join(near)}?" if near else "see `dpbounds list`"
+    whole = name.strip().lower().removesuffix("/")
+    if whole in topics():
+        return list(topics()[whole].claims.values())
+    topic, slash, own = name.partition("/")
+    if slash and topic.strip().lower() in topics():
+        searched, wanted = [topics()[topic.strip().lower()]], own
+    else:
+        searched, wanted = list(topics().values()), name
+    claims = [claim for paper in searched for claim in paper.claims.values()]
+    found = matching(wanted, claims)
+    if not found:
+        allowed = f"a topic ({', '.join(topics())}), a claim id, its beginning, a pattern, or a place like Theorem 2.1"
+        raise DomainError("claim", name, allowed, nearest(wanted, claims, topics()))
+    return found
 
 
 def _place(name: str) -> tuple[bool, list[tuple[int, str]]]:

@@ -56,8 +56,8 @@ def test_ids_name_their_topic():
 
 
 def test_checks_are_final():
-    assert {type(check) for claim in CLAIMS.values() for check in checks_of(claim)} <= set(KINDS)
-    assert all(kind.__bases__ == (Check,) and kind.__final__ for kind in KINDS)
+    kinds = {type(check) for claim in CLAIMS.values() for check in checks_of(claim)}
+    assert all(kind.__bases__ == (Check,) and kind.__final__ for kind in kinds | set(KINDS))
 
 
 @pytest.mark.parametrize("claim", CLAIMS.values(), ids=lambda claim: claim.id)
@@ -129,5 +129,5 @@ def test_select():
     assert [claim.id for claim in select(["ftrl/eq-14"])] == ["ftrl/eq-14"]
     with pytest.raises(DomainError, match=r"claim = ftrl/eq-1x .*did you mean"):
         select(["ftrl/eq-1x"])
-    with pytest.raises(DomainError, match=r"claim = nothing .*a topic \(ftrl, iv\)"):
+    with pytest.raises(DomainError, match=r"claim = nothing .*a topic \(ftrl, iv, "):
         select(["nothing"])

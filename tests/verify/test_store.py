@@ -38,21 +38,49 @@ def test_every_truncation_loses_at_most_the_last_record(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "damage",
+    ("damage", "line"),
     [
-        lambda text: text.replace("0.333", "0.334", 1),
-        lambda text: "not json\n" + text,
-        lambda text: text.replace('"key"', '"kez"', 1),
-        lambda text: "\x00" * 10 + "\n" + text,
+        (lambda text: text.replace("0.333", "0.334", 1), 2),
+        (lambda text: "not json\n" + text, 1),
+        (lambda text: text.replace('"key"', '"kez"', 1), 1),
+        (lambda text: "\x00" * 10 + "\n" + text, 1),
+        (lambda text: "[" * 100_000 + "\n" + text, 1),
+        (lambda text: text.replace("\n", "\nnull\n", 1), 2),
     ],
 )
-def test_damage_is_an_error_that_names_the_line(tmp_path, damage):
+def test_a_damaged_line_costs_that_line_and_is_said(tmp_path, damage, line):
     path = filled(tmp_path)
     before = damage(path.read_text())
     path.write_text(before)
-    with pytest.raises(DomainError, match=r"line \d of the store = .*tasks.jsonl .*--store"):
+    with Store(tmp_path) as store:
+        (said,) = store.damaged
+        assert said.startswith(f"line {line} of {path} is damaged")
+        assert len(store.records) == 5 - (before.count("\n") == 5)
+        store.append("new", {"value": 1}, 0.0)
+    assert path.read_text().startswith(before)
+    with Store(tmp_path) as store:
+        assert store.records["new"]["result"] == {"value": 1}
+
+
+def test_any_one_byte_changed_costs_at_most_two_lines_and_gives_nothing_false(tmp_path):
+    """Two where the byte is a line's end; what is read is what was written."""
+    whole = filled(tmp_path).read_bytes()
+    with Store(tmp_path) as store:
+        written = dict(store.records)
+    for place in range(0, len(whole) - 1, 3):
+        for byte in (0, whole[place] ^ 1, ord("\n")):
+            changed = whole[:place] + bytes([byte]) + whole[place + 1 :]
+            (tmp_path / "tasks.jsonl").write_bytes(changed)
+            with Store(tmp_path) as store:
+                assert len(store.records) >= 5 - (2 if whole[place : place + 1] == b"\n" else 1)
+                assert all(written[key] == record for key, record in store.records.items())
+
+
+def test_a_file_without_a_record_is_refused_and_kept(tmp_path):
+    (tmp_path / "tasks.jsonl").write_text("garbage\nmore\n")
+    with pytest.raises(DomainError, match=r"line 1 of the store = .*tasks.jsonl .*--store"):
         Store(tmp_path)
-    assert path.read_text() == before
+    assert (tmp_path / "tasks.jsonl").read_text() == "garbage\nmore\n"
 
 
 def test_shards_are_joined(tmp_path):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -14,19 +15,29 @@ from typing import NoReturn
 LEVELS = ("quick", "full", "paper")
 STORE = "dpbounds-results"
 EXPORTS = ("junit", "sarif")
+# There are some thousand tasks: a shard beyond would have nothing to do.
+MOST_SHARDS = 1000
+NAMES = (
+    'topics or claims: an id, its beginning (iv/lem-), a pattern ("ftrl/thm-2.*") or a place in the paper '
+    '("Theorem 2.1", "iv/Lemma D.4", "Fig. 3", "eq. (7)"); default: all'
+)
 
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """One line instead of the usage."""
-        self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
+        self.exit(2, f"{self.prog}: {printable(message)} (see {self.prog} --help)\n")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
     words = sys.argv[1:] if argv is None else argv
+    if "_ARGCOMPLETE" in os.environ:
+        importlib.import_module("verify.cli.completing").complete()
     try:
-        return _run(words)
+        status = _run(words)
+        sys.stdout.flush()
+        return status
     except KeyboardInterrupt:
         stored = "; what was computed is stored, go on with --resume" if list(words[:1]) == ["verify"] else ""
         print(f"dpbounds: interrupted{stored}", file=sys.stderr)
@@ -34,6 +45,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output went away, as `head` does
         sys.stderr.close()
         return 0
+    except OSError as error:  # a file that no command looked at itself, or standard output on a full disk
+        place = f"{error.filename}: " if error.filename else ""
+        print(f"dpbounds: {printable(f'{place}{error.strerror or error}')}", file=sys.stderr)
+        return 2
 
 
 def _run(words: Sequence[str]) -> int:
@@ -45,11 +60,16 @@ def _run(words: Sequence[str]) -> int:
         arguments = arguments or parser(words).parse_args(words)
         return importlib.import_module(arguments.module).run(arguments)
     except DomainError as error:
-        print(f"dpbounds: {error}", file=sys.stderr)
+        print(f"dpbounds: {printable(str(error))}", file=sys.stderr)
         return 2
     except AccuracyError as error:
-        print(f"dpbounds: {error}", file=sys.stderr)
+        print(f"dpbounds: {printable(str(error))}", file=sys.stderr)
         return 3
+
+
+def printable(text: str) -> str:
+    """One line that a terminal shows as it is: characters that control it are written out."""
+    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
 
 
 def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
@@ -90,7 +110,7 @@ class _Export(argparse.Action):
 def _add_list(commands: argparse._SubParsersAction) -> None:
     command = commands.add_parser("list", help="claims, with kind, level and last verdict")
     command.set_defaults(module="verify.cli.listing")
-    command.add_argument("names", nargs="*", metavar="TOPIC|CLAIM", help="a topic or a claim (default: all)")
+    command.add_argument("names", nargs="*", metavar="TOPIC|CLAIM", help=NAMES)
     _add_store(command)
     command.add_argument("--json", action="store_true", help="print JSON")
 
@@ -98,7 +118,7 @@ def _add_list(commands: argparse._SubParsersAction) -> None:
 def _add_verify(commands: argparse._SubParsersAction) -> None:
     command = commands.add_parser("verify", help="decide claims from computed evidence")
     command.set_defaults(module="verify.cli.verifying")
-    command.add_argument("names", nargs="*", metavar="TOPIC|CLAIM", help="topics or claims (default: all)")
+    command.add_argument("names", nargs="*", metavar="TOPIC|CLAIM", help=NAMES)
     command.add_argument("--level", choices=LEVELS, default="quick", help="how much to compute (default: quick)")
     command.add_argument("--seed", type=_seed, default=0, help="same seed, same numbers (default: 0)")
     command.add_argument("--jobs", type=int, help="worker processes (default: one per processor)")
@@ -142,7 +162,7 @@ def _add_solve(commands: argparse._SubParsersAction, words: Sequence[str]) -> No
 def _add_report(commands: argparse._SubParsersAction) -> None:
     command = commands.add_parser("report", help="make the PDF of theory against simulation")
     command.set_defaults(module="verify.cli.reporting")
-    command.add_argument("names", nargs="*", metavar="TOPIC|CLAIM", help="topics or claims (default: all)")
+    command.add_argument("names", nargs="*", metavar="TOPIC|CLAIM", help=NAMES)
     command.add_argument("--topic", action="append", default=[], help="a topic, as if named (may be repeated)")
     _add_store(command)
     command.add_argument("--results", metavar="FILE", help="results of verify (default: results.json in the store)")
@@ -155,13 +175,15 @@ def _add_store(command: argparse.ArgumentParser) -> None:
 
 
 def _seed(text: str) -> int:
-    if not text.isdigit() or int(text) >= 2**32:
+    if not text.isdecimal() or len(text) > 10 or int(text) >= 2**32:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 to 4294967295")
     return int(text)
 
 
 def _shard(text: str) -> tuple[int, int]:
     part, _, whole = text.partition("/")
-    if not (part.isdigit() and whole.isdigit() and int(part) < int(whole)):
-        raise argparse.ArgumentTypeError(f"{text!r} is not of the form I/N with 0 <= I < N, such as 0/2")
+    digits = part.isdecimal() and whole.isdecimal() and len(part) <= 9 and len(whole) <= 9
+    if not (digits and int(part) < int(whole) <= MOST_SHARDS):
+        said = f"{text!r} is not of the form I/N with 0 <= I < N <= {MOST_SHARDS}, such as 0/2"
+        raise argparse.ArgumentTypeError(said)
     return int(part), int(whole)

@@ -31,7 +31,11 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 def check_target(file: str) -> None:
     """Raise `DomainError` unless a file can be written there, before anything is computed."""
     path = Path(file)
-    if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+    try:
+        possible = path.parent.is_dir() and not path.is_dir() and os.access(path.parent, os.W_OK)
+    except (OSError, ValueError):  # a name that no file can have
+        possible = False
+    if not possible:
         raise DomainError("export", file, "a file that can be written")
 
 

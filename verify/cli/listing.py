@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
+from collections.abc import Sequence
 from pathlib import Path
 
 from verify import results
@@ -11,12 +12,15 @@ from verify.claims import Claim
 from verify.cli import STORE
 from verify.cli.console import print_json, print_table
 from verify.plain import plain
-from verify.topics import select
+from verify.topics import resolve, select, spread
+
+# Claims that are shown in full beneath the table.
+IN_FULL = 10
 
 
 def run(arguments: Namespace) -> int:
-    """Print the claims, in full if a single one is named."""
-    claims = select(arguments.names)
+    """Print the claims, in full if few are named."""
+    claims = chosen(arguments.names)
     store = Path(arguments.store)
     last = {entry["claim"]: entry for entry in results.read_entries(store)}
     if not last and arguments.store != STORE:
@@ -36,13 +40,22 @@ def run(arguments: Namespace) -> int:
         print_json([{**row, "statement": plain(claim.statement)} for row, claim in zip(rows, claims, strict=True)])
         return 0
     print_table(rows, ["claim", "where", "kind", "level", "verdict"])
-    if len(claims) == 1:
-        _print_in_full(claims[0], last.get(claims[0].id))
+    if arguments.names and len(claims) <= IN_FULL:
+        for claim in claims:
+            _print_in_full(claim, last.get(claim.id), alone=len(claims) == 1)
     return 0
 
 
-def _print_in_full(claim: Claim, entry: dict | None) -> None:
-    print(f"\nStates: {plain(claim.statement)}")
+def chosen(names: Sequence[str]) -> list[Claim]:
+    """The claims named; where a name means claims of several papers, that is said on standard error."""
+    for line in spread(resolve(names)):
+        print(f"dpbounds: {line}", file=sys.stderr)
+    return select(names)
+
+
+def _print_in_full(claim: Claim, entry: dict | None, *, alone: bool) -> None:
+    print("" if alone else f"\n{claim.id}, {claim.where}")
+    print(f"States: {plain(claim.statement)}")
     if claim.hypotheses:
         print(f"Given:  {plain(claim.hypotheses)}")
     if claim.setting:

@@ -16,23 +16,25 @@ from verify import results
 from verify.claims import DATA_DIR
 from verify.cli import export
 from verify.cli.console import print_json, print_table, progress
+from verify.cli.listing import chosen
 from verify.executor import Dask, Executor, Processes, default_jobs
 from verify.plain import plain
 from verify.runner import Decided, Impostor, Run
 from verify.store import Store
-from verify.topics import select
 
 
 def run(arguments: Namespace) -> int:
     """Compute, conclude, print and write the results file; the exit status tells whether a verdict changed."""
     _take_data_dir(arguments)
     _check_export(arguments)
-    claims = select(arguments.names)
+    claims = chosen(arguments.names)
     executor = _executor(arguments)
     shard = arguments.shard
     # One thread for the linear algebra of planning and concluding, as the workers have.
     journal = f"-{shard[0]}-of-{shard[1]}" if shard else ""
     with threadpool_limits(1), executor, Store(Path(arguments.store), shard=journal) as store:
+        for line in store.damaged:
+            print(f"dpbounds: {line}", file=sys.stderr)
         session = Run(claims, level=arguments.level, seed=arguments.seed, store=store, impostors=arguments.impostors)
         with progress("impostors" if arguments.impostors else "verify") as show:
             tasks = session.compute(executor, resume=arguments.resume, shard=shard, progress=show)
