@@ -1,0 +1,53 @@
+"""Private least squares: iterative Hessian mixing, linear mixing, AdaSSP, gradient descent, and data (paper `ols`)."""
+
+from simulators.ols.adassp import AdaSSP, adassp, released_ridge, symmetric_noise
+from simulators.ols.clipping import ClippedSums
+from simulators.ols.compared import Zero, experiment_of, measured_clips, zero
+from simulators.ols.datasets import BUNDLED, DataSet, Table, bundled, has_bundled, load, prepared, read_table
+from simulators.ols.families import family, perceptron
+from simulators.ols.gradient_descent import GradientDescent, gradient_descent
+from simulators.ols.hessian_mixing import HessianMixing, hessian_mixing, hessian_step, mixing_noise
+from simulators.ols.linear_mixing import LinearMixing, SketchAndSolve, linear_mixing, sketch_and_solve
+from simulators.ols.newton import NewtonDraws, newton_runs, recentred_newton
+from simulators.ols.records import LeastSquares
+from simulators.ols.sketches import bartlett, explicit_gram, inverse_action, wishart_solve
+
+__all__ = [
+    "BUNDLED",
+    "AdaSSP",
+    "ClippedSums",
+    "DataSet",
+    "GradientDescent",
+    "HessianMixing",
+    "LeastSquares",
+    "LinearMixing",
+    "NewtonDraws",
+    "SketchAndSolve",
+    "Table",
+    "Zero",
+    "adassp",
+    "bartlett",
+    "bundled",
+    "experiment_of",
+    "explicit_gram",
+    "family",
+    "gradient_descent",
+    "has_bundled",
+    "hessian_mixing",
+    "hessian_step",
+    "inverse_action",
+    "linear_mixing",
+    "load",
+    "measured_clips",
+    "mixing_noise",
+    "newton_runs",
+    "perceptron",
+    "prepared",
+    "read_table",
+    "recentred_newton",
+    "released_ridge",
+    "sketch_and_solve",
+    "symmetric_noise",
+    "wishart_solve",
+    "zero",
+]

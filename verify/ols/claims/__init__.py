@@ -1,0 +1,1 @@
+"""The claims of paper `ols`, one module per place in the paper."""
