@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # loaded with the claims: solve does without them
 
 ENTRY_POINT_GROUP = "dpbounds.claims"
 # A new paper of this package is one line here and a room of the same name in each layer.
-ROOMS = {"ftrl": "verify.ftrl", "iv": "verify.iv", "ols": "verify.ols"}
+ROOMS = {"ftrl": "verify.ftrl", "iv": "verify.iv", "ols": "verify.ols", "glm": "verify.glm"}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,107 @@
+"""Tables of `dpbounds solve glm`, what their columns are, which estimator to take, what more records would buy."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dpbounds.glm import scale
+from dpbounds.glm.answers import Answer, Question, records_needed
+from verify.cli.console import print_table
+from verify.cli.solve.glm.problem import Asked
+from verify.cli.solve.simulating import Simulated
+
+TITLES = {"printed": "As printed", "tight": "At equal true privacy: clipped records, the least noise"}
+NOISE = ("estimator", "radius", "label_bound", "sd_xx", "sd_xy", "delta_within_bounds")
+TERMS = ("error", "sampling", "gram_noise", "cross_noise", "public_covariance", "public_scale")
+SHORT = {
+    "label_bound": "|y| bound",
+    "sd_xx": "sd of xx'",
+    "sd_xy": "sd of xy",
+    "delta_within_bounds": "true delta",
+    "gram_noise": "xx' noise",
+    "cross_noise": "xy noise",
+    "public_covariance": "public cov.",
+    "public_scale": "public scale",
+}
+DIGITS, WIDTH = 3, 119
+
+Row = Mapping[str, Any]
+
+
+def show(problem: Asked, found: Answer, rows: Sequence[Row], *, target: float | None) -> None:
+    """Setting, scale, both tables, advice, what more records would buy."""
+    question = problem.question
+    _note(
+        f"{question.link.name}, p = {question.p}, n = {question.n} private and m = {question.m} public records; "
+        f"epsilon = {question.epsilon:g}, delta = {question.delta:.3g}, local. {' '.join(problem.said)}"
+    )
+    edge = scale.supremum(question.link)
+    _note(
+        f"Scale: w* = c w_ols, c = {float(found.constant):.10g}; |Sigma^1/2 w_ols| = {question.size:.4g}, a root "
+        f"exists below {edge:.4g}."
+    )
+    for calibration, title in TITLES.items():
+        own = [row for row in rows if row["calibration"] == calibration]
+        if own:
+            print()
+            print_table([_cells(row, NOISE) for row in own], [SHORT.get(name, name) for name in NOISE], title=title)
+    print()
+    _errors(rows)
+    _legend(rows)
+    print()
+    _advice(question, found, target)
+
+
+def _errors(rows: Sequence[Row]) -> None:
+    shown = []
+    for row in rows:
+        cells = {"estimator": row["estimator"], "as": row["calibration"], **_cells(row, TERMS)}
+        cells["reliable"] = "yes" if row["reliable"] else "no"
+        if "median_simulated" in row:
+            median = Simulated(*(row[f"median_{part}"] for part in ("simulated", "low", "high")))
+            cells["simulated"], cells["interval"] = median.shown
+            cells["no root"] = f"{row['no_root']:.3g}"
+        shown.append(cells)
+    print_table(shown, list(shown[0]), title="Predicted ||w - w*||² / ||w*||² and its parts")
+
+
+def _cells(row: Row, names: Sequence[str]) -> dict[str, Any]:
+    return {
+        SHORT.get(name, name): f"{row[name]:.{DIGITS}g}" if isinstance(row[name], float) else row[name]
+        for name in names
+    }
+
+
+def _legend(rows: Sequence[Row]) -> None:
+    _note(
+        "Estimators: paper (Algorithms 1 and 3), pooled (Remark 11), public-covariance (x x' is not released), "
+        "no-public-data (scale from the private records). Errors to leading order; not reliable where the noise in "
+        "x x', or the error itself, is not small."
+    )
+    if any(row["calibration"] == "printed" for row in rows):
+        _note(
+            "True delta is for records within the bounds. Printed, a record beyond the radius sends the message "
+            '"outside": for all records the true delta is 1. Tight rows are private for every record.'
+        )
+    if any("median_simulated" in row for row in rows):
+        _note("simulated: median over runs with a 95 % interval; a run without a root counts as infinite.")
+
+
+def _advice(question: Question, found: Answer, target: float | None) -> None:
+    _note(f"Recommended at equal true privacy: {found.advice}. {found.reason}")
+    for more in found.more:
+        _note(f"With n = {more.n} and m = {more.m}: {more.relative:.3g}.")
+    if target is None:
+        return
+    estimator = found.best.estimator
+    both = records_needed(question, estimator, target)
+    alone = records_needed(question, estimator, target, fixed_m=True)
+    proportional = both if both is not None else "over 10^15"
+    kept = f"{alone if alone is not None else 'none does'} with m = {question.m} as it is"
+    _note(f"For a relative error of {target:g} by {estimator}: n = {proportional} with m in proportion, {kept}.")
+
+
+def _note(text: str) -> None:
+    print(textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False))

@@ -1,0 +1,1 @@
+"""The claims of paper `glm`, one module per place in the paper."""

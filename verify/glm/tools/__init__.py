@@ -1,0 +1,1 @@
+"""Oracles and runs that several claims of paper `glm` share."""
