@@ -278,8 +278,8 @@ BEYOND_EQUAL_PRIVACY = Claim(
     ),
     setting=(
         "What `dpbounds solve glm` computes, on three problems; runs for logistic, $p = 5$, $n = m = 2 dot 10^4$, "
-        "$epsilon = 300$, where the leading order is near; they show it no worse than 1.2 times Algorithm 1, and far below the "
-        "printed noise, not that it is better."
+        "$epsilon = 300$, where the leading order is near; they show it no worse than 1.2 times Algorithm 1, and far "
+        "below the printed noise, not that it is better."
     ),
     checks=(
         Agreement(facts=_rows, impostors=_OFF),
