@@ -10,7 +10,7 @@ from dpbounds.errors import count, moderate, moderate_or_zero
 from dpbounds.values import Value
 
 # Dimensions beyond which counts of their products are no longer exact in floats.
-MOST = 10_000_000
+MOST = 1e15
 
 
 @formula

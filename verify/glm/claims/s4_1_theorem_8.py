@@ -156,7 +156,7 @@ THM_22 = Claim(
             "$10^(-3)$."
         ),
         consequence="As for Theorem 8.",
-        root="glm/thm-8",
+        root="glm/eq-17",
     ),
     correction=Correction(
         statement="As Theorem 8 corrected, with $c_f$.",

@@ -176,7 +176,7 @@ THM_17 = Claim(
             "takes over it grows from ${small:2}$ at $p = 4$ to ${large:2}$ at $p = 64$ for $x_j = plus.minus 1\\/p$."
         ),
         consequence="As for Theorem 14.",
-        root="glm/thm-14",
+        root="glm/eq-33",
     ),
     correction=Correction(
         statement=(
@@ -213,7 +213,7 @@ THM_25 = Claim(
             "${large:2}$ at $p = 64$; (14) moreover drops $min{{lambda, 1}}$ from (6)."
         ),
         consequence="As for Theorem 14.",
-        root="glm/thm-14",
+        root="glm/eq-33",
     ),
     correction=Correction(
         statement="As Theorem 14 corrected, with $c_f$ and the noise for labels up to $L r + abs(f(0)) + C$.",

@@ -237,8 +237,8 @@ EQ_25 = Claim(
     ),
     correction=Correction(
         statement=(
-            "$sup_(c <= overline(c)) abs(f(c, w_1) - f(c, w_2)) <= G overline(c)^2 bb(E) abs(chevron.l v, "
-            "Sigma^(1\\/2) (w_1 - w_2) chevron.r) <= kappa G overline(c)^2 norm(Sigma^(1\\/2) (w_1 - w_2))$."
+            "$sup_(c <= overline(c)) abs(f(c, w_1) - f(c, w_2)) <= G overline(c)^2 bb(E) abs(v^top "
+            "Sigma^(1\\/2) (w_1 - w_2)) <= kappa G overline(c)^2 norm(Sigma^(1\\/2) (w_1 - w_2))$."
         ),
         ground="$Phi''$ is $G$-Lipschitz; Definition 1 with $m = 1$.",
         checks=(Agreement(facts=_differences, impostors={"a fifth of G": {"facts": {"factor": 0.2}}}),),
