@@ -9,8 +9,8 @@ from dpbounds.arguments import formula
 from dpbounds.errors import count, moderate, moderate_or_zero
 from dpbounds.values import Value
 
-# Dimensions beyond which counts of their products are no longer exact in floats.
-MOST = 1e15
+# Dimensions beyond any use.
+MOST = 10**9
 
 
 @formula
