@@ -13,7 +13,7 @@ TOPIC = Topic(
     sources=("dpbounds.glm", "simulators.glm", "verify.glm"),
     solve="verify.cli.solve.glm",
     summary="GLMs in non-interactive local DP with public data",
-    main_picture="glm/fig-1-left",
+    main_picture="glm/exp-slope-p",
     stands=(
         Highlight(
             sentence=(
