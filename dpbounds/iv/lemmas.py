@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dpbounds.arguments import formula, typed
-from dpbounds.errors import count, moderate, moderate_or_zero, positive, within
+from dpbounds.errors import DomainError, count, moderate, moderate_or_zero, positive, within
 from dpbounds.iv.privacy import budget
 from dpbounds.iv.quantities import UNIT, Constants, Design, Spectrum
 from dpbounds.values import Value
@@ -277,7 +277,10 @@ def product_of_contractions_bound(
     """
     reach = moderate_or_zero("first_stage_error", first_stage_error) + moderate("theta_hat_norm", theta_hat_norm)
     factor = 1 + moderate("alpha", alpha) * (1 + bounds.delta) ** 2 * reach**2
-    return Value(factor ** count("burn_in", burn_in, least=0), kind="upper", source="iv Lemma D.9, App. E.9")
+    steps = count("burn_in", burn_in, least=0)
+    if steps * math.log(factor) > 700:
+        raise DomainError("burn_in", burn_in, f"at most {700 / math.log(factor):.4g}", "the bound is no float beyond")
+    return Value(factor**steps, kind="upper", source="iv Lemma D.9, App. E.9")
 
 
 def _noise_scale(eta: float, lambda1: float, kappa_theta: float) -> float:

@@ -38,7 +38,7 @@ def joint_pair(n: int, *, q: int = 1, p: int = 1, magnitude: float = 1e9, adjace
     clipped -gamma_2 in the direction of Theta. On the neighbour both have the other sign, or are 0: every release moves
     by the whole sensitivity, except the first of beta (Theta_0 = 0). Source: dpbounds, exact form of iv Prop. 3.1.
     """
-    K, sizes = moderate("magnitude", magnitude), (count("q", q), count("p", p))
+    K, sizes = moderate("magnitude", magnitude), (count("q", q, most=1e6), count("p", p, most=1e6))
     return _pair([(0.0, 0.0, 0.0)] * (count("n", n) - 1), (1.0, K, K), (1.0, -K, -K), adjacency, sizes)
 
 

@@ -133,7 +133,7 @@ def alternation(
     used. Stops when a round gains less than 1e-7 of the value; raises `AccuracyError` if none of 60 does.
     """
     printed = program.name == "paper"
-    grid = Grid.graded(program, count("max_lag", max_lag, least=0), count("nodes", nodes, least=16))
+    grid = Grid.graded(program, count("max_lag", max_lag, least=0, most=200), count("nodes", nodes, least=16, most=1e5))
     power, *rest = (program.prefactor(FLOATS) * weight for weight in noise.weights(1.0, as_printed=printed))
     floor = sum(rest)
     quadratics = Quadratics.on(program, grid.omega, max_lag)

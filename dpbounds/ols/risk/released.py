@@ -53,7 +53,7 @@ def released(lambda_min: float, *, level: float, scale: float, tau: float, nodes
     scale, tau = moderate("scale", scale), real("tau", tau)
     low, high = tau - lambda_min / scale, tau - (lambda_min - level) / scale  # z at the two kinks
     ends = np.clip([low, high], -FARTHEST, FARTHEST)
-    x, weights = np.polynomial.legendre.leggauss(count("nodes", nodes))
+    x, weights = np.polynomial.legendre.leggauss(count("nodes", nodes, most=1000))
     # Panels of a standard deviation or two, so that the normal density is smooth on each.
     cuts = np.linspace(ends[0], ends[1], max(1, math.ceil((ends[1] - ends[0]) / 4)) + 1)
     middles, halves = (cuts[1:] + cuts[:-1]) / 2, (cuts[1:] - cuts[:-1]) / 2

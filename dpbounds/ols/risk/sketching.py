@@ -13,7 +13,7 @@ from jaxtyping import Float
 from scipy.optimize import brentq
 from scipy.special import chdtri, gammaincinv, gammaln
 
-from dpbounds.errors import DomainError, count, moderate_or_zero, within
+from dpbounds.errors import DomainError, count, moderate_or_zero, nonnegative, within
 from dpbounds.gaussian_norm import norm_cdf
 from dpbounds.ols.risk.mixing import noise_levels
 from dpbounds.ols.risk.released import NoiseLaw, averaged
@@ -95,11 +95,11 @@ def sketch_and_solve_law(
 
     Raises `DomainError` as `sketch_and_solve` does, and for a singular M.
     """
-    problem = _problem(A, b, y_squared, k)
-    mu = problem.ridge(noise_levels(eta_squared))
+    problem, level = _problem(A, b, y_squared, k), noise_levels(nonnegative("eta_squared", eta_squared))
+    mu = problem.ridge(level)
     if not (mu > 0).all():
         raise DomainError("eta_squared", eta_squared, "above 0 for a singular A", "add noise")
-    _, _, variance = _parts(problem, y_squared, noise_levels(eta_squared))
+    _, _, variance = _parts(problem, y_squared, level)
     return SketchLaw(
         mean=problem.basis @ (problem.loads / mu),
         root=float(np.sqrt(variance)) * (problem.basis / np.sqrt(mu)) @ problem.basis.T,
