@@ -45,10 +45,10 @@ def _roots(rng: np.random.Generator, *, gaussian: bool, links: tuple[str, ...], 
 
 
 def _assumption(
-    number: int, where: str, statement: str, links: tuple[str, ...], *, gaussian: bool, remark: str
+    claim: str, where: str, statement: str, links: tuple[str, ...], *, gaussian: bool, remark: str
 ) -> Claim:
     return Claim(
-        id=f"glm/assump-{number}",
+        id=claim,
         where=where,
         kind="inequality",
         statement=statement,
@@ -71,7 +71,7 @@ _LIPSCHITZ = "The proofs and the examples use that $Phi''$, not $Phi'''$, is $G$
 
 
 ASSUMP_2 = _assumption(
-    2,
+    "glm/assump-2",
     "Assumption 2",
     "$abs(Phi'') <= L$; $Phi'''$ $G$-Lipschitz; $f(overline(c)) >= 1 + tau$; $abs(f') >= M > 0$ on $[0, "
     "overline(c)]$: they ensure a root of $f - 1$ and $hat(c) -> c_Phi$.",
@@ -82,7 +82,7 @@ ASSUMP_2 = _assumption(
 
 
 ASSUMP_3 = _assumption(
-    3,
+    "glm/assump-3",
     "Assumption 3",
     "$abs(Phi'') <= L$; $Phi'''$ $G$-Lipschitz; $f(overline(c)) >= 1 + tau$ with $w^\"ols\"$ of Lemma 12; $abs(f') >= "
     "M$ on $[0, max{overline(c), c_Phi}]$.",
@@ -93,7 +93,7 @@ ASSUMP_3 = _assumption(
 
 
 ASSUMP_4 = _assumption(
-    4,
+    "glm/assump-4",
     "Assumption 4",
     "$sup_(norm(w - Sigma^(1\\/2) w^\"ols\") <= 1) norm(Phi''(chevron.l x, w chevron.r))_psi_2 <= kappa_g$, $Phi'''$ "
     "$G$-Lipschitz, and the conditions on $f$ of Assumption 3.",
@@ -104,7 +104,7 @@ ASSUMP_4 = _assumption(
 
 
 ASSUMP_5 = _assumption(
-    5,
+    "glm/assump-5",
     "Assumption 5",
     "$abs(f') <= L$, $f''$ $G$-Lipschitz, $cal(l)(overline(c)) >= 1 + tau$, $abs(cal(l)') >= M$ on $[0, overline(c)]$.",
     ("sigmoid",),
@@ -114,7 +114,7 @@ ASSUMP_5 = _assumption(
 
 
 ASSUMP_6 = _assumption(
-    6,
+    "glm/assump-6",
     "Assumption 6",
     'As Assumption 5 with $w^"ols"$ of Theorem 24 and $abs(cal(l)\') >= M$ on $[0, max{overline(c), c_f}]$.',
     ("sigmoid", "softplus"),

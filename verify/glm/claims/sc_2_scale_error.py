@@ -55,7 +55,7 @@ def scale_error(size: float, variance: float, p: int, link: str) -> tuple[float,
 def _scale_bounds(
     p: float, variance: float, size: float, *, link: str = "logistic", constant: float = 40.0
 ) -> tuple[float, float]:
-    """The tighter of two ratios: noise against G L c^2 r^2 ||Sigma||^{1/2} sqrt(p) ||w_ols|| (1 + ...) eta' / M, and
+    """The tighter of two ratios: noise against G L c^2 r^2 ||Sigma||^{1/2} sqrt(p) ||w_ols|| eta' / M, and
     public against L G ||Sigma||^{1/2} ||w_ols|| sqrt(p) c^2 / M, M = D at the root, q <= 1.
     """
     dimension = round(p)
@@ -68,7 +68,7 @@ def _scale_bounds(
     logs = math.sqrt(math.log(1 / DELTA) * math.log(dimension / FAILURE**2))
     root = math.sqrt(variance)
     level = logs / (EPSILON * root * min(root, 1.0))
-    bound = constant * G * kappa2**-2 * root * math.sqrt(dimension) * r * (1 + r * w_ols) * level / M
+    bound = constant * G * kappa2**-2 * root * math.sqrt(dimension) * r * r * w_ols * level / M
     pairs = ((noise, bound), (public, constant * G * root * math.sqrt(dimension) * w_ols * kappa2**-2 / M))
     return max(pairs, key=lambda pair: pair[0] / pair[1])
 
@@ -97,14 +97,15 @@ _LEADING = Agreement(facts=_against_error, impostors=_OFF)
 
 
 _GIVEN = (
-    'To leading order, with $1 + r norm(w^"ols")$ for $r norm(w^"ols")$, as (17) corrected gives it; the noise '
-    "moves $hat(c)$ along $w^*$ only."
+    "To leading order: the noise moves $hat(c)$ along $w^*$ only, so that its error shrinks with $w^*$ as "
+    "stated and the "
+    "fault of (17) does not reach it."
 )
 
 
-def _lemma(number: int, where: str, statement: str, link: str, *, remark: str, equation: str) -> Claim:
+def _lemma(claim: str, where: str, statement: str, link: str, *, remark: str, equation: str) -> Claim:
     return Claim(
-        id=f"glm/lem-{number}",
+        id=claim,
         where=where,
         kind="mc-rate",
         statement=statement,
@@ -116,7 +117,7 @@ def _lemma(number: int, where: str, statement: str, link: str, *, remark: str, e
 
 
 LEM_35 = _lemma(
-    35,
+    "glm/lem-35",
     "Lemma 35, (18)-(20)",
     "If $f(overline(c)) >= 1 + tau$ a root $overline(c)_Phi in (0, overline(c))$ exists; under (18), (19), with "
     "probability $1 - 2 e^(-p)$, $hat(c) in [0, overline(c)]$ exists and $abs(hat(c) - overline(c)_Phi) <= "
@@ -129,7 +130,7 @@ LEM_35 = _lemma(
 
 
 LEM_36 = _lemma(
-    36,
+    "glm/lem-36",
     "Lemma 36, (38)-(46)",
     "$abs(Phi'') <= L$: with probability $1 - 4 e^(-p)$, $abs(hat(c) - overline(c)_Phi) <= O(G L\\/M overline(c)^2 "
     'kappa^2 r^2 norm(Sigma)^(1\\/2) sqrt(p) norm(w^"ols") eta\' + L G\\/M norm(Sigma)^(1\\/2) norm(w^"ols") '
@@ -141,7 +142,7 @@ LEM_36 = _lemma(
 
 
 LEM_37 = _lemma(
-    37,
+    "glm/lem-37",
     "Lemma 37, (54)-(56)",
     "Gaussian $x$: $c_Phi = overline(c)_Phi$ and $abs(hat(c) - c_Phi) <= O(G L\\/M overline(c)^2 norm(Sigma)^(3\\/2) "
     'p^(3\\/2) norm(w^"ols") log(n\\/xi) eta\' + L G\\/M norm(Sigma)^(1\\/2) norm(w^"ols") sqrt(p\\/m))$.',
@@ -152,7 +153,7 @@ LEM_37 = _lemma(
 
 
 LEM_39 = _lemma(
-    39,
+    "glm/lem-39",
     "Lemma 39, (65)-(68)",
     'Gaussian $x$: $abs(hat(c)_f - c_f) <= O(G L\\/M overline(c)^2 norm(Sigma)^(3\\/2) p^(3\\/2) norm(w^"ols") '
     "log(n\\/xi) eta' + ...)$.",
