@@ -10,6 +10,7 @@ from scipy.stats import norm
 
 from dpbounds.glm import privacy
 from dpbounds.privacy import gaussian_delta
+from simulators.glm import Settings, bounded
 from verify.checks import Agreement, Fact, Search
 from verify.claims import Claim, Correction, Fault
 from verify.domains import Real
@@ -155,20 +156,25 @@ ALG_1_NOISE = Claim(
 # --- what the statements allow: records outside the radius, labels without bound ---
 
 
+def refused(size: float) -> bool:
+    """Whether Algorithm 1 as it is simulated leaves out a record of this norm, radius 1: its message is "outside"."""
+    sent, _ = bounded(size * np.eye(2)[:1], np.zeros(1), Settings(beyond="refuse", radius=1.0))
+    return len(sent) == 0
+
+
 def _refused(rng: np.random.Generator) -> Iterator[Fact]:
-    """A record inside the radius never sends "outside", one outside always does: the event tells them apart."""
+    """The event "outside" has probability 0 or 1 for a record: the divergence of a pair that it tells apart."""
     stated = float(privacy.exact_delta(1.0, 1.0, 1.0, radius=1.0, accepts="any"))
     for inside, outside in ((0.5, 1.5), (0.99, 1.01)):
-        probability = {size: 1.0 if size > 1.0 else 0.0 for size in (inside, outside)}
-        delta = probability[outside] - math.e * probability[inside]
+        delta = float(refused(outside)) - math.e * float(refused(inside))
         yield Fact(f"records of norms {inside:g} R and {outside:g} R", delta, stated)
 
 
 def _refusal_costs(epsilon: float, size: float) -> tuple[float, float]:
     """(delta at this epsilon of the pair (size R, R / 2), 1e-3): 1 if the first is refused."""
     scales = privacy.noise_scales(epsilon, 1e-3, radius=1.0)
-    if size > 1.0:
-        return 1.0, 1e-3
+    if refused(size):
+        return float(refused(size)) - math.exp(epsilon) * float(refused(0.5)), 1e-3
     mu = shift((np.array([size, 0.0]), 1.0), (np.array([0.5, 0.0]), -1.0), scales.gram, scales.cross)
     return float(gaussian_delta(mu, epsilon)), 1e-3
 
