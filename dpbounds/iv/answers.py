@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -46,9 +47,9 @@ class Answer:
     """What is to be shown; None for what does not exist.
 
     `shown`: the T asked for, else the best ones. `best`: the T of least predicted error among those tried where the
-    prediction is reliable. `share`: the part of the budget that the first stage should get there. `suggested`: better
-    clip norms. `noise_bounds_T`: False without noise, when more steps are always better. `forecasts` by T; `curve`: the
-    predicted root mean square by T.
+    prediction is reliable. `share`: the part of the budget that the first stage should get there. `noise_bounds_T`:
+    False without noise, when more steps are always better. `forecasts` by T; `curve`: the predicted root mean square
+    by T.
     """
 
     question: Question
@@ -58,10 +59,14 @@ class Answer:
     optimum: Optimum | None
     regimes: Regimes | None
     share: float | None
-    suggested: Suggestion | None
     noise_bounds_T: bool
     forecasts: dict[int, Forecast]
     curve: dict[int, float]
+
+    @cached_property
+    def suggested(self) -> Suggestion | None:
+        """Better clip norms, searched when first asked for; None without noise."""
+        return suggested_clip_norms(self.question.forecaster, self.question.noise_of) if self.noise_bounds_T else None
 
 
 @typed
@@ -89,7 +94,6 @@ def answer(question: Question, asked: Sequence[int], *, curve: bool = False) -> 
         optimum=optimum,
         regimes=crossings,
         share=None if best is None else predicted.share(best),
-        suggested=suggested_clip_norms(question.forecaster, question.noise_of) if noisy else None,
         noise_bounds_T=noisy,
         forecasts=predicted.found,
         curve=predicted.curve(horizons[-1]) if curve else {},

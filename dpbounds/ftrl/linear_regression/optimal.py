@@ -10,7 +10,7 @@ from jaxtyping import Float
 from scipy.optimize import minimize_scalar
 
 from dpbounds.errors import AccuracyError, all_moderate, moderate
-from dpbounds.ftrl.correlations import PowerSpectrum, from_power_spectrum, nu
+from dpbounds.ftrl.correlations import DampedHalfPowers, from_resonances, nu
 from dpbounds.ftrl.linear_regression.exact import CONVENTION, GAUSSIAN_KURTOSIS, _arguments, _stable, suboptimality
 from dpbounds.quadrature import even_integral
 from dpbounds.values import Value
@@ -27,11 +27,7 @@ def optimal_spectrum(
     The exact error is a constant times int |B|^{-2} int |B|^2 g: Cauchy-Schwarz as in ftrl eq. (19). With the bound of
     ftrl Thm C.18 in place of the exact error g would be h of eq. (21).
     """
-    spectrum, eta = all_moderate("eigenvalues", eigenvalues), moderate("eta", eta)
-    x = eta * spectrum
-    contraction, _ = _stable(spectrum, eta, kurtosis)
-    rates, first, copies = np.unique(x, return_index=True, return_counts=True)
-    weights = copies * (2.0 * spectrum * x * (2.0 - x) / contraction)[first]
+    weights, rates = _resonances(eigenvalues, eta, kurtosis)
 
     def inverse_root(omega: np.ndarray) -> np.ndarray:
         sine_squared = np.sin(np.asarray(omega, dtype=float) / 2.0) ** 2
@@ -72,13 +68,21 @@ def optimal_suboptimality(
 
 
 def optimal_correlation(
-    eigenvalues: Float[np.ndarray, " d"], eta: float, *, kurtosis: float = GAUSSIAN_KURTOSIS, tolerance: float = 1e-10
-) -> PowerSpectrum:
-    """The causal correlation with `optimal_spectrum`; `AccuracyError` where eta mu is too small to factorise (about
-    1e-6).
+    eigenvalues: Float[np.ndarray, " d"], eta: float, *, kurtosis: float = GAUSSIAN_KURTOSIS
+) -> DampedHalfPowers:
+    """The causal correlation with `optimal_spectrum`, in closed form for every eta mu: the zeros of g interlace its
+    poles (`from_resonances`).
     """
-    spectrum = optimal_spectrum(eigenvalues, eta, kurtosis=kurtosis)
-    return from_power_spectrum(spectrum, name="optimal", tolerance=tolerance)
+    return from_resonances(*_resonances(eigenvalues, eta, kurtosis))
+
+
+def _resonances(eigenvalues: np.ndarray, eta: float, kurtosis: float) -> tuple[np.ndarray, np.ndarray]:
+    """Weights and different rates x of g = sum w / (x^2 + 4 (1 - x) sin^2(omega / 2))."""
+    spectrum, eta = all_moderate("eigenvalues", eigenvalues), moderate("eta", eta)
+    x = eta * spectrum
+    contraction, _ = _stable(spectrum, eta, kurtosis)
+    rates, first, copies = np.unique(x, return_index=True, return_counts=True)
+    return copies * (2.0 * spectrum * x * (2.0 - x) / contraction)[first], rates
 
 
 def best_nu(
