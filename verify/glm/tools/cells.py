@@ -21,6 +21,9 @@ from verify.checks.base import Level
 Noise = Literal["none", "printed", "least"]
 # The failure probability zeta of Algorithms 1 and 3, and the noise of regressions.
 ZETA, C = 0.1, 0.001
+# The sizes of Section 6 that claims stand on, and its budgets.
+SIZES = tuple(10_000 * k for k in (1, 5, 13, 21, 29))
+EPSILONS = (2.0, 3.0, 5.0, 10.0)
 
 
 @dataclass(frozen=True, kw_only=True)

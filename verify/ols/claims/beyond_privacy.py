@@ -27,12 +27,11 @@ from dpbounds.ols import (
 from dpbounds.ols.accounting import gaussian_part
 from dpbounds.privacy import gaussian_delta as shipped_gaussian_delta
 from dpbounds.privacy.covariance import one_way_log_delta
-from simulators.engine import Experiment
 from verify.checks import Agreement, Audit, Fact, Search, Times
 from verify.claims import Claim
 from verify.domains import Real, Whole
 from verify.ols.tools.divergences import gaussian_delta, joint_delta, rows_delta
-from verify.ols.tools.worst_pair import Neighbour, Run, releases
+from verify.ols.tools.worst_pair import audited
 from verify.pictures import Picture, Series
 
 # --- the exact law ---
@@ -202,20 +201,6 @@ AUDIT_EPSILON, AUDIT_DELTA = 2.0, 0.02
 AUDIT_SCALES = hessian_mixing_scales(AUDIT_EPSILON, AUDIT_DELTA, k=10, steps=2, failure=1.0)
 
 
-def _audit(noise: float = 1.0) -> tuple[Experiment, Experiment]:
-    """Algorithm 1 on data without and with one record, at tight scales."""
-    without, with_record = (
-        Experiment(
-            algorithm=releases,
-            problem=Neighbour(has_record=present),
-            settings=Run(scales=AUDIT_SCALES, noise=noise),
-            block_trials=25_000,
-        )
-        for present in (False, True)
-    )
-    return without, with_record
-
-
 BEYOND_JOINT_ACCOUNTING = Claim(
     id="ols/beyond-joint-accounting",
     where="beyond the paper",
@@ -234,14 +219,14 @@ BEYOND_JOINT_ACCOUNTING = Claim(
         Agreement(facts=_savings, impostors={"1 % off": {"facts": Times(1.01)}}),
         Agreement(facts=_spends, impostors={"1e-6 less noise": {"facts": {"noise": 1 - 1e-6}}}),
         Audit(
-            experiments=_audit(),
+            experiments=audited(AUDIT_SCALES),
             output="ratio",
             threshold=1.85,
             claimed_epsilon=AUDIT_EPSILON,
             delta=AUDIT_DELTA,
             trials={"quick": 100_000, "full": 2_000_000},
             sharpness=0.6,
-            impostors={"0.6 of the noise": {"experiments": _audit(0.6), "threshold": 2.6}},
+            impostors={"0.6 of the noise": {"experiments": audited(AUDIT_SCALES, 0.6), "threshold": 2.6}},
         ),
     ),
 )

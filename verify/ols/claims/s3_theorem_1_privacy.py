@@ -13,12 +13,11 @@ from dpbounds.ols import HessianMixingScales, failure_probability, hessian_mixin
 from dpbounds.ols.accounting import gaussian_part
 from dpbounds.ols.calibration import theorem_gamma, theorem_sigma, theorem_tau
 from dpbounds.privacy import gaussian_mu
-from simulators.engine import Experiment
 from verify.checks import Agreement, Audit, Fact, Identity, Rate, Search, Times
 from verify.claims import Claim, Correction, Fault
 from verify.domains import Real, Whole
 from verify.ols.tools.divergences import joint_delta
-from verify.ols.tools.worst_pair import Neighbour, Run, releases
+from verify.ols.tools.worst_pair import audited
 
 EPSILONS = (0.1, 0.25, 0.63, 1.0, 1.6, 4.0, 10.0)
 DELTAS = (1e-2, 1e-4, 1e-6, 1e-8, 1e-10)
@@ -331,20 +330,6 @@ AUDIT_EPSILON, AUDIT_DELTA = 4.0, 0.02
 AUDIT_SCALES = hessian_mixing_scales(AUDIT_EPSILON, AUDIT_DELTA, k=10, steps=2, failure=1.0, accounting="theorem")
 
 
-def _audit(noise: float = 1.0) -> tuple[Experiment, Experiment]:
-    """All releases of runs without and with the record."""
-    without, with_record = (
-        Experiment(
-            algorithm=releases,
-            problem=Neighbour(has_record=present),
-            settings=Run(scales=AUDIT_SCALES, noise=noise),
-            block_trials=25_000,
-        )
-        for present in (False, True)
-    )
-    return without, with_record
-
-
 THM_1_PRIV = Claim(
     id="ols/thm-1-priv",
     where="Theorem 1, item 1",
@@ -377,14 +362,14 @@ THM_1_PRIV = Claim(
         ),
         Agreement(facts=_profile, impostors={"1 % off": {"facts": Times(1.01)}}),
         Audit(
-            experiments=_audit(),
+            experiments=audited(AUDIT_SCALES),
             output="ratio",
             threshold=1.0,
             claimed_epsilon=AUDIT_EPSILON,
             delta=AUDIT_DELTA,
             trials={"quick": 50_000, "full": 1_000_000},
             sharpness=0.1,
-            impostors={"a fifth of the noise": {"experiments": _audit(0.2), "threshold": 6.0}},
+            impostors={"a fifth of the noise": {"experiments": audited(AUDIT_SCALES, 0.2), "threshold": 6.0}},
         ),
     ),
 )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpbounds.ols import HessianMixingScales
-from simulators.engine import Streams
+from simulators.engine import Experiment, Streams
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,3 +55,17 @@ def releases(problem: Neighbour, settings: Run, streams: Streams, trials: int) -
         gram = np.einsum("tki,tkj->tij", sketch, sketch) / scales.k
         theta = theta + np.linalg.solve(gram, gradient[:, :, None])[:, :, 0]
     return {"ratio": ratio}
+
+
+def audited(scales: HessianMixingScales, noise: float = 1.0) -> tuple[Experiment, Experiment]:
+    """Runs without and with the record, with `noise` times the noise that `scales` claim."""
+    without, with_record = (
+        Experiment(
+            algorithm=releases,
+            problem=Neighbour(has_record=present),
+            settings=Run(scales=scales, noise=noise),
+            block_trials=25_000,
+        )
+        for present in (False, True)
+    )
+    return without, with_record
