@@ -267,19 +267,12 @@ def _taken(
     m = len(fitted)
     if m == 0:
         return np.zeros_like(theta), np.zeros_like(beta), (0.0, 0.0)
-    rows, scalars = _clipped_parts(records, fitted, beta, gammas)
-    shares = float(np.mean(rows.any(axis=1))), float(np.mean(scalars != 0))
-    first = records.instruments.T @ rows / m if shares[0] else np.zeros_like(theta)
-    return first, fitted.T @ scalars / m, shares
-
-
-def _clipped_parts(
-    records: Records, fitted: np.ndarray, beta: np.ndarray, gammas: tuple[float, float]
-) -> tuple[np.ndarray, np.ndarray]:
-    """The residuals of both stages, each times the share of its gradient that clipping takes away."""
     rows, scalars = fitted - records.regressors, fitted @ beta - records.outcome
     kept = _kept_shares(records, fitted, rows, scalars, gammas)
-    return rows * (1 - kept[0])[:, None], scalars * (1 - kept[1])
+    shares = float(np.mean(kept[0] < 1)), float(np.mean(kept[1] < 1))
+    first = records.instruments.T @ (rows * (1 - kept[0])[:, None]) / m if shares[0] else np.zeros_like(theta)
+    second = fitted.T @ (scalars * (1 - kept[1])) / m if shares[1] else np.zeros_like(beta)
+    return first, second, shares
 
 
 def _kept_shares(

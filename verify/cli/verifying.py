@@ -12,12 +12,13 @@ from pathlib import Path
 from threadpoolctl import threadpool_limits
 
 from dpbounds import DomainError
+from dpbounds.errors import count
 from verify import results
 from verify.claims import DATA_DIR
 from verify.cli import export
 from verify.cli.console import print_json, print_table, progress
 from verify.cli.listing import chosen
-from verify.executor import Dask, Executor, Processes, default_jobs
+from verify.executor import Dask, Executor, Processes, Serial, default_jobs
 from verify.plain import plain
 from verify.runner import Decided, Impostor, Run
 from verify.store import Store
@@ -48,7 +49,8 @@ def _executor(arguments: Namespace) -> Executor:
         raise DomainError("jobs", arguments.jobs, "nothing beside --scheduler", "the scheduler knows its workers")
     if arguments.scheduler:
         return Dask(arguments.scheduler)
-    return Processes(default_jobs() if arguments.jobs is None else arguments.jobs)
+    jobs = default_jobs() if arguments.jobs is None else count("jobs", arguments.jobs)
+    return Serial() if jobs == 1 else Processes(jobs)
 
 
 def _take_data_dir(arguments: Namespace) -> None:

@@ -30,7 +30,7 @@ def loaded(code: str, *modules: str) -> list[str]:
 
 
 def test_verify_then_list_then_resume(tmp_path):
-    first = dpbounds("verify", "ftrl/thm-2.1-dpsgd", "ftrl/thm-2.1-rate", "--json", cwd=tmp_path)
+    first = dpbounds("verify", "ftrl/thm-2.1-dpsgd", "ftrl/thm-2.1-rate", "--jobs", "1", "--json", cwd=tmp_path)
     assert first.returncode == 0, first.stderr
     rows = json.loads(first.stdout)
     assert [row["verdict"] for row in rows] == ["confirmed", "corrected"]
@@ -59,7 +59,7 @@ def test_shards_then_join(tmp_path):
 
 
 def test_impostors_print_the_detection_rate(tmp_path):
-    shown = dpbounds("verify", "ftrl/thm-2.1-neg", "--impostors", cwd=tmp_path)
+    shown = dpbounds("verify", "ftrl/thm-2.1-neg", "--impostors", "--jobs", "1", cwd=tmp_path)
     assert shown.returncode == 0 and "Detection rate 100.0%: 2 of 2" in shown.stdout
 
 
@@ -163,7 +163,7 @@ def test_a_full_disk_is_reported_and_leaves_a_store_to_resume(tmp_path):
     shown = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert shown.returncode == 2 and "store = dpbounds-results" in shown.stderr and "Traceback" not in shown.stderr
     assert [file.name for file in (tmp_path / "dpbounds-results").iterdir()] == ["tasks.jsonl"]
-    again = dpbounds("verify", "ftrl/fig-1-mid", "--resume", cwd=tmp_path)
+    again = dpbounds("verify", "ftrl/fig-1-mid", "--resume", "--jobs", "1", cwd=tmp_path)
     assert again.returncode == 0 and "1 confirmed" in again.stdout
 
 
