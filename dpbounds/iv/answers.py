@@ -164,7 +164,7 @@ class _Predicted:
         """The best T without clipping, and the largest that was compared."""
         terms = self.forecaster.error_terms(MOST_STEPS)
         compared = range(1, len(terms.first))
-        lambda1, lambda2 = np.array([self.question.noise(T) for T in compared], dtype=float).T
+        lambda1, lambda2 = self.question.noise_path(compared).T
         rms = terms.at(compared).root_mean_square(lambda1, lambda2)
         return int(np.argmin(rms)) + 1, compared[-1]
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, get_args
+
+import numpy as np
+from jaxtyping import Float
 
 from dpbounds.arguments import typed
 from dpbounds.errors import choice, moderate, moderate_or_zero, within
@@ -112,3 +116,10 @@ class Question:
             calibration=self.calibration,
             adjacency=self.adjacency,
         )
+
+    def noise_path(self, steps: Sequence[int]) -> Float[np.ndarray, "m 2"]:
+        """lambda_1, lambda_2 for many T: proportional to the clip norms and to the root of how often data are used."""
+        T = np.asarray(steps, dtype=float)
+        used = np.column_stack([T / 2, T / 2 if self.calibration == "paper" else T - 1])
+        gammas = np.array([self.clip_norms(one) for one in steps])
+        return np.array(self.noise_of(2, 1.0, 1.0), dtype=float) * gammas * np.sqrt(used)

@@ -39,8 +39,8 @@ Noise = Callable[[int, float, float], tuple[float, float]]
 def suggested_clip_norms(forecaster: Forecaster, noise: Noise) -> Suggestion | None:
     """The best of a grid, one stage after the other; None where no prediction is reliable.
 
-    `noise` gives lambda_1, lambda_2 for T, gamma_1, gamma_2. For a data set the quantiles are of its own records:
-    clip norms chosen so depend on the data, and cost privacy that no budget here counts.
+    `noise` gives lambda_1, lambda_2 for T, gamma_1, gamma_2, in proportion to these. For a data set the quantiles are
+    of its own records: clip norms chosen so depend on the data, and cost privacy that no budget here counts.
     """
     start, end = (gradient_norms(forecaster.nodes, forecaster.problem, start=one) for one in (True, False))
     levels = [
@@ -70,6 +70,7 @@ class _Curve:
         longest = problem.most_steps if isinstance(problem, General) else MOST_STEPS
         last = int(min(MOST_STEPS, longest, longest_run(forecaster.nodes), max(problem.settled_after, 20)))
         self.steps = list(range(1, last + 1))
+        self.unit_noise = np.array([noise(T, 1.0, 1.0) for T in self.steps], dtype=float)
         self.law = forecaster.expansion(self.steps)
         self.first = np.trace(self.law.first, axis1=1, axis2=2)
         self.second = np.trace(self.law.second, axis1=1, axis2=2)
@@ -80,7 +81,7 @@ class _Curve:
         """The least root mean square, and its T; inf where the noise in Theta is too large at every T."""
         if (gamma1, gamma2) not in self.found:
             run = self.forecaster.run(self.steps[-1], gamma1, gamma2)
-            noise = np.array([self.noise(T, gamma1, gamma2) for T in self.steps])
+            noise = self.unit_noise * [gamma1, gamma2]
             off = run.beta[1 : len(self.steps) + 1] + noise[:, :1] ** 2 * self.law.shift - self.forecaster.problem.beta
             square = (off**2).sum(axis=1) + noise[:, 0] ** 2 * self.first + noise[:, 1] ** 2 * self.second
             square[noise[:, 0] * self.theta_noise > LIMITS["theta_noise"][0]] = np.inf

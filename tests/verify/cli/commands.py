@@ -51,7 +51,7 @@ def _run(arguments: tuple[str, ...], cwd: Path, out: Path, err: Path) -> None:
     os.chdir(cwd)
     for file, stream, name in ((out, 1, "stdout"), (err, 2, "stderr")):
         os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT), stream)
-        setattr(sys, name, open(stream, "w", encoding="utf-8", closefd=False))  # noqa: PTH123, SIM115
+        setattr(sys, name, open(stream, "w", encoding="utf-8", closefd=False))  # noqa: SIM115
     warnings.resetwarnings()
     try:
         status = main(arguments)

@@ -1,0 +1,262 @@
+"""`dpbounds solve iv --confidence`: what it releases against plain computation, what it says, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.verify.cli.solve.examples import Shown, call, refused
+
+N, EFFECT = 3000, -6.0
+NAMES = ("A", "B", "C", "D", "W")
+COLUMNS = ("--outcome", "D", "--regressors", "C", "--instruments", "A", "B", "--bounds", "D=0:52", "C=0:1")
+BUDGET = ("--epsilon", 1, "--delta", "1e-6")
+MEANS = ("--instrument-means", "A=0.5", "B=0.4")
+
+
+def data(n: int = N) -> np.ndarray:
+    """Two randomised 0/1 instruments, a 0/1 regressor, a confounded outcome in weeks, a control of three values."""
+    rng = np.random.default_rng(0)
+    A, B, W, u = rng.random(n) < 0.5, rng.random(n) < 0.4, rng.integers(0, 3, n), rng.standard_normal(n)
+    C = 0.6 * A + 0.3 * B + 0.4 * u + 0.3 * rng.standard_normal(n) > 0.5
+    D = np.clip(np.round(20 + EFFECT * C + 8 * u + 3 * W + 6 * rng.standard_normal(n)), 0, 52)
+    return np.column_stack([A, B, C, D, W]).astype(int)
+
+
+def written(folder: Path, values: Any, name: str = "data.csv") -> Path:
+    lines = [",".join(NAMES), *(",".join(map(str, row)) for row in values)]
+    (folder / name).write_text("\n".join(lines))
+    return folder / name
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory) -> Path:
+    return written(tmp_path_factory.mktemp("confidence"), data())
+
+
+def solve(capsys, file: Path | None, *asked: object) -> Shown:
+    given = () if file is None else ("--csv", file)
+    return call(capsys, "solve", "iv", "--confidence", *given, *COLUMNS, *BUDGET, *asked)
+
+
+def row_of(capsys, file: Path, *asked: object) -> dict[str, Any]:
+    (row,) = solve(capsys, file, *asked, "--json").rows
+    return row
+
+
+def anderson_rubin_set(Z: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
+    """By its definition on a grid: where g'(sum (z e)(z e)')^{-1} g <= 5.991, moments not centred."""
+    kept = []
+    for beta in np.linspace(-10, -2, 801):
+        rows = Z * (y - beta * x)[:, None]
+        g = rows.sum(axis=0)
+        if g @ np.linalg.solve(rows.T @ rows, g) <= 5.991464547107979:
+            kept.append(beta)
+    return kept[0], kept[-1]
+
+
+def test_without_privacy_it_is_the_textbook_set(capsys, file):
+    values = data().astype(float)
+    row = row_of(capsys, file, *MEANS, "--public", "--clamping", "natural")
+    Z, x, y = values[:, :2] - [0.5, 0.4], values[:, 2] - 0.5, values[:, 3] - 26
+    low, high = anderson_rubin_set(Z, x, y)
+    assert row["public"]["pieces"][0] == pytest.approx([low, high], abs=0.0101)
+    cells = row_of(capsys, file, "--controls", "W", "--public", "--clamping", "natural")
+    centred = values.copy()
+    for w in range(3):
+        inside = values[:, 4] == w
+        centred[inside] -= values[inside].mean(axis=0)
+    low, high = anderson_rubin_set(centred[:, :2], centred[:, 2], centred[:, 3])
+    assert cells["public"]["pieces"][0] == pytest.approx([low, high], abs=0.0101)
+
+
+def test_the_budget_is_what_was_asked_for(capsys, file):
+    """Gaussian parts of known sensitivity: their mu² = sensitivity² / noise² add up, on the worst pair of records."""
+    row = row_of(capsys, file, "--controls", "W", "--adjacency", "zero-out", "--seed", 1)
+    assert math.fsum((part["sensitivity"] / part["noise_sd"]) ** 2 for part in row["budget"]) == pytest.approx(
+        row["mu"] ** 2, rel=1e-12
+    )
+    row = row_of(capsys, file, *MEANS, "--seed", 1, "--clamping", "natural")
+    first, second = row["budget"]
+    t = np.linspace(-1, 1, 20001)
+    worst = 2 * (1 - t) / first["noise_sd"] ** 2 + 2 * (1 - t**2) / second["noise_sd"] ** 2
+    assert worst.max() == pytest.approx(row["mu"] ** 2, rel=1e-9)
+
+
+def test_no_record_is_longer_than_the_noise_is_made_for(file, monkeypatch, capsys):
+    """Whatever the file holds, every vector that is summed has norm 1 at most."""
+    from simulators.iv.confidence.sources import GaussianSource
+
+    seen, gram = [], GaussianSource.gram
+
+    def watched(self, rows):
+        seen.append(float(np.linalg.norm(rows, axis=0).max()))
+        return gram(self, rows)
+
+    monkeypatch.setattr(GaussianSource, "gram", watched)
+    wild = data(400).astype(float) * [3, 5, -7, 100, 1]
+    file = written(file.parent, wild, "wild.csv")
+    for asked in (MEANS, ("--controls", "W"), ("--instrument-bound", 0.3), ("--beta", 100)):
+        solve(capsys, file, *asked, "--seed", 1)
+    assert len(seen) == 4 and max(seen) <= 1 + 1e-12 and min(seen) > 0.1
+
+
+def test_a_seed_gives_the_same_numbers_and_none_gives_others(capsys, file):
+    assert row_of(capsys, file, "--seed", 5) == row_of(capsys, file, "--seed", 5)
+    first, second = (row_of(capsys, file) for _ in range(2))
+    assert first["private"] and first["seed"] is None
+    assert first["release"]["first"] != second["release"]["first"]
+
+
+def test_the_status_is_said_and_nothing_without_noise_is_printed(capsys, file):
+    released = solve(capsys, file).out
+    assert released.startswith("PRIVATE RELEASE with (1, 1e-06)-differential privacy")
+    assert "spends the budget again" in released and "without privacy " not in released
+    seeded = solve(capsys, file, "--seed", 3).out
+    assert seeded.startswith("NOT PRIVATE") and "--seed 3" in seeded and "without privacy " not in seeded
+    public = solve(capsys, file, "--public").out
+    assert public.startswith("NOT PRIVATE") and "without privacy" in public
+    for row in (row_of(capsys, file), row_of(capsys, file, "--seed", 3)):
+        assert "public" not in row
+
+
+def test_sets_lie_around_that_without_privacy(capsys, file):
+    """Seeded releases of one data set hold its own point estimate; the ratio of lengths is near the predicted one."""
+    rows = [row_of(capsys, file, *MEANS, "--clamping", "natural", "--epsilon", 3, "--seed", s) for s in range(12)]
+    truth = row_of(capsys, file, *MEANS, "--clamping", "natural", "--public")["public"]
+    held = sum(any(low <= truth["point"] <= high for low, high in row["pieces"]) for row in rows)
+    assert held >= 10
+    ratios = [row["length"] / truth["length"] for row in rows]
+    assert np.median(ratios) == pytest.approx(np.median([row["length_ratio"] for row in rows]), rel=0.1)
+
+
+def test_the_whole_line_is_an_answer_that_says_why(capsys, file):
+    shown = solve(capsys, file, "--epsilon", 0.1, "--seed", 2)
+    assert shown.status == 0
+    for words in ("line", "That is an answer", "Why: the private first stage is F", "length ratio of"):
+        assert words in shown.out
+    row = row_of(capsys, file, "--epsilon", 0.1, "--seed", 2)
+    assert row["shape"] == "line" and row["pieces"] == [["-inf", "inf"]]
+
+
+def test_files(capsys, file, tmp_path):
+    row = row_of(capsys, file, "--seed", 1, "--save", tmp_path / "set.json", "--plot", tmp_path / "set.svg")
+    assert json.loads((tmp_path / "set.json").read_text()) == [row]
+    assert b"without privacy" not in (tmp_path / "set.svg").read_bytes()
+    assert (tmp_path / "set.svg").read_bytes().startswith(b"<?xml")
+
+
+def test_signs(capsys, file):
+    asked = ("--instruments", "A", "--design", "s", "--grid=-20:10:200", "--instrument-means", "A=0.5", "--bounds")
+    row = row_of(capsys, file, *asked, "D=0:40", "C=0:1", "--epsilon", 3, "--public")
+    low, high = row["pieces"][0]
+    assert row["coverage"] == "exact" and low <= EFFECT + 1 and high >= EFFECT - 1 and row["length_ratio"] < 1.2
+    values = data().astype(float)
+    z, e = values[:, 0] - 0.5, values[:, 3] - 20 - EFFECT * (values[:, 2] - 0.5)
+    grid = np.linspace(-20, 10, 200)
+    place = int(np.argmin(np.abs(grid - EFFECT)))
+    e = values[:, 3] - 20 - grid[place] * (values[:, 2] - 0.5)
+    curve = np.array(row["release"]["curve"])
+    assert abs(curve[place] - (z * np.where(e >= 0, 1, -1)).sum()) < 8 * row["budget"][0]["noise_sd"]
+
+
+def test_blocks(capsys, file):
+    row = row_of(capsys, file, *MEANS, "--design", "h", "--public", "--epsilon", 3)
+    assert row["release"]["kind"] == "BlockRelease" and row["shape"] == "interval"
+    assert "heteroskedasticity" in solve(capsys, file, *MEANS, "--design", "h", "--seed", 1).out
+
+
+def test_clamped_records_are_counted_privately(capsys, file):
+    clamped = int((data()[:, 3] > 20).sum())
+    row = row_of(capsys, file, "--bounds", "D=0:20", "C=0:1", "--seed", 4)
+    scale = next(part["noise_sd"] for part in row["budget"] if "clamped" in part["released"])
+    assert scale == pytest.approx(1 / (math.sqrt(0.02) * row["mu"])) and abs(row["clamped"] - clamped) < 6 * scale
+    assert "of the records are clamped" in solve(capsys, file, "--bounds", "D=0:20", "C=0:1", "--seed", 4).out
+    assert row_of(capsys, file, "--clamping", "natural", "--seed", 4)["clamped"] is None
+
+
+def test_planning_reads_no_data(capsys):
+    shown = solve(capsys, None, "--n", 30000)
+    assert shown.status == 0 and shown.out.startswith("PLANNING") and "n_for_ratio_1.1" in shown.out
+    rows = solve(capsys, None, "--n", 30000, *MEANS, "--clamping", "natural", "--json").rows
+    # kappa² B² (Y + |beta| X)² / (mu² Var z e): Y = 26, |beta| X = 13, B² = 1 + 1.2², e of deviation 13.
+    expected = 4 * (1 + 1.2**2) * 39**2 / (rows[1]["mu"] ** 2 * 13**2)
+    assert rows[1]["n_star"] == pytest.approx(expected, rel=1e-9)
+    assert rows[1]["length_ratio"] == pytest.approx(math.sqrt(1 + expected / 30000), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        (("--bounds", "D=0:52"), ("bounds = none for C", "never read from them")),
+        (("--bounds", "D=52:0", "C=0:1"), ("bounds D = 52:0", "LOW below HIGH")),
+        (("--bounds", "D=0:52", "C=1:1"), ("bounds C = 1:1", "LOW below HIGH")),
+        (("--bounds", "D=0:52", "C=0:1", "C=0:2"), ("given once",)),
+        (("--bounds", "D=0:inf", "C=0:1"), ("bounds D = inf", "finite")),
+        (("--bounds", "D=0:nan", "C=0:1"), ("bounds D = nan",)),
+        (("--bounds", "D:0:52", "C=0:1"), ("bounds = D:0:52", "COLUMN=LOW:HIGH")),
+        (("--bounds", "D=0:52", "C=0:1", "E=0:1"), ("bounds = E", "one of D, C, A, B")),
+        (("--instruments", "A", "--regressors", "C", "W"), ("instruments = 1 columns", "at least as many")),
+        (("--instruments", "A", "A"), ("instruments = A", "named once")),
+        (("--controls", "A"), ("controls = A", "one role", "--controls alone")),
+        (("--epsilon", 0), ("epsilon = 0.0", "[1e-6, 1e3]")),
+        (("--epsilon", -1), ("epsilon = -1.0",)),
+        (("--epsilon", "nan"), ("epsilon = nan",)),
+        (("--delta", 0), ("delta = 0.0",)),
+        (("--delta", 1), ("delta = 1.0",)),
+        (("--mu", 1), ("budget = --epsilon, --mu",)),
+        (("--rho1", 1), ("rho1 = 1.0", "left out with --confidence")),
+        (("--adjacency", "add-remove"), ("adjacency = add-remove", "zero-out")),
+        (("--level", 1), ("level = 1.0",)),
+        (("--design", "s"), ("instruments = 2 columns", "one randomised instrument")),
+        (("--design", "s", "--instruments", "A", "--grid=1:0"), ("grid = 1:0", "LOW below HIGH")),
+        (("--design", "s", "--instruments", "A", "--grid=0:1:5"), ("grid points = 5",)),
+        (("--design", "h"), ("design = h", "--instrument-means")),
+        (("--instrument-means", "A=0.5"), ("one for each of A, B",)),
+        (("--instrument-means", "A=0.5", "B=7"), ("instrument_means B = 7", "[0.0, 1.0]")),
+        (("--honest",), ("honest", "one instrument")),
+        (("--n", 10), ("n = 10", "left out with --csv")),
+        (("--simulate", 20), ("simulate = 20", "left out with --confidence")),
+        (("--noise", "opendp", "--seed", 1), ("noise = opendp",)),
+        (("--grid=0:1",), ("grid = 0:1", "--design s")),
+    ],
+)
+def test_bad_input_is_one_line(capsys, file, asked, words):
+    assert refused(shown := solve(capsys, file, *asked), *words), shown
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ((3, 2, ""), ("column C, line 5", "--drop-missing", "not private")),
+        ((3, 2, "yes"), ("column C, line 5 = yes", "not private")),
+        ((slice(None), 0, 1), ("column A = one value in all records", "not private")),
+    ],
+)
+def test_a_refusal_that_depends_on_the_records_says_so(capsys, tmp_path, change, words):
+    values = data(60).astype(object)
+    rows, column, text = change
+    values[rows, column] = text
+    assert refused(shown := solve(capsys, written(tmp_path, values), "--seed", 1), *words), shown
+
+
+def test_controls_whose_cells_are_all_too_small(capsys, tmp_path):
+    values = data(300)
+    values[:, 4] = np.arange(300) % 100
+    shown = solve(capsys, written(tmp_path, values), "--controls", "W", "--seed", 1)
+    assert refused(shown, "controls = 100 cells", "more epsilon, or fewer cells"), shown
+
+
+def test_a_grid_that_is_too_coarse(capsys, file):
+    asked = ("--instruments", "A", "--design", "s", "--grid=-2000:1000:20", "--instrument-means", "A=0.5", "--seed", 1)
+    assert refused(shown := solve(capsys, file, *asked), "grid = ", "budget of this release is spent"), shown
+
+
+def test_options_of_the_set_are_for_the_set(capsys):
+    shown = call(capsys, "solve", "iv", "--n", 2000, "--p", 2, "--q", 3, "--rho", 1, "--bounds", "D=0:1")
+    assert refused(shown, "bounds = ['D=0:1']", "left out without --confidence")
