@@ -21,6 +21,8 @@ from dpbounds.errors import count
 from verify.topics import topics
 
 Work = Callable[[Any], Any]
+# Of tasks sent to a cluster together: so few that each thread gets `BATCHES` lots, and at most so many.
+BATCHES, LARGEST_BATCH = 8, 50
 
 
 class Executor(Protocol):
@@ -103,14 +105,19 @@ class Dask:
             raise DomainError("scheduler", address, "the address of a running dask scheduler", str(error)) from None
 
     def map(self, work: Work, items: Sequence[Any]) -> Iterator[tuple[int, Any]]:
-        """As they end."""
+        """As they end, some at a time: a task takes milliseconds, sending it as long."""
         from distributed import as_completed as dask_completed
 
+        if not items:
+            return
+        threads = sum(self.client.nthreads().values()) or 1
+        size = max(1, min(LARGEST_BATCH, len(items) // (threads * BATCHES)))
+        starts = range(0, len(items), size)
         futures = {
-            self.client.submit(_on_one_thread, work, item, pure=False): index for index, item in enumerate(items)
+            self.client.submit(_on_one_thread, work, items[start : start + size], pure=False): start for start in starts
         }
         for future in dask_completed(list(futures)):
-            yield futures[future], future.result()
+            yield from enumerate(future.result(), futures[future])
 
     def __enter__(self) -> Dask:
         return self
@@ -125,9 +132,9 @@ def default_jobs() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _on_one_thread(work: Work, item: Any) -> Any:
+def _on_one_thread(work: Work, items: Sequence[Any]) -> list[Any]:
     with threadpool_limits(1):
-        return work(item)
+        return [work(item) for item in items]
 
 
 def _start_worker() -> None:

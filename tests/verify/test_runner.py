@@ -19,7 +19,7 @@ from verify import results
 from verify.checks import Agreement, Case, Fact, Means, MonteCarlo
 from verify.claims import Claim, Correction, Fault
 from verify.evidence import Evidence
-from verify.executor import Processes, Serial
+from verify.executor import Dask, Processes, Serial
 from verify.runner import Decided, Run
 from verify.statistics import LOOKS
 from verify.store import Store
@@ -45,6 +45,14 @@ def reference(tmp_path_factory) -> bytes:
 
 def test_processes_give_the_same_bytes(reference, tmp_path):
     assert run(tmp_path, Processes(2)) == reference
+
+
+def test_a_dask_cluster_gives_the_same_bytes(reference, tmp_path):
+    """A scheduler and a worker in threads of this process; what is sent and how is that of a real cluster."""
+    distributed = pytest.importorskip("distributed")
+    asked = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    with distributed.LocalCluster(**asked, protocol="tcp", host="tcp://127.0.0.1") as cluster:
+        assert run(tmp_path, Dask(cluster.scheduler_address)) == reference
 
 
 def test_another_seed_gives_other_numbers(reference, tmp_path):
