@@ -163,13 +163,13 @@ def _fixed_points(rng: np.random.Generator, doubled: float = 1.0) -> Iterator[Fa
             yield Fact(f"of the order of Q_nT², {label}", bool(gamma >= sizes[0 if name == "(32)" else 1]), True, 0)
 
 
-def _solution_claim(equation: str, gamma: str, forms: str) -> Claim:
+def _solution_claim(claim: str, equation: str, page: int, gamma: str, forms: str) -> Claim:
     """(32) and (35) differ in B and s alone."""
     return Claim(
-        id=f"iv/eq-{equation}",
-        where=f"App. E.1, ({equation})",
-        page=24 if equation == "32" else 26,
-        equation=f"({equation})",
+        id=claim,
+        where=f"App. E.1, {equation}",
+        page=page,
+        equation=equation,
         kind="identity",
         statement=f"${gamma} >= B (1 + {gamma} s)$ holds for ${gamma} >= B \\/ (1 - B s)$, {forms}.",
         hypotheses="The condition on $n$ printed with it.",
@@ -185,10 +185,18 @@ def _solution_claim(equation: str, gamma: str, forms: str) -> Claim:
 
 
 EQ_32 = _solution_claim(
-    "32", "gamma_1", "$B = sigma_z^2 sigma_2 Q_(n T)^2$, $s = 1/n sqrt(T\\/rho_1) (sqrt(p) + Q_(n T))$"
+    "iv/eq-32",
+    "(32)",
+    24,
+    "gamma_1",
+    "$B = sigma_z^2 sigma_2 Q_(n T)^2$, $s = 1/n sqrt(T\\/rho_1) (sqrt(p) + Q_(n T))$",
 )
 EQ_35 = _solution_claim(
-    "35", "gamma_2", "$B = sigma_z^2 Q_(n T)^2$, $s = sqrt(T) / (n sqrt(rho_2)) (sqrt(p) + sqrt(tau + log T))$"
+    "iv/eq-35",
+    "(35)",
+    26,
+    "gamma_2",
+    "$B = sigma_z^2 Q_(n T)^2$, $s = sqrt(T) / (n sqrt(rho_2)) (sqrt(p) + sqrt(tau + log T))$",
 )
 
 # --- (33) ---
