@@ -35,7 +35,7 @@ def dpbounds(tmp_path_factory):
 
 
 def test_the_example_is_verified_and_reported(dpbounds):
-    run = dpbounds("verify", "warner", "--json")
+    run = dpbounds("verify", "warner", "--jobs", "1", "--json")
     assert run.returncode == 0, run.stderr
     rows = {row["claim"]: row for row in json.loads(run.stdout)}
     true = dict.fromkeys(("warner/epsilon", "warner/mean", "warner/variance"), "confirmed")
@@ -46,7 +46,7 @@ def test_the_example_is_verified_and_reported(dpbounds):
 
 
 def test_its_impostors_are_caught(dpbounds):
-    run = dpbounds("verify", "warner", "--impostors", "--json")
+    run = dpbounds("verify", "warner", "--impostors", "--jobs", "1", "--json")
     assert run.returncode == 0, run.stderr
     assert len(json.loads(run.stdout)) == 5
 
