@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from dpbounds.iv import Moments, noise_expansion
+from dpbounds.iv import Moments, answer, noise_expansion
 from dpbounds.iv.clipping import Records, clipped_run, clipping_at, clipping_spread, gradient_norms, longest_run
 from dpbounds.iv.forecast import LIMITS
 from dpbounds.iv.general import General, general_error_terms, general_expansion, relative_theta_noise
 from dpbounds.iv.isotropic import Isotropic, isotropic_error_terms
 from dpbounds.iv.leading_order import GaussianLaw
-from dpbounds.iv.suggestions import SHARES, suggested_clip_norms
+from dpbounds.iv.suggestions import SHARES
 from simulators.engine import Experiment
 from simulators.iv import FixedData, LinearModel, Settings, two_stage_descent
 from verify.checks import Agreement, Fact, Quantiles, Ratio, Reading, Times
@@ -220,7 +220,7 @@ def _suggested(rng: np.random.Generator) -> Iterator[Fact]:
         found = forecaster.forecast(T, law, T - 1, lambda1=lambda1, lambda2=lambda2, gamma1=gamma1, gamma2=gamma2)
         return found.rms if found.reliable and found.rms is not None else math.inf
 
-    best = suggested_clip_norms(forecaster, noise_of)
+    best = answer(one.question, [9]).suggested
     assert best is not None and best.forecast.rms is not None
     last, _ = gradient_norms(forecaster.nodes, forecaster.problem, start=False)
     law = forecaster.expansion(list(range(1, 34)))
