@@ -71,6 +71,11 @@ def allowance(units: int) -> Iterator[None]:
         _ALLOWED.reset(token)
 
 
+def work() -> _Work:
+    """What the proof that begins may cost: of the `allowance` in force, or of its own."""
+    return _ALLOWED.get() or _Work(MOST_WORK)
+
+
 def integrate(integrands: Integrands, degree: int = 0) -> list[Any]:
     """Enclosures (arb) of (1 / 2 pi) int f over the circle, for each f of a list: a proof that all are finite on it.
 
@@ -78,9 +83,9 @@ def integrate(integrands: Integrands, degree: int = 0) -> list[Any]:
     (-inf, 0) and (1, inf), and accepts balls, real and complex. `degree` is the largest of polynomials in s. Raises
     `AccuracyError` where some f is not shown to be finite, or where that takes too long (`allowance`).
     """
-    precision, work = PRECISION + 3 * degree, _ALLOWED.get() or _Work(MOST_WORK)
+    precision, left_over = PRECISION + 3 * degree, work()
     with arithmetic.balls(precision) as m, arithmetic.complex_balls(precision) as complex_m:
-        circle = _Circle(_counted(integrands, work, OVERHEAD + degree), m, complex_m)
+        circle = _Circle(_counted(integrands, left_over, OVERHEAD + degree), m, complex_m)
         left, right = circle.reach(left=True), circle.reach(left=False)
         ends = circle.end(-left, left=True), circle.end(right, left=False)
         totals = [first + second for first, second in zip(*ends, strict=True)]

@@ -13,7 +13,6 @@ from typing import NamedTuple, cast
 
 import numpy as np
 from jaxtyping import Float
-from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from dpbounds.errors import LARGEST, SMALLEST, AccuracyError, DomainError, moderate_or_zero, real_array, within
@@ -51,6 +50,8 @@ def norm_quantile(
     That error is of the root; the distribution function adds 1e-9 over its slope. Raises `DomainError` for a
     probability outside (0, 1).
     """
+    from scipy.optimize import brentq
+
     spectrum, probability = _spectrum(mean, covariance), within("probability", probability, "(0, 1)")
     low, high = 0.0, math.sqrt(float((spectrum.variances + spectrum.squares).sum(axis=1).max()))
     if high == 0:

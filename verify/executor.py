@@ -110,7 +110,8 @@ class Dask:
 
         if not items:
             return
-        threads = sum(self.client.nthreads().values()) or 1
+        known: Any = self.client.nthreads()
+        threads = sum(known.values()) or 1
         size = max(1, min(LARGEST_BATCH, len(items) // (threads * BATCHES)))
         starts = range(0, len(items), size)
         futures = {

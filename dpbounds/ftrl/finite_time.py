@@ -17,7 +17,6 @@ from typing import Any, Literal, cast, get_args
 
 import numpy as np
 from jaxtyping import Float
-from scipy.optimize import brentq, minimize_scalar
 
 from dpbounds.arguments import typed
 from dpbounds.errors import DomainError, all_moderate, choice, count, moderate, moderate_or_zero, vector, within
@@ -273,6 +272,8 @@ def tuned(
             mechanism, eigenvalues, eta, rho, steps=steps, failure=failure, initial=initial, sigma_sgd=sigma_sgd, c=c
         )
 
+    from scipy.optimize import minimize_scalar
+
     grid = np.log(largest) - np.linspace(np.log(1e3 * steps), 0.0, 48)
     best = int(np.argmin([at(point).bound for point in grid]))
     bounds = (grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)])
@@ -335,6 +336,8 @@ def _largest_for_nu(mu: float, budget: float, cap: float) -> float:
     def excess(log_eta: float) -> float:
         gamma_squared = correlations.nu(min(float(np.exp(log_eta)) * mu, 1.0)).limiting_sensitivity() ** 2
         return log_eta + np.log(4.0 * gamma_squared) - np.log(budget)
+
+    from scipy.optimize import brentq
 
     high = float(np.log(cap))
     if excess(high) <= 0:

@@ -8,6 +8,7 @@ and u_2 orthogonal to Z meets it, and G has rank 1.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -24,6 +25,8 @@ _LEAST_EIGENVALUE = 1e-13
 _LEAST_SINGULAR_VALUE = 1e-11
 # Squares of what is shorter leave the range of floats.
 _ZERO_LENGTH = 1e-120
+# Records at a time in products: BLAS takes three times as long for one long thin product.
+ROWS = 8192
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -43,7 +46,7 @@ class Moments:
         for name, dimensions in (("A", 2), ("G", 2), ("b", 1)):
             object.__setattr__(self, name, finite_array(name, getattr(self, name), dimensions))
         self._require_shapes()
-        _require_full_rank(self._whitened_regressors, np.zeros(self.p))
+        _require_full_rank(self._whitened_regressors, 0.0)
 
     @classmethod
     def of(cls, Z: Float[np.ndarray, "n q"], X: Float[np.ndarray, "n p"], Y: Float[np.ndarray, " n"]) -> Moments:
@@ -52,12 +55,18 @@ class Moments:
         Raises `DomainError` as the class does, and where the rank of G is p by the rounding of X alone, such as for a
         regressor that is uncorrelated with all instruments.
         """
-        Z, X, Y = finite_array("Z", Z, 2), finite_array("X", X, 2), finite_array("Y", Y, 1)
+        Z, X, Y = _with_axes("Z", Z, 2), _with_axes("X", X, 2), _with_axes("Y", Y, 1)
         if not len(Z) == len(X) == len(Y):
             raise DomainError("Z, X, Y", f"{len(Z)}, {len(X)}, {len(Y)} rows", "the same number of rows in all three")
         n = len(Z)
-        moments = cls(A=Z.T @ Z / n, G=Z.T @ X / n, b=Z.T @ Y / n, n=n)
-        _require_full_rank(moments._whitened_regressors, np.sqrt(np.mean(X**2, axis=0)))
+        squares = [float(np.vdot(data, data)) / n for data in (Z, X, Y)]
+        # The largest square is at most n times these, and at least their q-th part: in most cases that decides.
+        if not all(n * SMALLEST**2 <= square <= LARGEST**2 / n for square in squares):
+            for name, data in (("Z", Z), ("X", X), ("Y", Y)):
+                _require_range(name, data)
+        A, G, b = _cross_moments(Z, X, Y)
+        moments = cls(A=A, G=G, b=b, n=n)
+        _require_full_rank(moments._whitened_regressors, np.sqrt(squares[1]), lambda: np.sqrt(np.mean(X**2, axis=0)))
         return moments
 
     @property
@@ -132,9 +141,23 @@ class Moments:
 
 def finite_array(parameter: str, values: Any, dimensions: int) -> np.ndarray:
     """`values` as a read-only float array with this number of axes, none empty, all entries finite."""
-    array = real_array(parameter, values)
+    array = np.array(_with_axes(parameter, values, dimensions))
+    _require_range(parameter, array)
+    array.setflags(write=False)
+    return array
+
+
+def _with_axes(parameter: str, values: Any, dimensions: int) -> np.ndarray:
+    """`values` as a float array with this number of axes, none empty; not copied if it is one."""
+    plain = isinstance(values, np.ndarray) and values.dtype == float
+    array = np.asarray(values) if plain else real_array(parameter, values)
     if array.ndim != dimensions or array.size == 0:
         raise DomainError(parameter, f"an array of shape {array.shape}", f"a non-empty array with {dimensions} axes")
+    return array
+
+
+def _require_range(parameter: str, array: np.ndarray) -> None:
+    """Finite entries of a size that can be squared."""
     if not np.isfinite(array).all():
         first = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         raise DomainError(f"{parameter}{list(first)}", float(array[first]), "a finite number", "drop missing values")
@@ -142,8 +165,18 @@ def finite_array(parameter: str, values: Any, dimensions: int) -> np.ndarray:
     if largest > LARGEST or 0 < largest < SMALLEST:
         allowed = f"of a size from {SMALLEST:g} to {LARGEST:g}"
         raise DomainError(f"largest entry of {parameter}", largest, allowed, "change the units")
-    array.setflags(write=False)
-    return array
+
+
+def _cross_moments(Z: np.ndarray, X: np.ndarray, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Z'Z/n, Z'X/n and Z'Y/n, from rows that stay in the cache for all three."""
+    n, (q, p) = len(Z), (Z.shape[1], X.shape[1])
+    A, G, b = np.zeros((q, q)), np.zeros((q, p)), np.zeros(q)
+    for start in range(0, n, ROWS):
+        rows = slice(start, start + ROWS)
+        A += Z[rows].T @ Z[rows]
+        G += Z[rows].T @ X[rows]
+        b += Z[rows].T @ Y[rows]
+    return A / n, G / n, b / n
 
 
 def target_vector(parameter: str, values: Any, p: int) -> np.ndarray:
@@ -154,13 +187,19 @@ def target_vector(parameter: str, values: Any, p: int) -> np.ndarray:
     return array
 
 
-def _require_full_rank(whitened: np.ndarray, sizes: np.ndarray) -> None:
-    """Singular values at unit column length, against the rounding that columns of these sizes leave in `whitened`."""
+def _require_full_rank(whitened: np.ndarray, largest: float, sizes: Callable[[], np.ndarray] | None = None) -> None:
+    """Singular values at unit column length, against the rounding that columns of certain sizes leave in `whitened`.
+
+    `largest` bounds the sizes, which are computed if that bound does not decide.
+    """
     lengths = np.linalg.norm(whitened, axis=0)
     if (lengths <= _ZERO_LENGTH).any():
         _refuse_rank(f"a matrix whose column {int(np.argmin(lengths))} is zero")
     least = np.linalg.svd(whitened / lengths, compute_uv=False)[-1]
-    if not least > _LEAST_SINGULAR_VALUE * max(1.0, float(np.max(sizes / lengths))):
+    if least > _LEAST_SINGULAR_VALUE * max(1.0, float(np.max(largest / lengths))):
+        return
+    ratio = float(np.max(sizes() / lengths)) if sizes is not None else 0.0
+    if not least > _LEAST_SINGULAR_VALUE * max(1.0, ratio):
         _refuse_rank(f"of lower rank up to rounding (least singular value {least:.3g} in units of its columns)")
 
 

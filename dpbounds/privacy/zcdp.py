@@ -20,7 +20,6 @@ from typing import Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
 
 from dpbounds.errors import AccuracyError, choice, listed, within
 from dpbounds.privacy.gaussian import (
@@ -187,6 +186,8 @@ def _best_excess_for_epsilon(rho: float, epsilon: float) -> float:
 
 def _root(increasing: Callable[[float], float], low: float, high: float) -> float:
     """e^v at the root v between low and high (padded against rounding); at least e^-700, since any order will do."""
+    from scipy.optimize import brentq
+
     low = max(low - 0.1, -700.0)
     return math.exp(low if increasing(low) >= 0 else cast(float, brentq(increasing, low, high + 0.1)))
 

@@ -153,7 +153,7 @@ def false_in(row: dict[str, Any], claimed: tuple[float, float] | None) -> str:
                 return f"{name} of the row"
         if data["program"]["L"] / row["kappa"] != data["program"]["mu"] or row["program"] != data["program"]["name"]:
             return "kappa or program of the row"
-        if {row["nu"], row["best_nu"]} != {data["noise"]["correlation"].get("nu"), None}:
+        if {row.get("nu"), row.get("best_nu")} != {data["noise"]["correlation"].get("nu"), None}:
             return "nu of the row"
         stored |= {f"row's {name}": row[name] for name in (*true, "upper")}
     true["upper"] = min(value for name, value in true.items() if name != "lower")

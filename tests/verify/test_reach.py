@@ -13,7 +13,6 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 # What no claim has a use for, with the reason.
 EXCEPTIONS: dict[str, str] = {
-    "dpbounds/enclosures.py: allowance": "a limit on the work of one proof",
     "dpbounds/ftrl/strongly_convex/bounds.py: ConvexBound.plot": "shows, and computes nothing",
     "dpbounds/ftrl/strongly_convex/show.py: html": "shows, and computes nothing",
     "dpbounds/ftrl/strongly_convex/show.py: plot": "shows, and computes nothing",

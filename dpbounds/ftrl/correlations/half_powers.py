@@ -9,8 +9,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Complex, Float
 
+from dpbounds.arc_integrals import means
+from dpbounds.arcs import Points
 from dpbounds.arguments import typed
 from dpbounds.arithmetic import FLOATS, Arithmetic
+from dpbounds.discs import SLACK, TINY, UNIT, Discs
 from dpbounds.enclosures import integrate
 from dpbounds.errors import LARGEST, DomainError, count, listed
 from dpbounds.ftrl.correlations.base import ToeplitzCorrelation, by_parts, decay_rates, filtered_by_quadrature, limit_of
@@ -77,6 +80,24 @@ class HalfPowers(ToeplitzCorrelation):
             return np.sqrt(_squared(self.zeros, s) / _squared(self.poles, s))
         return m.sqrt(self._fraction.at(m.number(s)))
 
+    def power_on(self, points: Points) -> tuple[Discs, Discs]:
+        """|B|^2 and its inverse on discs around frequencies, from the roots, which are exact.
+
+        With each factor g within rho of its middle, relatively, log |B|^2 moves by at most w = sum rho / (1 - rho) / 2,
+        and |e^z - 1| <= e^|z| - 1 for both; e^w <= prod (1 - rho)^{-1/2}.
+        """
+        zeros, zeros_move = _on_discs(self.zeros, points)
+        poles, poles_move = _on_discs(self.poles, points)
+        rho = np.concatenate([zeros_move, poles_move])
+        rho = np.where(rho < 1.0, rho, np.nan)  # one that may vanish proves nothing
+        kept = (1.0 - rho) / SLACK
+        w = (rho / kept).sum(axis=0) / 2.0 + (len(rho) + 8) * UNIT  # products of the middles are rounded too
+        far = np.sqrt(np.prod(1.0 / kept, axis=0)) * (1.0 + 4.0 * len(rho) * UNIT) * SLACK - 1.0
+        reach = np.where(w < 0.01, w * (1.0 + w) * SLACK, far + w * 1e-9)
+        power = np.sqrt(np.prod(zeros, axis=0) / np.prod(poles, axis=0))
+        inverse = 1.0 / power
+        return Discs(power, reach * power * SLACK), Discs(inverse, (reach + 4.0 * UNIT) * inverse * SLACK)
+
     def limiting_sensitivity(self) -> Value:
         """gamma_inf^2 = (1 / 2 pi) int |B|^{-2}, ftrl eq. (5): holds because B is outer.
 
@@ -86,7 +107,8 @@ class HalfPowers(ToeplitzCorrelation):
 
     @cached_property
     def _limit(self) -> Value:
-        (squared,) = integrate(lambda m, s: [1 / self.spectral_density(m, s)], self.degree)
+        found = means(lambda points: [self.power_on(points)[1]], 1, self.degree)
+        (squared,) = found or integrate(lambda m, s: [1 / self.spectral_density(m, s)], self.degree)
         quadrature = even_integral(lambda omega: 1.0 / self.power_spectrum(omega)) / (2.0 * np.pi)
         return limit_of(squared.sqrt(), "ftrl eq. (5)", float(np.sqrt(quadrature)))
 
@@ -137,6 +159,30 @@ def _squared(numbers: tuple[complex, ...], s: Any) -> Any:
         factor = np.abs(4.0 * q * s + (1.0 - q) ** 2)
         product = product * (factor**2 if q.imag else factor)
     return product
+
+
+def _on_discs(numbers: tuple[complex, ...], points: Points) -> tuple[np.ndarray, np.ndarray]:
+    """|1 - q e^{i omega}|^2 at the middles, squared for a q with a conjugate (rows: numbers), and a bound rho of the
+    relative distance to all of the disc, rounding included.
+
+    f = 4 q s + (1 - q)^2 has the real part 4 a s + (1 - a)^2 - b^2 and the imaginary part 2 b (2 s - (1 - a)), each
+    with an error of at most 12 units of the sum of the sizes of its terms and 4 |q| times that of s. |f| moves by at
+    most 4 |q| times the radius in s, and the factor is |f|, or |f|^2 for a pair.
+    """
+    q = np.array(numbers, dtype=complex)[:, None]
+    a, b = np.real(q), np.imag(q)
+    s, spread = points.s.centre, points.disc.radius
+    rest = 1.0 - a
+    real = 4.0 * a * s + (rest - b) * (rest + b)
+    imaginary = 2.0 * b * (2.0 * s - rest)
+    # (1 - a)^2 and b^2 bound the terms of the product, since (1 - a - b)(1 - a + b) is their difference
+    sizes = 4.0 * np.abs(q) * s + 2.0 * (rest * rest + b * b) + 2.0 * np.abs(b * rest)
+    modulus = np.sqrt(real * real + imaginary * imaginary)
+    moved = (12.0 * UNIT * sizes + 4.0 * np.abs(q) * spread + 8.0 * UNIT * modulus) * SLACK + TINY
+    share = moved / modulus
+    pair = b != 0.0
+    values = np.where(pair, real * real + imaginary * imaginary, np.abs(real))
+    return values, np.where(pair, share * (2.0 + share), share) * SLACK + 8.0 * UNIT
 
 
 def _polynomial(numbers: tuple[complex, ...]) -> Any:

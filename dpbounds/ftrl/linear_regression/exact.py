@@ -9,11 +9,12 @@ theta'>^2 carry everything; they are coupled through the single number sum_k lam
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Literal, cast
 
 import numpy as np
 from jaxtyping import Float
-from scipy.optimize import brentq
 
 from dpbounds.arguments import typed
 from dpbounds.errors import DomainError, all_moderate, count, moderate, moderate_or_zero, real, vector
@@ -24,6 +25,8 @@ CONVENTION = "F - F* = 1/2 ||theta - theta*||_H^2"
 GAUSSIAN_KURTOSIS = 3.0
 # Steps of a trajectory, and steps times eigenvalues: half a minute at most.
 LONGEST, MOST_UPDATES = 1_000_000, 1_000_000_000
+# Steps for each direction above which a run goes direction by direction, and steps of a block of it.
+LONG, BLOCK = 4, 256
 
 
 @typed
@@ -85,17 +88,79 @@ def trajectory(
         raise DomainError("steps", steps, f"at most {MOST_UPDATES // len(spectrum)} for {len(spectrum)} eigenvalues")
     x = eta * spectrum
     gamma = _sensitivity(correlation, steps, sensitivity)
-    powers = _noise_powers(correlation, x, steps)
     retained = 1.0 - 2.0 * x + (real("kurtosis", kurtosis) - 1.0) * x**2
     s = np.zeros(len(x)) if initial is None else _initial(initial, len(x)) ** 2
-    values = np.empty(steps + 1)
-    for t in range(steps + 1):
-        total = spectrum @ s
-        values[t] = 0.5 * total
-        if t < steps:
-            forcing = sigma_squared * spectrum + noise * gamma**2 * next(powers)
-            s = retained * s + eta**2 * (spectrum * total + forcing)
-    return values
+    run = _Run(spectrum, eta, retained, noise * gamma**2, sigma_squared, s)
+    if isinstance(correlation, ToeplitzCorrelation) and steps > LONG * len(x):
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = run.by_directions(correlation.coefficients(steps))
+        if np.isfinite(values).all():
+            return values
+    return run.by_steps(_noise_powers(correlation, x, steps), steps)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """s_{t+1} = `retained` s_t + eta^2 (lambda (lambda . s_t) + residual lambda + noise c_t), s_0 = `start`."""
+
+    spectrum: np.ndarray
+    eta: float
+    retained: np.ndarray
+    noise: float
+    residual: float
+    start: np.ndarray
+
+    def by_steps(self, powers: Iterator[np.ndarray], steps: int) -> np.ndarray:
+        """lambda . s_t / 2 as the recursion reads, from the noise powers c_t of each step."""
+        s, values = self.start, np.empty(steps + 1)
+        for t in range(steps + 1):
+            total = self.spectrum @ s
+            values[t] = 0.5 * total
+            if t < steps:
+                forcing = self.residual * self.spectrum + self.noise * next(powers)
+                s = self.retained * s + self.eta**2 * (self.spectrum * total + forcing)
+        return values
+
+    def by_directions(self, beta: Float[np.ndarray, " steps"]) -> np.ndarray:
+        """The same for weights beta: every direction by linear filters over all steps, as if it were alone, then what
+        the directions give each other. Sums of positive terms, where the recursion's are.
+        """
+        from scipy.signal import lfilter
+
+        alone = np.empty(len(beta) + 1)
+        alone[0], alone[1:] = self.spectrum @ self.start, 0.0
+        for lam, kept, s in zip(self.spectrum, self.retained, self.start, strict=True):
+            decay = 1.0 - self.eta * lam
+            memory = lfilter([0.0, decay], [1.0, -decay], beta)
+            memory += memory
+            memory += beta
+            memory *= beta
+            power = np.cumsum(memory, out=memory)
+            power *= self.noise
+            power += self.residual * lam
+            alone[1:] += lfilter([self.eta**2 * lam], [1.0, -kept], power, zi=[kept * s * lam])[0]
+        return 0.5 * self._coupled(alone)
+
+    def _coupled(self, alone: np.ndarray) -> np.ndarray:
+        """total_t = alone_t + lambda . v_t with v_{t+1} = retained v_t + eta^2 lambda total_t, in blocks of steps."""
+        from scipy.linalg import toeplitz
+
+        powers = self.retained ** np.arange(BLOCK + 1)[:, None]
+        response = powers[:BLOCK] * self.spectrum
+        kernel = np.concatenate([[0.0], self.eta**2 * (response @ self.spectrum)[:-1]])
+        inverse = np.zeros(BLOCK)  # of 1 - kernel, as power series
+        inverse[0] = 1.0
+        for t in range(1, BLOCK):
+            inverse[t] = kernel[t:0:-1] @ inverse[:t]
+        solve, fed = toeplitz(inverse, np.zeros(BLOCK)), self.eta**2 * response[::-1].T
+        v, total = np.zeros(len(self.spectrum)), np.empty(len(alone))
+        for start in range(0, len(alone), BLOCK):
+            block = alone[start : start + BLOCK]
+            size = len(block)
+            total[start : start + size] = now = solve[:size, :size] @ (block + response[:size] @ v)
+            if size == BLOCK:
+                v = powers[BLOCK] * v + fed @ now
+        return total
 
 
 def stability_limit(eigenvalues: Float[np.ndarray, " d"], *, kurtosis: float = GAUSSIAN_KURTOSIS) -> float:
@@ -117,6 +182,8 @@ def stability_limit(eigenvalues: Float[np.ndarray, " d"], *, kurtosis: float = G
 
     def margin(eta: float) -> float:
         return float(np.sum(eta * spectrum / (2.0 - excess * eta * spectrum))) - 1.0
+
+    from scipy.optimize import brentq
 
     top = min(ends)
     # A large kurtosis brings the root closer to the pole than floats can tell.
@@ -172,7 +239,7 @@ def _initial(initial: np.ndarray, dimension: int) -> np.ndarray:
     return coordinates
 
 
-def _noise_powers(correlation: Correlation, x: np.ndarray, steps: int):
+def _noise_powers(correlation: Correlation, x: np.ndarray, steps: int) -> Iterator[np.ndarray]:
     """At step t the array over j of sum_{tau,k<=t} E[w~ terms] (1 - x_j)^|tau-k|, per unit variance of the draws."""
     if isinstance(correlation, ToeplitzCorrelation):
         return _toeplitz_powers(correlation.coefficients(steps), x)
@@ -180,7 +247,7 @@ def _noise_powers(correlation: Correlation, x: np.ndarray, steps: int):
     return _matrix_powers(decoder @ decoder.T, x)
 
 
-def _toeplitz_powers(beta: np.ndarray, x: np.ndarray):
+def _toeplitz_powers(beta: np.ndarray, x: np.ndarray) -> Iterator[np.ndarray]:
     """c_t = sum_{tau,k<=t} beta_tau beta_k (1 - x)^|tau-k| through m_t = sum_{k<t} beta_k (1 - x)^{t-k}."""
     power, memory = np.zeros_like(x), np.zeros_like(x)
     for weight in beta:
@@ -189,7 +256,7 @@ def _toeplitz_powers(beta: np.ndarray, x: np.ndarray):
         yield power
 
 
-def _matrix_powers(covariance: np.ndarray, x: np.ndarray):
+def _matrix_powers(covariance: np.ndarray, x: np.ndarray) -> Iterator[np.ndarray]:
     """(B B^T)_{tt} + 2 sum_{s<t} (B B^T)_{ts} (1 - x)^{t-s}: the noise of step t against what earlier noise left in
     theta.
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args, overload
 
@@ -13,16 +13,14 @@ from jaxtyping import Float
 from dpbounds import arithmetic
 from dpbounds.arguments import typed
 from dpbounds.arithmetic import FLOATS, Arithmetic
-from dpbounds.enclosures import integrate
 from dpbounds.errors import AccuracyError, DomainError, choice, count, listed, real
 from dpbounds.ftrl.correlations import PowerSpectrum, ToeplitzCorrelation
 from dpbounds.ftrl.strongly_convex import cone, newton, show
-from dpbounds.ftrl.strongly_convex.certificate import program_fraction, quadratic_fraction
+from dpbounds.ftrl.strongly_convex.certificate import enclosed
 from dpbounds.ftrl.strongly_convex.newton import Candidate
 from dpbounds.ftrl.strongly_convex.noise import Density, GivenSpectrum, Noise, NoiseSpectrum, fields
 from dpbounds.ftrl.strongly_convex.programs import Grid, Program, ProgramName, Quadratics, squared_distance
 from dpbounds.ftrl.strongly_convex.quadratic import simple_bounds, value_of, worst_curvature, worst_quadratic
-from dpbounds.polynomials import Fraction
 from dpbounds.values import Value
 
 Method = Literal["newton", "cone"]
@@ -32,8 +30,6 @@ FORMAT = "dpbounds-bound/1"
 # Stored ends are moved outwards by the first share, so that other libraries' last digits do not matter, and may lie
 # outside what is proved again by the second.
 OUTWARDS, REPRODUCED = 1e-12, 1e-7
-# Relative difference between gamma_inf^2 as a correlation states it and the mean of 1 / |B|^2 in balls.
-AGREEMENT = 1e-6
 # Larger bounds take more than a second or two to prove.
 MOST_MULTIPLIERS = 201
 # The mean of the density is known on the grid to this relative accuracy; panels are cut into this many pieces at most.
@@ -163,7 +159,7 @@ def bound(
     Programs (`programs`): `f` bounds F - F* itself; `theta` bounds (L/2) E |theta - theta*|^2 >= F - F*; `paper`
     evaluates eq. (10) as printed. Solver: `newton` on the multipliers with psi eliminated, or `cone`, cvxpy on the
     program as stated. At least `nodes` graded frequencies, `max_lag` multipliers to each side. With `certify` the value
-    is an upper bound proved by ball arithmetic from the multipliers alone.
+    is an upper bound proved from the multipliers alone, in floats with bounds of all rounding, or in balls.
 
     Raises `DomainError` for arguments outside their ranges, `AccuracyError` where solver or certificate fail (with the
     reason).
@@ -278,7 +274,7 @@ def _bound(
     curvature = worst_curvature(program, noise, grid)
     if certify:
         return _proved(program, noise, candidate, curvature, len(grid.omega), seconds)
-    density = noise.density(np.sin(grid.omega / 2.0) ** 2)
+    density = noise.density(grid.s)
     quadratic = float(grid.mean(density / squared_distance(grid.omega, program.eta * curvature)))
     frame = _frame(FLOATS, program, noise, curvature, float(grid.mean(density)), quadratic)
     value = value_of(program.prefactor(FLOATS) * candidate.value, "upper", _source(program))
@@ -290,48 +286,13 @@ def _proved(
 ) -> ConvexBound:
     """What the multipliers and the curvature of a candidate prove, by one pass over the circle."""
     started = time.perf_counter()
-    fractions = [quadratic_fraction(program.eta, curvature), program_fraction(program, candidate.multipliers.tolist())]
-    parts, squared_sensitivity = _integrals(noise, fractions)
+    total, quadratic, integral = enclosed(program, noise, candidate.multipliers, curvature)
     with arithmetic.balls() as m:
-        _check_sensitivity(noise.stated_sensitivity, squared_sensitivity)
-        total, quadratic = (_dot(noise.weights(squared_sensitivity), part) for part in parts[:2])
-        weights = noise.weights(squared_sensitivity, as_printed=program.name == "paper")
-        integral = _dot(weights, parts[2])
-        if not integral > 0:  # psi has one sign where D has no zero, and it must be D's
-            raise AccuracyError(f"certificate: the denominator of program {program.name} is negative")
         number = integral * m.number(program.eta) ** 2 * program.prefactor(m)
         value = value_of(number, "estimate" if program.name == "paper" else "upper", _source(program))
         frame = _frame(m, program, noise, curvature, total, quadratic)
     proof = time.perf_counter() - started
     return _bound_of(program, noise, candidate, curvature, nodes, seconds, proof, value=value, **frame)
-
-
-def _integrals(noise: NoiseSpectrum, fractions: Sequence[Fraction]) -> tuple[list[list[Any]], Any]:
-    """Enclosures of the means over the circle of S_k f for the spectra S_k of the noise, f = 1 and then each fraction;
-    and of gamma_inf^2, if the noise asks for it.
-    """
-
-    def values(m: Arithmetic, s: Any) -> list[Any]:
-        factors = [1, *(fraction.at(s) for fraction in fractions)]
-        spectra = noise.spectra(m, s)
-        return [*(spectrum * factor for factor in factors for spectrum in spectra), *noise.inverse(spectra)]
-
-    means = integrate(values, max(noise.degree, *(fraction.degree for fraction in fractions)))
-    terms = len(means) // (len(fractions) + 1)
-    return [means[k * terms : (k + 1) * terms] for k in range(len(fractions) + 1)], means[-1]
-
-
-def _check_sensitivity(stated: float | None, squared: Any) -> None:
-    """The mean of 1 / |B|^2 is gamma_inf^2 for an outer B only: a correlation that states another is refused."""
-    if stated is not None and not abs(float(squared) - stated**2) <= AGREEMENT * stated**2:
-        raise AccuracyError(
-            f"certificate: the mean of 1 / |B|^2 is {float(squared):.9g}, the squared limiting sensitivity that the "
-            f"correlation states {stated**2:.9g}: one is wrong, or B has a zero inside the unit disc"
-        )
-
-
-def _dot(weights: Sequence[Any], terms: Sequence[Any]) -> Any:
-    return sum(weight * term for weight, term in zip(weights, terms, strict=True))
 
 
 def _frame(
@@ -402,7 +363,7 @@ def _resolved(
 
 def _spectrum(noise: NoiseSpectrum, grid: Grid, *, as_printed: bool) -> np.ndarray:
     """The density on the nodes, if it is one."""
-    values = noise.density(np.sin(grid.omega / 2.0) ** 2, as_printed=as_printed)
+    values = noise.density(grid.s, as_printed=as_printed)
     bad = ~((values >= 0) & (values <= LARGEST))
     if bad.any():
         at = float(grid.omega[bad][0])

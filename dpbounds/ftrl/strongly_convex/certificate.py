@@ -1,7 +1,8 @@
-"""From multipliers to a bound: what has to be integrated, as exact fractions.
+"""From multipliers to a bound: enclosures of what has to be integrated, which prove D > 0 on the whole circle.
 
-D and |c|^2 - a b are cosine polynomials with rational coefficients, so polynomials in s = sin^2(omega / 2) on [0, 1].
-`dpbounds.enclosures` integrates them and proves D > 0 on the whole circle.
+In float64 with proved rounding errors where that is enough (`floats`). Else as exact fractions: D and |c|^2 - a b are
+cosine polynomials with rational coefficients, so polynomials in s = sin^2(omega / 2) on [0, 1], and
+`dpbounds.enclosures` integrates them in balls.
 """
 
 from __future__ import annotations
@@ -9,8 +10,68 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from dpbounds import arithmetic
+from dpbounds.arithmetic import Arithmetic
+from dpbounds.enclosures import integrate
+from dpbounds.errors import AccuracyError
+from dpbounds.ftrl.strongly_convex import floats
+from dpbounds.ftrl.strongly_convex.noise import NoiseSpectrum
 from dpbounds.ftrl.strongly_convex.programs import Program
 from dpbounds.polynomials import Fraction, exact, in_sine
+
+# Relative difference between gamma_inf^2 as a correlation states it and the mean of 1 / |B|^2 that is proved.
+AGREEMENT = 1e-6
+
+
+def enclosed(program: Program, noise: NoiseSpectrum, multipliers: np.ndarray, curvature: float) -> tuple[Any, Any, Any]:
+    """Enclosures (arb) of the means over the circle of S, of S / |1 - eta h - e^{i omega}|^2 at the curvature h, and of
+    S psi / eta^2, the last with S as printed for `paper`.
+
+    Raises `AccuracyError` where D is not shown to be positive, or the noise states another gamma_inf than it has.
+    """
+    found = floats.integrals(noise, program, curvature, multipliers)
+    if found is None:
+        found = _integrals(
+            noise, [quadratic_fraction(program.eta, curvature), program_fraction(program, multipliers.tolist())]
+        )
+    parts, squared_sensitivity = found
+    with arithmetic.balls():
+        _check_sensitivity(noise.stated_sensitivity, squared_sensitivity)
+        total, quadratic = (_dot(noise.weights(squared_sensitivity), part) for part in parts[:2])
+        integral = _dot(noise.weights(squared_sensitivity, as_printed=program.name == "paper"), parts[2])
+        if not integral > 0:  # psi has one sign where D has no zero, and it must be D's
+            raise AccuracyError(f"certificate: the denominator of program {program.name} is negative")
+    return total, quadratic, integral
+
+
+def _integrals(noise: NoiseSpectrum, fractions: Sequence[Fraction]) -> tuple[list[list[Any]], Any]:
+    """Enclosures of the means over the circle of S_k f for the spectra S_k of the noise, f = 1 and then each fraction;
+    and of gamma_inf^2, if the noise asks for it.
+    """
+
+    def values(m: Arithmetic, s: Any) -> list[Any]:
+        factors = [1, *(fraction.at(s) for fraction in fractions)]
+        spectra = noise.spectra(m, s)
+        return [*(spectrum * factor for factor in factors for spectrum in spectra), *noise.inverse(spectra)]
+
+    means = integrate(values, max(noise.degree, *(fraction.degree for fraction in fractions)))
+    terms = len(means) // (len(fractions) + 1)
+    return [means[k * terms : (k + 1) * terms] for k in range(len(fractions) + 1)], means[-1]
+
+
+def _check_sensitivity(stated: float | None, squared: Any) -> None:
+    """The mean of 1 / |B|^2 is gamma_inf^2 for an outer B only: a correlation that states another is refused."""
+    if stated is not None and not abs(float(squared) - stated**2) <= AGREEMENT * stated**2:
+        raise AccuracyError(
+            f"certificate: the mean of 1 / |B|^2 is {float(squared):.9g}, the squared limiting sensitivity that the "
+            f"correlation states {stated**2:.9g}: one is wrong, or B has a zero inside the unit disc"
+        )
+
+
+def _dot(weights: Sequence[Any], terms: Sequence[Any]) -> Any:
+    return sum(weight * term for weight, term in zip(weights, terms, strict=True))
 
 
 def program_fraction(program: Program, multipliers: Sequence[float]) -> Fraction:

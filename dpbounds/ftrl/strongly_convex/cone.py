@@ -33,7 +33,7 @@ def solve(program: Program, grid: Grid, spectrum: Float[np.ndarray, " nodes"], m
     start = newton.solve(program, grid, spectrum, 0).multipliers
     if max_lag == 0 or program.L - program.mu <= newton.QUADRATIC * program.L:
         return newton.solve(program, grid, spectrum, max_lag)
-    quadratics = Quadratics.on(program, grid.omega, max_lag)
+    quadratics = grid.quadratics(program, max_lag)
     weights = program.eta**2 / (2.0 * np.pi) * grid.weights * spectrum
     x = cp.Variable(2 * max_lag + 1, nonneg=True)
     psi = cp.Variable(len(grid.omega))

@@ -10,12 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from scipy.linalg import cho_factor, cho_solve
-from scipy.optimize import minimize_scalar
+from scipy.linalg.lapack import dpotrf, dpotrs  # pyright: ignore[reportAttributeAccessIssue]
 
 from dpbounds.errors import AccuracyError
 from dpbounds.ftrl.strongly_convex.programs import Grid, Program, Quadratics
@@ -31,6 +29,8 @@ TOLERANCE, ROUNDING = 1e-9, 1e-6
 QUADRATIC = 1e-6
 # Multipliers below this share of the largest are dropped if that costs less than DROPPED of the value.
 NEGLIGIBLE, DROPPED = 1e-6, 1e-9
+# Times that the best single multiplier is looked for on a finer scale, and points on it.
+ZOOMS, ZOOMED = 5, 33
 # Parts into which the gaps between nodes are cut to see whether D is positive there.
 BETWEEN = 4
 # Bounds of the share of the gap that a step aims at, and how far it goes towards the boundary.
@@ -72,7 +72,7 @@ def pruned(program: Program, grid: Grid, spectrum: Float[np.ndarray, " nodes"], 
     used = np.flatnonzero(kept.any(axis=0))
     shorter = int(used[-1]) + 1 if len(used) else 0
     multipliers = np.concatenate([candidate.multipliers[:1], kept[0, :shorter], kept[1, :shorter]])
-    psi = Quadratics.on(program, grid.omega, shorter).psi(multipliers)
+    psi = grid.quadratics(program, shorter).psi(multipliers)
     value = grid.mean(spectrum * psi)
     if not value <= candidate.value * (1.0 + DROPPED):
         return candidate
@@ -86,7 +86,7 @@ def lifted(program: Program, grid: Grid, spectrum: Float[np.ndarray, " nodes"], 
     2) where there is one alone.
     """
     max_lag = (len(candidate.multipliers) - 1) // 2
-    *_, D = Quadratics.on(program, grid.omega, max_lag).parts(candidate.multipliers)
+    *_, D = grid.quadratics(program, max_lag).parts(candidate.multipliers)
     if _least_nearby(grid.omega, D).min() > 0:  # in most cases, and cheaper than to look in the gaps
         return candidate
     gaps = len(grid.omega) - 1
@@ -101,7 +101,7 @@ def lifted(program: Program, grid: Grid, spectrum: Float[np.ndarray, " nodes"], 
     *_, single_D = quadratics.parts(single)
     share = float(np.max(-D[low] / (single_D[low] / 2.0 - D[low])))
     multipliers = (1.0 - share) * candidate.multipliers + share * single
-    psi = Quadratics.on(program, grid.omega, max_lag).psi(multipliers)
+    psi = grid.quadratics(program, max_lag).psi(multipliers)
     value = grid.mean(spectrum * psi)
     return replace(candidate, multipliers=multipliers, value=value, gap=candidate.gap + value / candidate.value - 1.0)
 
@@ -119,26 +119,29 @@ def _single(program: Program, grid: Grid, spectrum: np.ndarray, max_lag: int) ->
     """Best single multiplier lambda_0, the others 0: the value is convex in it; searched on a logarithmic scale in
     units of L.
     """
-    objective = _Objective.on(program, grid, spectrum, 0)
-    q, a, b = objective.quadratics, program.a, program.b
+    q, a, b = grid.quadratics(program, 0), program.a, program.b
+    weights = _weights(program, grid, spectrum)
 
-    def value(log_scale: float) -> float:
-        scale = program.L * np.exp(log_scale)
-        D = 2.0 * scale * q.product_real + q.constant
-        if not D.min() > 0:
-            return 1e300
-        return min(float(np.sum(objective.weights / D) * (scale * (scale + 2.0 * a) + a * (a - b))), 1e300)
+    def values(log_scales: np.ndarray) -> np.ndarray:
+        scales = program.L * np.exp(log_scales)
+        D = np.multiply.outer(2.0 * scales, q.product_real)
+        D += q.constant
+        feasible = D.min(axis=1) > 0
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            found = (scales * (scales + 2.0 * a) + a * (a - b)) * (np.divide(1.0, D, out=D) @ weights)
+        return np.where(feasible, np.minimum(found, 1e300), 1e300)
 
-    scales = np.linspace(-35.0, 35.0, 71)
-    values = [value(scale) for scale in scales]
-    best = int(np.argmin(values))
-    if values[best] == 1e300:
-        raise AccuracyError(
-            f"program {program.name}: no multiplier is feasible in doubles at eta L = {program.eta * program.L!r}"
-        )
-    ends = scales[max(best - 1, 0)], scales[min(best + 1, len(scales) - 1)]
-    found: Any = minimize_scalar(value, bounds=ends, method="bounded", options={"xatol": 1e-8})
-    return np.concatenate([[program.L * np.exp(float(found.x))], np.zeros(2 * max_lag)])
+    scales, zooms = np.linspace(-35.0, 35.0, 71), 1 if max_lag else ZOOMS  # with others it is where they start
+    for zoom in range(zooms + 1):
+        found = values(scales)
+        best = int(np.argmin(found))
+        if found[best] == 1e300:
+            raise AccuracyError(
+                f"program {program.name}: no multiplier is feasible in doubles at eta L = {program.eta * program.L!r}"
+            )
+        if zoom < zooms:
+            scales = np.linspace(scales[max(best - 1, 0)], scales[min(best + 1, len(scales) - 1)], ZOOMED)
+    return np.concatenate([[program.L * np.exp(scales[best])], np.zeros(2 * max_lag)])
 
 
 def _inside(objective: _Objective, start: np.ndarray) -> np.ndarray:
@@ -156,16 +159,22 @@ class _Objective:
 
     def __init__(self, quadratics: Quadratics, weights: np.ndarray) -> None:
         self.quadratics, self.weights = quadratics, weights
+        self._last: tuple[np.ndarray, tuple[np.ndarray, ...]] | None = None
 
     @classmethod
     def on(cls, program: Program, grid: Grid, spectrum: np.ndarray, max_lag: int) -> _Objective:
         """The mean of S psi over the circle."""
-        weights = program.eta**2 / (2.0 * np.pi) * grid.weights * spectrum
-        return cls(Quadratics.on(program, grid.omega, max_lag), weights)
+        return cls(grid.quadratics(program, max_lag), _weights(program, grid, spectrum))
+
+    def parts(self, multipliers: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Those of the quadratics: a step is taken where the line search ended."""
+        if self._last is None or not np.array_equal(self._last[0], multipliers):
+            self._last = multipliers, self.quadratics.parts(multipliers)
+        return self._last[1]
 
     def value(self, multipliers: np.ndarray) -> float:
         """inf outside the domain."""
-        _, _, numerator, denominator = self.quadratics.parts(multipliers)
+        _, _, numerator, denominator = self.parts(multipliers)
         return float(self.weights @ (numerator / denominator)) if denominator.min() > 0 else np.inf
 
     def forced(self, share: float) -> tuple[np.ndarray, np.ndarray]:
@@ -183,7 +192,7 @@ class _Objective:
         designs.
         """
         q = self.quadratics
-        real, imaginary, numerator, denominator = q.parts(multipliers)
+        real, imaginary, numerator, denominator = self.parts(multipliers)
         share, ratio = self.weights / denominator, numerator / denominator
         even = q.cosines.T @ (2.0 * share * (real + q.program.a - ratio * q.product_real))
         odd = q.sines.T @ (2.0 * share * (imaginary + ratio * q.product_imag))
@@ -191,11 +200,9 @@ class _Objective:
         gradient[1 : q.max_lag + 1] += odd
         gradient[q.max_lag + 1 :] -= odd
         rr, ri, ii = self._curvature(real, imaginary, denominator)
-        hessian = _spread(
-            q.cosines.T @ (rr[:, None] * q.cosines),
-            q.cosines.T @ (ri[:, None] * q.sines),
-            q.sines.T @ (ii[:, None] * q.sines),
-        )
+        root_rr, root_ii = np.sqrt(rr)[:, None] * q.cosines, np.sqrt(ii)[:, None] * q.sines
+        # numpy computes one half of the product of a matrix with its own transpose
+        hessian = _spread(root_rr.T @ root_rr, q.cosines.T @ (ri[:, None] * q.sines), root_ii.T @ root_ii)
         return float(self.weights @ ratio), gradient, hessian
 
     def _curvature(
@@ -209,7 +216,7 @@ class _Objective:
         """
         q = self.quadratics
         mu, L, eta = q.program.mu, q.program.L, q.program.eta
-        half, sine, gap = 2.0 * np.sin(q.omega / 2.0) ** 2, np.sin(q.omega), q.program.a - q.program.b
+        half, sine, gap = q.half, q.sine, q.program.a - q.program.b
         sum_part = 2.0 * half - eta * (L + mu)
         x_real = (real * sum_part + gap * (half - eta * L)) / denominator
         x_imaginary = (sine * (2.0 * real + gap) + eta * (L - mu) * imaginary) / denominator
@@ -224,12 +231,20 @@ class _Objective:
         )
 
 
+def _weights(program: Program, grid: Grid, spectrum: np.ndarray) -> np.ndarray:
+    """Of psi / eta^2 at the nodes in the mean over the circle."""
+    return program.eta**2 / (2.0 * np.pi) * grid.weights * spectrum
+
+
 def _spread(even: np.ndarray, mixed: np.ndarray, odd: np.ndarray) -> np.ndarray:
     """The Hessian in (margin, forward, backward) from that in (margin, sums) and differences."""
     split = len(odd)
-    forward = even[1:, 1:] + mixed[1:] + mixed[1:].T + odd
-    backward = even[1:, 1:] - mixed[1:] - mixed[1:].T + odd
-    across = even[1:, 1:] - mixed[1:] + mixed[1:].T - odd
+    inner, skew = even[1:, 1:], mixed[1:]
+    same, crossed = inner + odd, skew + skew.T
+    forward, backward = same + crossed, same - crossed
+    across = inner - odd
+    across += skew.T
+    across -= skew
     hessian = np.empty((2 * split + 1, 2 * split + 1))
     hessian[0, 0] = even[0, 0]
     hessian[0, 1:] = hessian[1:, 0] = np.concatenate([even[0, 1:] + mixed[0], even[0, 1:] - mixed[0]])
@@ -271,8 +286,9 @@ def _interior_point(objective: _Objective, start: np.ndarray, faint: float) -> C
 def _barrier_added(hessian: np.ndarray, share: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """hessian + rows^T diag(share) rows; the first rows are the identity."""
     size = len(hessian)
-    others = rows[size:]
-    return hessian + np.diag(share[:size]) + others.T @ (share[size:, None] * others)
+    others, added = rows[size:], hessian.copy()
+    added.flat[:: size + 1] += share[:size]
+    return added + others.T @ (share[size:, None] * others) if len(others) else added
 
 
 def _unsolved(program: Program, gap: float, residual: float) -> AccuracyError:
@@ -302,20 +318,19 @@ def _centring(
 def _factor(matrix: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
     """Solver by Cholesky after scaling the diagonal to 1, with the least ridge that rounding asks for."""
     scale = 1.0 / np.sqrt(np.diag(matrix))
-    scaled = matrix * scale[:, None] * scale
+    scaled = matrix * scale[:, None]
+    scaled *= scale
     for ridge in (0.0, 1e-14, 1e-12, 1e-10):
-        try:
-            factor = cho_factor(scaled + ridge * np.eye(len(scaled)))
-        except np.linalg.LinAlgError:
-            continue
-        return lambda right: scale * cho_solve(factor, scale * right)
+        factor, failed = dpotrf((scaled + ridge * np.eye(len(scaled))).T, lower=True, overwrite_a=True)
+        if not failed:
+            return lambda right: scale * dpotrs(factor, scale * right, lower=True)[0]
     raise AccuracyError("Newton matrix: not positive definite beyond what rounding explains")
 
 
 def _largest_step(values: np.ndarray, moves: np.ndarray) -> float:
     """Most of the way to where the first value reaches 0, at most 1."""
-    shrinking = moves < 0
-    return min(1.0, TO_THE_BOUNDARY * float(np.min(-values[shrinking] / moves[shrinking], initial=np.inf)))
+    fastest = float((moves / values).min())
+    return min(1.0, -TO_THE_BOUNDARY / fastest) if fastest < 0 else 1.0
 
 
 def _line_search(

@@ -6,6 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -129,7 +130,7 @@ class Noise(NoiseSpectrum):
         object.__setattr__(self, "sigma_sgd", nonnegative("sigma_sgd", self.sigma_sgd))
         _moderate("sigma_sgd^2", 2.0 * math.log(max(self.sigma_sgd, 1.0)))
         _moderate("d clip_norm^2 / rho", math.log(self.d) + 2.0 * math.log(self.clip_norm) - math.log(self.rho))
-        limit = self.correlation.limiting_sensitivity()
+        limit = self.stated_sensitivity
         if not np.isfinite(limit):
             raise DomainError("correlation", self.correlation.name, "one with a finite limiting sensitivity", "damp it")
         _moderate("squared limiting sensitivity of the correlation", 2.0 * math.log(limit))
@@ -166,8 +167,8 @@ class Noise(NoiseSpectrum):
         """1 / |B|^2."""
         return [1 / spectra[0]]
 
-    @property
-    def stated_sensitivity(self) -> float:
+    @cached_property
+    def stated_sensitivity(self) -> float:  # type: ignore[override]
         """The correlation's."""
         return float(self.correlation.limiting_sensitivity())
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float
-from scipy.optimize import minimize_scalar
 
 from dpbounds.arguments import typed
 from dpbounds.arithmetic import FLOATS
@@ -18,7 +18,7 @@ from dpbounds.ftrl.strongly_convex import newton, show
 from dpbounds.ftrl.strongly_convex.bounds import MAX_LAG, NODES, ConvexBound, bound
 from dpbounds.ftrl.strongly_convex.certificate import program_fraction
 from dpbounds.ftrl.strongly_convex.noise import Noise
-from dpbounds.ftrl.strongly_convex.programs import Grid, Program, ProgramName, Quadratics
+from dpbounds.ftrl.strongly_convex.programs import Grid, Program, ProgramName
 
 # Relative improvement of a round below which the alternation stops, and the most rounds.
 CONVERGED, ROUNDS = 1e-7, 60
@@ -136,7 +136,7 @@ def alternation(
     grid = Grid.graded(program, count("max_lag", max_lag, least=0, most=200), count("nodes", nodes, least=16, most=1e5))
     power, *rest = (program.prefactor(FLOATS) * weight for weight in noise.weights(1.0, as_printed=printed))
     floor = sum(rest)
-    quadratics = Quadratics.on(program, grid.omega, max_lag)
+    quadratics = grid.quadratics(program, max_lag)
     shape, history = np.ones_like(grid.omega) if start is None else start(grid.omega), []
     multipliers = np.zeros(2 * max_lag + 1)
     for _ in range(ROUNDS):
@@ -186,8 +186,16 @@ def best_nu(
     nu = 1 is independent noise, for which co-coercivity can be tighter than the program at every nu. Arguments and
     errors as `bounds.bound`.
     """
-    constants = _constants(program, mu, L, eta)
     options: dict[str, Any] = {"d": d, "clip_norm": clip_norm, "sigma_sgd": sigma_sgd, "program": program}
+    return _searched(_constants(program, mu, L, eta), rho, max_lag, certify, nodes, tuple(options.items()))
+
+
+@lru_cache(maxsize=32)
+def _searched(
+    constants: Program, rho: float, max_lag: int, certify: bool, nodes: int, settings: tuple[tuple[str, Any], ...]
+) -> BestNu:
+    """Kept for the correlation that is optimised next, which is compared with it."""
+    mu, L, eta, options = constants.mu, constants.L, constants.eta, dict(settings)
     options |= {"nodes": nodes}
 
     def value(log_nu: float, lags: int) -> float:
@@ -197,6 +205,8 @@ def best_nu(
     grid = np.linspace(min(np.log(constants.eta * constants.mu), 0.0) - SLOWER, 0.0, POINTS)
     best = int(np.argmin([value(point, 0) for point in grid]))
     ends = grid[max(best - 2, 0)], grid[min(best + 2, POINTS - 1)]
+    from scipy.optimize import minimize_scalar
+
     found: Any = minimize_scalar(lambda x: value(x, max_lag), bounds=ends, method="bounded", options={"xatol": 1e-4})
     candidates = min(float(np.exp(found.x)), 1.0), 1.0
     searched, white = (

@@ -16,8 +16,8 @@ printed: plus signs in Lambda, and the printed prefactor; it is not a bound.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, cached_property, lru_cache
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -94,7 +94,7 @@ class Program:
         return 2 * m.number(self.eta) ** 2 if self.name == "paper" else m.number(1)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Grid:
     """Frequencies in (0, pi) with weights that count both halves of the circle, graded towards 0."""
 
@@ -102,6 +102,7 @@ class Grid:
     weights: Float[np.ndarray, " nodes"]
 
     @classmethod
+    @lru_cache(maxsize=16)
     def graded(cls, program: Program, max_lag: int, least: int = 0, *, pieces: int = 1) -> Grid:
         """Gauss-Legendre panels: geometric from far below eta mu, then uniform and fine enough for `max_lag`; next to
         pi geometric again if 2 - eta L is small.
@@ -121,7 +122,25 @@ class Grid:
         points, weights = _panel()
         low, high = np.array(edges[:-1])[:, None], np.array(edges[1:])[:, None]
         half = (high - low) / 2.0
-        return cls(omega=((low + high) / 2.0 + half * points).ravel(), weights=(2.0 * half * weights).ravel())
+        grid = cls(omega=((low + high) / 2.0 + half * points).ravel(), weights=(2.0 * half * weights).ravel())
+        grid.omega.flags.writeable = grid.weights.flags.writeable = False  # kept for the next call
+        return grid
+
+    @cached_property
+    def s(self) -> Float[np.ndarray, " nodes"]:
+        """sin^2(omega / 2)."""
+        return np.sin(self.omega / 2.0) ** 2
+
+    @cached_property
+    def _quadratics(self) -> dict[Program, Quadratics]:
+        return {}
+
+    def quadratics(self, program: Program, max_lag: int) -> Quadratics:
+        """`Quadratics.on` these frequencies: computed once for the most lags, fewer are its first columns."""
+        known = self._quadratics.get(program)
+        if known is None or known.max_lag < max_lag:
+            known = self._quadratics[program] = Quadratics.on(program, self.omega, max_lag)
+        return known if known.max_lag == max_lag else known.first(max_lag)
 
     def mean(self, values: Float[np.ndarray, " nodes"]) -> float:
         """(1 / 2 pi) int over the circle."""
@@ -144,17 +163,24 @@ def _panel() -> tuple[np.ndarray, np.ndarray]:
     return leggauss(PANEL)
 
 
-def _product(omega: Any, x: Any, y: Any) -> Any:
+def _product(omega: Any, x: float, y: float) -> Any:
     """Re conj(z - x) (z - y) for z = 1 - e^{i omega}, without cancellation at 0 and, where x or y is near 2, at pi."""
     middle = (x + y) / 2.0
-    low = 4.0 * np.sin(omega / 2.0) ** 2 * (1.0 - middle) + x * y
-    high = 4.0 * np.cos(omega / 2.0) ** 2 * (middle - 1.0) + (2.0 - x) * (2.0 - y)
-    return np.where(middle <= 1.0, low, high)
+    if middle <= 1.0:
+        return 4.0 * np.sin(omega / 2.0) ** 2 * (1.0 - middle) + x * y
+    return 4.0 * np.cos(omega / 2.0) ** 2 * (middle - 1.0) + (2.0 - x) * (2.0 - y)
 
 
 def squared_distance(omega: Float[np.ndarray, " n"], x: Any) -> Float[np.ndarray, "*shape n"]:
     """|1 - x - e^{i omega}|^2 for x in (0, 2), a number or a column of numbers."""
-    return _product(omega, x, x)
+    if np.ndim(x) == 0:
+        return _product(omega, float(x), float(x))
+    column, low = np.asarray(x)[:, 0], np.asarray(x)[:, 0] <= 1.0
+    found = np.empty((len(column), len(omega)))
+    found[low] = np.multiply.outer(4.0 * (1.0 - column[low]), np.sin(omega / 2.0) ** 2)
+    found[~low] = np.multiply.outer(4.0 * (column[~low] - 1.0), np.cos(omega / 2.0) ** 2)
+    found += (np.where(low, column, 2.0 - column) ** 2)[:, None]
+    return found
 
 
 def _geometric(scale: float) -> list[float]:
@@ -179,6 +205,8 @@ class Quadratics:
     product_real: np.ndarray
     product_imag: np.ndarray
     constant: np.ndarray
+    half: np.ndarray
+    sine: np.ndarray
 
     @classmethod
     def on(cls, program: Program, omega: np.ndarray, max_lag: int) -> Quadratics:
@@ -186,21 +214,28 @@ class Quadratics:
         mu, L, eta = program.mu, program.L, program.eta
         angles = np.outer(omega, np.arange(1, max_lag + 1))
         versines = 2.0 * (np.sin(angles / 2.0) if program.sign < 0 else np.cos(angles / 2.0)) ** 2
-        square = 4.0 * np.sin(omega / 2.0) ** 2  # |z|^2 = 2 Re z
+        half, sine = 2.0 * np.sin(omega / 2.0) ** 2, np.sin(omega)  # Re z = |z|^2 / 2 and Im z = -sin(omega)
         return cls(
             program=program,
             omega=omega,
             cosines=np.column_stack([np.ones_like(omega), versines]),
             sines=program.sign * np.sin(angles),
             product_real=_product(omega, eta * mu, eta * L),
-            product_imag=-eta * (L - mu) * np.sin(omega),
-            constant=square * program.slope + program.level,
+            product_imag=-eta * (L - mu) * sine,
+            constant=2.0 * half * program.slope + program.level,
+            half=half,
+            sine=sine,
         )
 
     @property
     def max_lag(self) -> int:
         """T."""
         return self.sines.shape[1]
+
+    def first(self, max_lag: int) -> Quadratics:
+        """The same with lags up to `max_lag` only."""
+        cosines, sines = (np.ascontiguousarray(x) for x in (self.cosines[:, : max_lag + 1], self.sines[:, :max_lag]))
+        return replace(self, cosines=cosines, sines=sines)
 
     def parts(self, multipliers: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Re Lambda, Im Lambda, |c|^2 - a b and D."""

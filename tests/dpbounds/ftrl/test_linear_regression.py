@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from dpbounds import DomainError, elliptic
 from dpbounds.ftrl import correlations, linear_regression
-from dpbounds.ftrl.linear_regression import suboptimality, trajectory
+from dpbounds.ftrl.linear_regression import exact, suboptimality, trajectory
 from dpbounds.ftrl.linear_regression.bounds import Form
 from dpbounds.ftrl.linear_regression.rates import Mechanism
 from verify.ftrl.tools import input_laws, second_moments
@@ -182,6 +182,32 @@ def test_trajectory_ends_at_the_limit_and_scales_its_noise():
         for choice in ("horizon", correlation.sensitivity(600))
     )
     assert np.array_equal(horizon, own)
+
+
+LONG_RUNS = {
+    "nu": (correlations.nu(0.01), 0.3, 3.0, 1e6),
+    "optimal counting, signs": (correlations.optimal_counting(), 0.9, 1.0, 0.0),
+    "anti-PGD": (correlations.anti_pgd(), 0.9, 3.0, 1e8),
+    "alternating": (correlations.damped_anti_pgd(0.1), 1.6, 1.0, 1.0),
+    "barely stable": (correlations.from_coefficients([1.0, -0.5, 0.2]), 0.74, 3.0, 1.0),
+    "diverging": (correlations.independent(), 0.76, 3.0, 1.0),
+    "beyond floats": (correlations.independent(), 40.0, 3.0, 1.0),
+}
+
+
+@pytest.mark.parametrize("name", LONG_RUNS)
+def test_long_trajectories_by_directions_are_those_by_steps(name, monkeypatch):
+    """Every value to 1e-12, from a start that is forgotten by many orders of magnitude, up to the largest float."""
+    correlation, eta, kurtosis, start = LONG_RUNS[name]
+    spectrum = np.array([1.0, 0.3, 0.01])
+    settings_ = {"steps": 1111, "initial": start * np.ones(3), "sigma_sgd": 0.3, "kurtosis": kurtosis}
+    with np.errstate(all="ignore"):
+        found = trajectory(correlation, spectrum, eta, 0.5, **settings_)
+        monkeypatch.setattr(exact._Run, "by_directions", lambda self, beta: np.full(len(beta) + 1, np.nan))
+        steps = trajectory(correlation, spectrum, eta, 0.5, **settings_)
+    finite = np.isfinite(steps)
+    assert finite.all() != (name == "beyond floats")
+    assert found[finite] == pytest.approx(steps[finite], rel=1e-12)
 
 
 def test_arguments_of_the_trajectory():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -62,6 +63,36 @@ def refusals() -> dict[str, tuple]:
 def test_what_leaves_two_stage_least_squares_undefined_is_refused(message):
     with pytest.raises(DomainError, match=message):
         Moments.of(*refusals()[message])
+
+
+def test_moments_of_many_records_and_what_is_refused_among_them():
+    """Rows in blocks, and one look at sums of squares in place of all entries, which must refuse the same."""
+    rng = np.random.default_rng(0)
+    n = 20_001
+    Z, X, Y = rng.normal(size=(n, 3)), rng.normal(size=(n, 2)), rng.normal(size=n)
+    X = X + Z[:, :2]
+    found = Moments.of(Z, X, Y)
+    exact = [np.array([[math.fsum(x * y) / n for y in right.T] for x in Z.T]) for right in (Z, X, Y[:, None])]
+    for moment, truth in zip((found.A, found.G, found.b[:, None]), exact, strict=True):
+        assert moment == pytest.approx(truth, rel=1e-13, abs=1e-14)
+    for value, message in (
+        (np.nan, "finite"),
+        (np.inf, "finite"),
+        (-np.inf, "finite"),
+        (1e51, "size"),
+        (1e200, "size"),
+    ):
+        for which, name in enumerate("ZXY"):
+            data = [Z.copy(), X.copy(), Y.copy()]
+            data[which][12_345, ...] = value
+            with pytest.raises(DomainError, match=rf"{name}.*{message}"):
+                Moments.of(*data)
+    with pytest.raises(DomainError, match="largest entry of Y"):
+        Moments.of(Z, X, 1e-60 * Y)
+    assert Moments.of(1e20 * Z, X, Y).beta_hat == pytest.approx(found.beta_hat, rel=1e-12)
+    assert Moments.of(Z, X, 0.0 * Y).beta_hat == pytest.approx([0.0, 0.0])
+    Z.setflags(write=True)
+    assert Z.flags.writeable and not found.A.flags.writeable
 
 
 def test_assumption_1_does_not_identify_beta():

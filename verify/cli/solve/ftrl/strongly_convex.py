@@ -21,7 +21,6 @@ from dpbounds.ftrl import correlations
 from dpbounds.ftrl.strongly_convex import ConvexBound, Noise, Program, best_nu, bound, optimize_correlation
 from dpbounds.ftrl.strongly_convex.bounds import MOST_MULTIPLIERS
 from dpbounds.ftrl.strongly_convex.programs import ProgramName
-from simulators.ftrl import adversarial_lower
 from verify.cli.console import print_json, progress
 from verify.cli.solve.ftrl import check
 from verify.cli.solve.ftrl.budgets import budgets, epsilon_of
@@ -169,6 +168,7 @@ def _searched(case: Case, options: Mapping[str, Any]) -> ConvexBound:
 def _adversary(case: Case) -> Row:
     """The error of the worst loss found, in runs that the search has not seen."""
     try:
+        adversarial_lower = importlib.import_module("simulators.ftrl").adversarial_lower
         found = adversarial_lower(case.noise.correlation, *_arguments(case), **_settings(case))
     except (ValueError, ArithmeticError, MemoryError) as error:
         return {"failure": f"adversarial search: {error}"}
