@@ -62,7 +62,8 @@ class Topic:
     - `stands`: the main results that hold, with their sharp constants; `sharper`: what is better here than in the
       paper; `main_picture`: the claim whose picture shows the main result; `figures`: the paper's own.
     - `summary`: one line for --help; `solve`: a module with `add_arguments(parser)` and `run(arguments)`, or "" if
-      there is nothing to solve; `check`: a module with `knows(file)` and `run(arguments)`, for saved bounds.
+      there is nothing to solve; `check`: a module with `knows(file)` and `run(arguments)`, for saved bounds; `design`:
+      a module like `solve`'s, or "" if there is nothing to design.
     """
 
     name: str
@@ -79,6 +80,7 @@ class Topic:
     figures: tuple[Figure, ...] = ()
     solve: str = ""
     check: str = ""
+    design: str = ""
     summary: str = ""
 
     @cached_property

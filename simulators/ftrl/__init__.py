@@ -3,7 +3,9 @@ convex losses.
 """
 
 from simulators.ftrl.adversarial import AdversarialLower, adversarial_lower
+from simulators.ftrl.designed import DesignedTraining, designed_noise, designed_training
 from simulators.ftrl.linear_regression import LinearRegression, linear_regression
+from simulators.ftrl.logistic import LogisticData, logistic_regression
 from simulators.ftrl.losses import Huber, Logistic, LogSumExp, Loss, Quadratic
 from simulators.ftrl.mean_estimation import MeanEstimation, mean_estimation
 from simulators.ftrl.noise_probe import NoiseProbe, noise_probe
@@ -13,10 +15,12 @@ from simulators.ftrl.strongly_convex import StronglyConvex, stationary_settings,
 
 __all__ = [
     "AdversarialLower",
+    "DesignedTraining",
     "Huber",
     "LinearRegression",
     "LogSumExp",
     "Logistic",
+    "LogisticData",
     "Loss",
     "MeanEstimation",
     "NoiseProbe",
@@ -25,8 +29,11 @@ __all__ = [
     "Settings",
     "StronglyConvex",
     "adversarial_lower",
+    "designed_noise",
+    "designed_training",
     "kinked_quadratic",
     "linear_regression",
+    "logistic_regression",
     "mean_estimation",
     "noise_probe",
     "piecewise_quadratic",

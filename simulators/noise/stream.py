@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from functools import lru_cache
 
@@ -14,7 +15,9 @@ from dpbounds.errors import DomainError, count, real_array, within
 from dpbounds.ftrl.correlations import (
     Correlation,
     DampedAntiPGD,
+    DampedHalfPowers,
     FiniteImpulse,
+    HalfPowers,
     MatrixCorrelation,
     NuCorrelation,
     PowerSpectrum,
@@ -31,8 +34,14 @@ LARGEST_LENGTH = 100_000_000
 SHORT = 128
 # Columns transformed at a time: measured, the transforms then stay in cache.
 COLUMNS = 16
+# Weights looked at beyond the steps asked for, so that they end where they have died out.
+MOST_WEIGHTS = 2**17
 # Trailing weights that sum to less than this fraction of the root sum of squares are dropped.
 NEGLIGIBLE = 1e-11
+# Power of the largest root below which the weights of half powers are not computed.
+FORGOTTEN = 1e-18
+# Weights that reach beyond this fraction of those looked at have not died out there.
+DIED_OUT = 0.9
 
 
 @typed
@@ -98,13 +107,17 @@ def _filter(correlation: ToeplitzCorrelation, steps: int) -> tuple[np.ndarray, R
     if isinstance(correlation, NuCorrelation) and steps > SHORT:
         return correlation.coefficients(min(steps, LARGEST_BLOCK)), exponentials(correlation.nu, steps)
     # All weights, not the first `steps`: cut short, they would end in a jump, which no short recursion makes.
-    beta, recursion = _stored(correlation, _support(correlation, steps))
+    beta, recursion = _stored(correlation, _support(correlation, steps), steps)
     return beta[:steps], recursion if steps > SHORT else None
 
 
 @lru_cache(maxsize=32)
-def _stored(correlation: ToeplitzCorrelation, support: int) -> tuple[np.ndarray, Recursion | None]:
+def _stored(correlation: ToeplitzCorrelation, support: int, steps: int) -> tuple[np.ndarray, Recursion | None]:
     beta = _trimmed(correlation.coefficients(support))
+    while len(beta) > DIED_OUT * support and support < min(steps, MOST_WEIGHTS):
+        # Many equal poles make a power of t grow before q^t wins.
+        support = min(2 * support, steps, MOST_WEIGHTS)
+        beta = _trimmed(correlation.coefficients(support))
     return beta, reduced(beta) if len(beta) > SHORT else None
 
 
@@ -112,7 +125,19 @@ def _support(correlation: ToeplitzCorrelation, steps: int) -> int:
     """How many weights the correlation has; `steps` where it does not say."""
     if isinstance(correlation, DampedAntiPGD):
         return 2
+    if isinstance(correlation, HalfPowers | DampedHalfPowers):
+        # They fall as q^t, soon below what the transform that computes them resolves.
+        slowest = _slowest(correlation)
+        forgotten = max(1.0, math.log(FORGOTTEN) / math.log1p(-slowest)) + 1 if slowest < 1 else 1
+        return math.ceil(forgotten) if steps > SHORT and forgotten <= MOST_WEIGHTS else min(steps, math.ceil(forgotten))
     return len(correlation.beta) if isinstance(correlation, FiniteImpulse | PowerSpectrum) else steps
+
+
+def _slowest(correlation: HalfPowers | DampedHalfPowers) -> float:
+    """1 - q for the root of largest size q."""
+    if isinstance(correlation, HalfPowers):
+        return 1.0 - max(map(abs, (*correlation.zeros, *correlation.poles)), default=0.0)
+    return min((min(damping, 2.0 - damping) for damping in (*correlation.zeros, *correlation.poles)), default=1.0)
 
 
 def _trimmed(beta: np.ndarray) -> np.ndarray:

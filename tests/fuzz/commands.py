@@ -113,6 +113,14 @@ BASES = (
     "solve iv --n 2000 --p 2 --q 2 --rho1 1 --rho2 1 --T 4",
     "solve iv --n 2000 --p 2 --q 3 --rho1 1 --rho2 1 --T 4 --theta matrix.csv",
     "solve iv --csv table.csv --instruments a b --regressors x --outcome y --rho 1",
+    "solve iv --confidence --csv table.csv --outcome y --regressors x --instruments a b --bounds x=0:10 y=0:11 a=0:6 "
+    "--epsilon 9 --delta 0.01 --seed 1",
+    "solve iv --confidence --csv table.csv --outcome y --regressors x --instruments a --bounds x=0:10 y=0:11 a=0:6 "
+    "--instrument-means a=3 --mu 5 --honest --public --plot new.svg",
+    "solve iv --confidence --csv table.csv --outcome y --regressors x --instruments a --controls b --bounds x=0:10 "
+    "y=0:11 --mu 30 --clamping aware --save new.json",
+    "solve iv --confidence --n 5000 --outcome y --regressors x --instruments z --design s --grid 0:2:64 "
+    "--instrument-means z=0.5 --epsilon 1",
     "solve ftrl --spectrum numbers.txt --eta 0.1 --epsilon 1 --mechanism sgd nu",
     "solve ftrl --kappa 10 --eta 0.1 --T 5 --simulate 10 --mechanism sgd",
     "solve ols --n 2000 --d 3 --epsilon 2 --T 2",

@@ -15,6 +15,8 @@ from typing import NoReturn
 LEVELS = ("quick", "full", "paper")
 STORE = "dpbounds-results"
 EXPORTS = ("junit", "sarif")
+# Commands whose arguments the topics give.
+OF_TOPICS = ("solve", "design")
 # There are some thousand tasks: a shard beyond would have nothing to do.
 MOST_SHARDS = 1000
 NAMES = (
@@ -53,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(words: Sequence[str]) -> int:
     """Load the command, which takes a second, and run it; help is shown without."""
-    arguments = None if "solve" in words else parser().parse_args(words)
+    arguments = None if set(OF_TOPICS) & set(words) else parser().parse_args(words)
     from dpbounds import AccuracyError, DomainError
 
     try:
@@ -80,6 +82,7 @@ def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
     _add_list(commands)
     _add_verify(commands)
     _add_solve(commands, words)
+    _add_design(commands, words)
     _add_report(commands)
     return top
 
@@ -143,20 +146,35 @@ def _add_verify(commands: argparse._SubParsersAction) -> None:
 
 
 def _add_solve(commands: argparse._SubParsersAction, words: Sequence[str]) -> None:
-    """The arguments of a topic are loaded if the command line names it."""
+    """With a topic, or with --check and none."""
     command = commands.add_parser("solve", help="evaluate bounds and exact values, or prove saved bounds again")
     command.set_defaults(module="verify.cli.solve.checking")
     command.add_argument("--check", metavar="FILE", help="prove the bounds of a saved file again, without a solver")
     command.add_argument("--json", action="store_true", help="print JSON")
-    if "solve" not in words:
-        return
+    if "solve" in words:
+        _add_topics(command, words, "solve")
+
+
+def _add_design(commands: argparse._SubParsersAction, words: Sequence[str]) -> None:
+    """With a topic."""
+    command = commands.add_parser("design", help="design an algorithm for a given run, with proof of how good it is")
+    command.set_defaults(module="verify.cli.design.nothing", topic="")
+    if "design" in words:
+        _add_topics(command, words, "design")
+
+
+def _add_topics(command: argparse.ArgumentParser, words: Sequence[str], name: str) -> None:
+    """The topics that have this command; the arguments of one are loaded if the command line names it."""
     topics = command.add_subparsers(title="topics", metavar="TOPIC")
-    for name, topic in importlib.import_module("verify.topics").topics().items():
-        if topic.solve:
-            own = topics.add_parser(name, help=topic.summary)
-            own.set_defaults(module=topic.solve)
-            if name in words:
-                importlib.import_module(topic.solve).add_arguments(own)
+    for topic in importlib.import_module("verify.topics").topics().values():
+        module = getattr(topic, name)
+        if not module and name == "design":
+            topics.add_parser(topic.name).set_defaults(topic=topic.name)
+        if module:
+            own = topics.add_parser(topic.name, help=topic.summary)
+            own.set_defaults(module=module)
+            if topic.name in words:
+                importlib.import_module(module).add_arguments(own)
 
 
 def _add_report(commands: argparse._SubParsersAction) -> None:

@@ -16,6 +16,7 @@ TOPIC = Topic(
     sources=("dpbounds.ftrl", "simulators.ftrl", "simulators.noise", "verify.ftrl"),
     solve="verify.cli.solve.ftrl",
     check="verify.cli.solve.ftrl.check",
+    design="verify.cli.design.ftrl",
     summary="correlated noise for DP-FTRL",
     main_picture="ftrl/fig-1-left",
     stands=(

@@ -6,6 +6,7 @@ import csv
 import io
 import math
 from argparse import Namespace
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -24,12 +25,12 @@ ALLOWED = "a file of positive eigenvalues, CSV or text with one number a line, o
 NPY = b"\x93NUMPY"
 
 
-def spectra(arguments: Namespace) -> list[tuple[float, np.ndarray]]:
-    """(kappa, eigenvalues) from whichever option describes them; `DomainError` unless exactly one does."""
-    given = [name for name in SOURCES if getattr(arguments, name) is not None]
+def spectra(arguments: Namespace, sources: Sequence[str] = SOURCES) -> list[tuple[float, np.ndarray]]:
+    """(kappa, eigenvalues) from whichever option describes them; `DomainError` unless exactly one of `sources` does."""
+    given = [name for name in sources if getattr(arguments, name) is not None]
     if len(given) != 1:
         shown = " and ".join(f"--{name}" for name in given) or "none"
-        raise DomainError("spectrum", shown, f"exactly one of {', '.join(f'--{name}' for name in SOURCES)}")
+        raise DomainError("spectrum", shown, f"exactly one of {', '.join(f'--{name}' for name in sources)}")
     (source,) = given
     dimension = _dimension(source, arguments.dimension)
     if source == "kappa":
@@ -71,13 +72,16 @@ def _checked(source: str, values: object) -> np.ndarray:
 
 
 def _from_file(file: str) -> np.ndarray:
-    """The numbers of the file, in any order; all that is read is bounded."""
-    content = read_bytes("spectrum", file, ALLOWED)
+    return numbers("spectrum", file, ALLOWED)
+
+
+def numbers(option: str, file: str, allowed: str) -> np.ndarray:
+    """The numbers of a file, CSV or text or .npy; all that is read is bounded. `DomainError` in the option's name."""
+    content = read_bytes(option, file, allowed)
     try:
-        values = _npy(content) if content.startswith(NPY) else _text(content.decode("utf-8-sig"))
+        return _npy(content) if content.startswith(NPY) else _text(content.decode("utf-8-sig"))
     except (ValueError, csv.Error) as error:
-        raise DomainError("spectrum", Path(file), ALLOWED, " ".join(str(error).split())[:200]) from None
-    return values
+        raise DomainError(option, Path(file), allowed, " ".join(str(error).split())[:200]) from None
 
 
 def _npy(content: bytes) -> np.ndarray:

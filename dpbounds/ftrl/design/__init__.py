@@ -1,0 +1,65 @@
+"""Noise for a training run, designed for its loss, with a proof of how far it is from the best."""
+
+from dpbounds.ftrl.design.best import Design, best
+from dpbounds.ftrl.design.duality import LowerBound, Optimum, lower_bound, optimum
+from dpbounds.ftrl.design.exports import Export, export
+from dpbounds.ftrl.design.fitting import fit_bands, fit_coefficients, fit_monotone_blt, fit_scaled_blt
+from dpbounds.ftrl.design.from_data import Forecast, LogisticTraining, predict_logistic, spectrum_of
+from dpbounds.ftrl.design.mechanisms import (
+    Bands,
+    Blt,
+    ScaledBlt,
+    ScaledToeplitz,
+    cyclic,
+    spectral,
+    truncated,
+    unit_columns,
+)
+from dpbounds.ftrl.design.objective import Loss, Objective
+from dpbounds.ftrl.design.participation import Participation, sensitivity
+from dpbounds.ftrl.design.planner import prefix_sum
+from dpbounds.ftrl.design.planning import Plan, PlanRow, plan
+from dpbounds.ftrl.design.robust import Robust, default_family, robust
+from dpbounds.ftrl.design.schedules import learning_rates
+from dpbounds.ftrl.design.streams import NoiseStream, noise_stream
+
+__all__ = [
+    "Bands",
+    "Blt",
+    "Design",
+    "Export",
+    "Forecast",
+    "LogisticTraining",
+    "Loss",
+    "LowerBound",
+    "NoiseStream",
+    "Objective",
+    "Optimum",
+    "Participation",
+    "Plan",
+    "PlanRow",
+    "Robust",
+    "ScaledBlt",
+    "ScaledToeplitz",
+    "best",
+    "cyclic",
+    "default_family",
+    "export",
+    "fit_bands",
+    "fit_coefficients",
+    "fit_monotone_blt",
+    "fit_scaled_blt",
+    "learning_rates",
+    "lower_bound",
+    "noise_stream",
+    "optimum",
+    "plan",
+    "predict_logistic",
+    "prefix_sum",
+    "robust",
+    "sensitivity",
+    "spectral",
+    "spectrum_of",
+    "truncated",
+    "unit_columns",
+]

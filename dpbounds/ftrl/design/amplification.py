@@ -1,0 +1,90 @@
+"""Independent noise whose privacy is amplified by Poisson sampling, for comparison: calibrated by dp-accounting.
+
+Each step takes every record with probability q = m / n by itself, sums the clipped gradients of those it took, adds
+noise and divides by m. Correlated noise has no such amplification here: its batches are fixed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from importlib.util import find_spec
+
+from dpbounds.errors import AccuracyError, DomainError, count, moderate, within
+
+EXTRA = "pip install 'dpbounds[accounting]', or leave amplification out"
+# Width of the accountant's grid: an absolute width, and a share of epsilon.
+WIDEST, SHARE = 1e-3, 1e-3
+# The search ends where between these shares of epsilon are spent.
+LEAST_SPENT, AIM, MOST_EVALUATIONS = 0.999, 0.9995, 60
+
+
+def poisson_noise_multiplier(epsilon: float, delta: float, sampling_rate: float, steps: int) -> float:
+    """A noise multiplier, standard deviation of the noise on the sum over clip norm, at which `steps` steps with
+    Poisson sampling spend 99.9 to 100 % of epsilon at delta, add-remove adjacency (the same as zero-out here).
+
+    Google's accountant of privacy loss distributions, which rounds up: what it returns is private. Raises `DomainError`
+    where the package dp-accounting is not installed.
+    """
+    target = moderate("epsilon", epsilon)
+    within("delta", delta, "(0, 1)")
+    rate, steps = within("sampling_rate", sampling_rate, "(0, 1]"), count("steps", steps)
+
+    def excess(multiplier: float, grid: float) -> float:
+        """log(epsilon spent / aimed at): decreasing."""
+        return math.log(max(poisson_epsilon(multiplier, delta, rate, steps, grid=grid), 1e-300) / (AIM * target))
+
+    fine = min(WIDEST, SHARE * target)
+    near = _crossing(lambda multiplier: excess(multiplier, 10.0 * fine), 1.0, 2.0)
+    return _crossing(lambda multiplier: excess(multiplier, fine), near, 1.01)
+
+
+def installed() -> bool:
+    """Whether the package dp-accounting is."""
+    return find_spec("dp_accounting") is not None
+
+
+def poisson_epsilon(
+    noise_multiplier: float, delta: float, sampling_rate: float, steps: int, *, grid: float = WIDEST
+) -> float:
+    """Epsilon at delta that `steps` steps spend, from above; `grid` is the width of the accountant's grid.
+
+    Raises `DomainError` where the package dp-accounting is not installed.
+    """
+    try:
+        from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent, SelfComposedDpEvent
+        from dp_accounting.pld import PLDAccountant
+    except ImportError:
+        raise DomainError("amplification", True, "left out without the package dp-accounting", EXTRA) from None
+    accountant = PLDAccountant(value_discretization_interval=grid)
+    step = PoissonSampledDpEvent(sampling_rate, GaussianDpEvent(noise_multiplier))
+    accountant.compose(SelfComposedDpEvent(step, steps))
+    return float(accountant.get_epsilon(delta))
+
+
+def _crossing(excess: Callable[[float], float], start: float, factor: float) -> float:
+    """A noise multiplier that spends enough: a bracket by steps of a factor, then regula falsi on logarithms.
+
+    The zero lies below or above `start`.
+    """
+    low = high = (start, excess(start))
+    for _ in range(MOST_EVALUATIONS):
+        if high[1] <= 0 < low[1]:
+            break
+        if low[1] > 0:
+            low, high = high, (factor * high[0], excess(factor * high[0]))
+        else:
+            low, high = (low[0] / factor, excess(low[0] / factor)), low
+    (a, above), (b, below) = low, high
+    for _ in range(MOST_EVALUATIONS):
+        finite = math.isfinite(above) and math.isfinite(below)
+        share = min(max(above / (above - below), 0.02), 0.98) if finite else 0.5
+        middle = a ** (1.0 - share) * b**share
+        found = excess(middle)
+        if math.log(LEAST_SPENT / AIM) <= found <= -math.log(AIM):
+            return middle
+        if found > 0:
+            a, above, below = middle, found, below / 2.0
+        else:
+            b, below, above = middle, found, above / 2.0
+    raise AccuracyError(f"noise with Poisson sampling was not found within {MOST_EVALUATIONS} evaluations")

@@ -1,0 +1,181 @@
+"""Plans of a private run: each kind of noise tuned for itself."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+from dpbounds import DomainError, privacy
+from dpbounds.ftrl.correlations import independent, optimal_counting
+from dpbounds.ftrl.design import Objective, Participation, learning_rates, plan, prefix_sum, unit_columns
+from dpbounds.ftrl.design.amplification import poisson_epsilon, poisson_noise_multiplier
+
+EIGENVALUES = np.array([0.5, 0.3, 0.15, 0.05])
+SETTINGS = {"initial": 1.0, "sigma_sgd": 0.5, "buffers": 2, "amplification": False}
+
+
+@pytest.fixture(scope="module")
+def found():
+    return plan(EIGENVALUES, 64, rho=0.5, **SETTINGS)
+
+
+def test_schedules():
+    assert learning_rates("constant", 0.1, 3).tolist() == [0.1, 0.1, 0.1]
+    assert np.allclose(learning_rates("linear", 0.4, 4), [0.4, 0.3, 0.2, 0.1], rtol=1e-15)
+    assert np.allclose(learning_rates("cosine", 0.4, 2), [0.4, 0.2], rtol=1e-15)
+    assert learning_rates("cosine", 1.0, 1000).min() > 0
+
+
+def test_independent_row_is_the_least_of_a_scan(found):
+    """A fine scan of eta for each batch size and schedule, by `Objective.loss`, which the search does not use."""
+    least = np.inf
+    for m in (1, 4):
+        for schedule in ("constant", "linear"):
+            for eta in np.geomspace(0.02, 1.0, 60) * found.training.fastest(m):
+                rates = learning_rates(schedule, float(eta), 64 // m)
+                run = Objective(
+                    EIGENVALUES,
+                    64 // m,
+                    schedule=rates,
+                    weights="final",
+                    batch_size=m,
+                    initial=1.0,
+                    sigma_sgd=0.5,
+                )
+                least = min(least, run.loss(independent(), 0.5).total)
+    assert found.row("independent").loss.total == pytest.approx(least, rel=3e-3)
+    assert found.row("independent").loss.total <= least * (1 + 5e-4)
+
+
+def test_rows_are_in_order_and_above_their_bounds(found):
+    assert [row.mechanism for row in found.rows] == ["independent", "prefix sum", "designed"]
+    for row in found.rows:
+        assert row.bound <= row.loss.total * (1 + 1e-9) and row.ratio >= 1 - 1e-9
+        assert row.eta <= found.training.fastest(row.batch_size) * (1 + 1e-12)
+        assert row.gain == pytest.approx(found.rows[0].loss.total / row.loss.total)
+    assert found.best.mechanism == "designed" and found.row("designed").ratio < 1.02
+    assert found.gain == found.row("designed").gain
+
+
+def test_same_budget_in_both_ways(found):
+    epsilon = float(privacy.gaussian_epsilon(1.0, 1e-5))  # rho = 1/2 is mu = 1
+    assert found.epsilon == pytest.approx(epsilon, rel=1e-9)
+    other = plan(EIGENVALUES, 64, epsilon=epsilon, **SETTINGS)
+    for one, two in zip(found.rows, other.rows, strict=True):
+        assert one.loss.total == pytest.approx(two.loss.total, rel=1e-6)
+
+
+def test_same_numbers_again(found):
+    again = plan(EIGENVALUES, 64, rho=0.5, **SETTINGS)
+    assert [row.loss for row in again.rows] == [row.loss for row in found.rows]
+
+
+def test_units(found):
+    """Gradients, start and residuals in other units: theta times 3, so that losses are times 9."""
+    scaled = plan(EIGENVALUES, 64, rho=0.5, **{**SETTINGS, "initial": 9.0, "sigma_sgd": 1.5}, clip_norm=3.0)
+    for one, two in zip(found.rows, scaled.rows, strict=True):
+        assert two.loss.total == pytest.approx(9.0 * one.loss.total, rel=1e-3)
+
+
+def test_more_records_and_more_budget_help(found):
+    total = found.row("designed").loss.total
+    assert plan(EIGENVALUES, 128, rho=0.5, batch_sizes=(4,), **SETTINGS).row("designed").loss.total < 0.8 * total
+    assert plan(EIGENVALUES, 64, rho=2.0, batch_sizes=(4,), **SETTINGS).row("designed").loss.total < 0.9 * total
+
+
+def test_epochs_cost_sensitivity():
+    twice = plan(EIGENVALUES, 64, rho=0.5, epochs=2, batch_sizes=(4,), weights="mean", **SETTINGS)
+    assert all(row.steps == 32 for row in twice.rows)
+    assert twice.row("independent").noise_multiplier == pytest.approx(np.sqrt(2.0))
+    assert twice.row("designed").loss.total <= twice.row("prefix sum").loss.total
+
+
+def test_progress_and_limits():
+    seen = []
+    limited = plan(
+        EIGENVALUES,
+        64,
+        rho=0.5,
+        largest_eta=0.3,
+        batch_sizes=(4,),
+        progress=lambda done, total, what: seen.append(what),
+        **SETTINGS,
+    )
+    assert all(row.eta <= 0.3 and row.batch_size == 4 for row in limited.rows)
+    assert seen and all(isinstance(what, str) for what in seen)
+
+
+def test_large_budgets_do_not_need_correlation():
+    large = plan(EIGENVALUES, 64, rho=1e5, batch_sizes=(4,), **SETTINGS)
+    assert not large.pays and "does not pay" in large.sentences[0] and "Take independent noise" in large.sentences[0]
+
+
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        ({"n": 3}, "n"),
+        ({"n": 2.5}, "n"),
+        ({"rho": None}, "rho"),
+        ({"epsilon": 1.0}, "rho"),
+        ({"rho": -1.0}, "rho"),
+        ({"delta": 0.0}, "delta"),
+        ({"initial": 0.0}, "initial"),
+        ({"initial": np.array([1.0, 1.0, -1.0, 0.0])}, "initial"),
+        ({"initial": -1.0}, "initial"),
+        ({"sigma_sgd": -1.0}, "sigma_sgd"),
+        ({"clip_norm": 0.0}, "clip_norm"),
+        ({"schedules": ()}, "schedules"),
+        ({"schedules": ("steep",)}, "schedules"),
+        ({"batch_sizes": (65,)}, "batch_sizes"),
+        ({"batch_sizes": (0,)}, "batch_sizes"),
+        ({"weights": "best"}, "weights"),
+        ({"buffers": 0}, "buffers"),
+        ({"epochs": 0}, "epochs"),
+        ({"largest_eta": 0.0}, "largest_eta"),
+        ({"eigenvalues": np.array([1.0, 0.0])}, "eigenvalues[1]"),
+    ],
+)
+def test_bad_arguments(changed, named):
+    arguments = {"eigenvalues": EIGENVALUES, "n": 64, "rho": 0.5, **SETTINGS, **changed}
+    with pytest.raises(DomainError) as raised:
+        plan(arguments.pop("eigenvalues"), arguments.pop("n"), **arguments)
+    assert raised.value.parameter == named
+
+
+def test_amplification_needs_its_package(monkeypatch):
+    monkeypatch.setitem(sys.modules, "dp_accounting", None)
+    with pytest.raises(DomainError, match="dpbounds\\[accounting\\]"):
+        poisson_noise_multiplier(1.0, 1e-5, 0.1, 10)
+
+
+def test_without_sampling_it_is_the_gaussian_mechanism():
+    """All records in each of 3 steps: sqrt(3) over the mu of (epsilon, delta)."""
+    multiplier = poisson_noise_multiplier(2.0, 1e-6, 1.0, 3)
+    assert multiplier == pytest.approx(np.sqrt(3) / float(privacy.gaussian_mu(2.0, 1e-6)), rel=3e-3)
+
+
+def test_spends_nearly_all_of_epsilon():
+    multiplier = poisson_noise_multiplier(0.5, 1e-5, 0.02, 50)
+    assert 0.998 * 0.5 <= poisson_epsilon(multiplier, 1e-5, 0.02, 50, grid=5e-4) <= 0.5
+
+
+def test_amplified_row_beats_independent_noise():
+    found = plan(EIGENVALUES, 64, rho=0.5, batch_sizes=(4,), **{**SETTINGS, "amplification": True})
+    row = found.row("independent, amplified")
+    assert row.bound is None and row.ratio is None and row.loss.total < found.row("independent").loss.total
+
+
+def test_prefix_sums_in_long_runs():
+    """The BLT costs what exact noise costs, with one participation and with three."""
+    T = 600
+    objective = Objective(EIGENVALUES, T, eta=0.1, batch_size=4)
+    for participation in (Participation.single(), Participation.cyclic(3, 200)):
+        long = prefix_sum(T, participation)
+        exact = unit_columns(optimal_counting(), T) if participation.times == 1 else optimal_counting()
+        assert float(objective.value(long, participation)) == pytest.approx(
+            float(objective.value(exact, participation)), rel=0.02
+        )
+    decoder = long.matrix(T)
+    assert objective.noise_power(long) == pytest.approx(np.sum(decoder * (objective.gram() @ decoder)), rel=1e-9)

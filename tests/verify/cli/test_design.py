@@ -1,0 +1,195 @@
+"""`dpbounds design`: tables, files, and one clear line for what cannot be."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from dpbounds.ftrl.design import Objective, lower_bound
+from simulators.ftrl.design_files import read_design
+from tests.verify.cli.commands import dpbounds
+from verify.cli import main
+
+RUN = "design ftrl --steps 24 --eta 0.2 --decay 1 --d 4 --buffers 2"
+PLAN = "design ftrl --plan --n 64 --decay 1 --d 4 --initial 2 --sigma-sgd 0.5 --rho 0.5 --batch-sizes 4 --buffers 2"
+LOSS = ("bias", "sgd_noise", "privacy_noise")
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """The command in a folder of its own: status, output, errors."""
+    monkeypatch.chdir(tmp_path)
+
+    def command(words: str) -> tuple[int, str, str]:
+        try:
+            status = main(words.split())
+        except SystemExit as ended:
+            status = int(ended.code or 0)
+        shown = capsys.readouterr()
+        return status, shown.out, shown.err
+
+    return command
+
+
+def rows_of(run, words: str) -> list[dict]:
+    status, out, err = run(f"{words} --json")
+    assert status == 0, err
+    return json.loads(out)
+
+
+def test_rows_of_a_run(run):
+    rows = rows_of(run, f"{RUN} --initial 2 --sigma-sgd 0.5 --batch-size 3 --objective final --rho 2 --clip-norm 3")
+    assert [row["mechanism"] for row in rows] == ["independent", "prefix sum", "designed"]
+    objective = Objective(
+        1 / np.arange(1.0, 5.0), 24, eta=0.2, weights="final", batch_size=3, initial=1.0, sigma_sgd=0.5
+    )
+    variance = 9.0 / (4.0 * 9.0)
+    for row in rows:
+        assert row["total"] == pytest.approx(sum(row[part] for part in LOSS), rel=1e-12)
+        assert row["bias"] == pytest.approx(objective.bias, rel=1e-12)
+        least = objective.bias + objective.sgd_noise + variance * float(lower_bound(objective))
+        assert row["bound"] == pytest.approx(least, rel=1e-3) and row["ratio"] >= 1 - 1e-9
+        assert row["noise_multiplier"] == pytest.approx(row["sensitivity"] / 2.0)
+        assert row["gain"] == pytest.approx(rows[0]["total"] / row["total"])
+        assert row["gain_tuned"] > 0 and row["seconds"] >= 0
+    assert rows[0]["privacy_noise"] == pytest.approx(variance * objective.diagonal().sum())
+    assert rows[2]["noise_ratio"] < 1.1 < rows[1]["noise_ratio"]
+
+
+def test_table_says_what_it_shows(run):
+    status, out, _ = run(f"{RUN} --certify --epsilon 2")
+    assert status == 0
+    for words in ("noise", "designed", "proved by ball arithmetic", "epsilon = 2 at delta = 1e-05", "T = 24"):
+        assert words in out
+
+
+def test_epochs(run):
+    cyclic = rows_of(run, f"{RUN} --epochs 3")
+    apart = rows_of(run, f"{RUN} --epochs 3 --min-separation 8")
+    assert cyclic[0]["sensitivity"] == pytest.approx(np.sqrt(3)) and apart[0]["total"] == cyclic[0]["total"]
+    assert all(row["ratio"] >= 1 - 1e-9 for row in (*cyclic, *apart))
+
+
+def test_schedules_and_weights_from_files(run, tmp_path):
+    (tmp_path / "rates.csv").write_text("\n".join(str(0.2 * (1 - t / 24)) for t in range(24)))
+    np.save(tmp_path / "weights.npy", np.ones(24) / 24)
+    named = rows_of(run, f"{RUN} --schedule linear")
+    given = rows_of(run, RUN.replace("--eta 0.2", "--schedule rates.csv --weights weights.npy"))
+    assert given[0]["total"] == pytest.approx(named[0]["total"], rel=1e-12)
+
+
+def test_heavy_ball_and_unknown_spectrum(run):
+    momentum = rows_of(run, f"{RUN} --noiseless --momentum 0.5")
+    assert momentum[2]["ratio"] < 1.5
+    unknown = rows_of(run, f"{RUN} --unknown-spectrum")
+    assert unknown[2]["total"] >= rows_of(run, RUN)[2]["total"] * (1 - 1e-6)
+
+
+def test_files(run, tmp_path):
+    status, out, err = run(f"{RUN} --rho 2 --save rows.json --plot loss.svg --export npz --out noise.npz")
+    assert status == 0 and "designed" in out, err
+    saved = json.loads((tmp_path / "rows.json").read_text())
+    assert saved["format"] == "dpbounds-design/1" and len(saved["rows"]) == 3
+    exported = read_design(tmp_path / "noise.npz")
+    assert exported.rho == pytest.approx(2.0)
+    assert exported.noise_multiplier == pytest.approx(saved["rows"][2]["noise_multiplier"])
+    assert np.allclose(saved["designed"]["buf_decay"], exported.stream.buf_decay)
+    assert np.allclose(saved["designed"]["after"], exported.stream.after)
+    assert (tmp_path / "loss.svg").read_bytes().startswith(b"<?xml")
+
+
+def test_simulated_beside_predicted(run):
+    words = f"{RUN} --initial 2 --sigma-sgd 0.5 --batch-size 2 --simulate 400"
+    rows = rows_of(run, words)
+    for row in rows:
+        # 400 runs: six standard errors, a false alarm once in 1e8.
+        error = (row["high"] - row["low"]) / 3.9
+        assert abs(row["simulated"] - row["total"]) < 6 * error
+    assert [row["simulated"] for row in rows_of(run, words)] == [row["simulated"] for row in rows]
+
+
+def test_plan(run, tmp_path):
+    rows = rows_of(run, f"{PLAN} --no-amplification --save plan.json --plot plan.png --export opacus --out plan.py")
+    assert [row["mechanism"] for row in rows] == ["independent", "prefix sum", "designed"]
+    assert all(row["batch_size"] == 4 and row["steps"] == 16 for row in rows)
+    assert read_design(tmp_path / "plan.npz").noise_multiplier == pytest.approx(rows[2]["noise_multiplier"])
+    assert (tmp_path / "plan.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_plan_in_words(run):
+    status, out, _ = run(f"{PLAN} --simulate 50")
+    assert status == 0 and "Correlated noise" in out and "independent, amplified" in out and "simulated:" in out
+    assert "Take " in out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "design",
+        "design iv",
+        "design nothing",
+        "design ftrl",
+        "design ftrl --steps 24 --decay 1 --d 4",
+        f"{RUN} --eta 9",
+        f"{RUN} --eta nan",
+        f"{RUN} --eigenvalues 1 2",
+        "design ftrl --steps 24 --eta 0.1 --eigenvalues 1 0 -1",
+        "design ftrl --steps 24 --eta 0.1 --spectrum nosuch",
+        f"{RUN} --epochs 9 --min-separation 8",
+        f"{RUN} --min-separation 8",
+        f"{RUN} --epochs 0",
+        f"{RUN} --buffers 40",
+        f"{RUN} --buffers 0",
+        f"{RUN} --schedule nosuch",
+        f"{RUN.replace('--eta 0.2', '')} --schedule short.csv",
+        f"{RUN} --schedule short.csv",
+        f"{RUN} --weights short.csv",
+        f"{RUN} --weights short.csv --objective mean",
+        "design ftrl --steps 100000000 --decay 1 --d 4 --eta 0.1",
+        "design ftrl --steps 300 --decay 1 --d 4 --eta 0.1 --certify",
+        f"{RUN} --momentum 0.9",
+        f"{RUN} --momentum 1 --noiseless",
+        f"{RUN} --noiseless --sigma-sgd 1",
+        f"{RUN} --plan",
+        f"{RUN} --n 100",
+        f"{RUN} --no-amplification",
+        f"{PLAN} --steps 3",
+        f"{PLAN} --momentum 0.5",
+        f"{PLAN} --batch-sizes 1000",
+        f"{PLAN} --n 3",
+        f"{PLAN} --initial 0",
+        f"{PLAN} --schedules steep",
+        "design ftrl --plan --n 100 --decay 1 --d 4",
+        f"{RUN} --export npz",
+        f"{RUN} --export csv --out new.csv",
+        f"{RUN} --export opacus --out new.npz",
+        f"{RUN} --export opacus --out new.py --save new.npz",
+        f"{RUN} --out new.npz",
+        f"{RUN} --save nosuch/new.json",
+        f"{RUN} --save new.svg --plot new.svg",
+        f"{RUN} --plot new.txt",
+        f"{RUN} --rho 0",
+        f"{RUN} --rho 1 --epsilon 1",
+        f"{RUN} --delta 2",
+        f"{RUN} --initial -1",
+        f"{RUN} --sigma-sgd -1",
+        f"{RUN} --clip-norm 0",
+        f"{RUN} --batch-size 0",
+        f"{RUN} --simulate 3",
+        "design ftrl --steps 4096 --eta 0.2 --decay 1 --d 99 --simulate 1000000 --save new.json",
+    ],
+)
+def test_bad_input_is_one_line_and_no_file(run, tmp_path, words):
+    (tmp_path / "short.csv").write_text("0.1\n0.1\n")
+    status, out, err = run(words)
+    assert status == 2 and not out
+    lines = [line for line in err.splitlines() if not line.startswith("design: ")]
+    assert len(lines) == 1 and lines[0].startswith("dpbounds"), err
+    assert [path.name for path in tmp_path.iterdir()] == ["short.csv"]
+
+
+def test_help(tmp_path):
+    shown = dpbounds("design", "ftrl", "--help", cwd=tmp_path)
+    assert shown.returncode == 0 and "--unknown-spectrum" in shown.stdout

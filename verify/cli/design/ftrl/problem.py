@@ -1,0 +1,177 @@
+"""The run that `dpbounds design ftrl` is asked about: objective, participation and budget, from the command line."""
+
+from __future__ import annotations
+
+import math
+from argparse import Namespace
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from dpbounds import DomainError
+from dpbounds.errors import count, moderate, moderate_or_zero
+from dpbounds.ftrl.design import Objective, Participation, learning_rates
+from dpbounds.ftrl.design.objective import LARGEST_STATE
+from verify.cli.design.exporting import check_out
+from verify.cli.design.ftrl.arguments import FORMATS, SCHEDULES
+from verify.cli.solve.files import check_target
+from verify.cli.solve.ftrl.budgets import Budget, budgets
+from verify.cli.solve.ftrl.spectra import numbers, spectra
+
+SOURCES = ("decay", "eigenvalues", "spectrum")
+# Options that belong to one of the two jobs.
+RUN = ("steps", "eta", "schedule", "batch_size", "weights", "min_separation")
+RUN_FLAGS = ("noiseless", "momentum", "unknown_spectrum", "certify")
+PLAN = ("n", "batch_sizes", "schedules")
+NUMBERS = "a file with one number for each step, CSV or text, or .npy with a list of floats"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Run:
+    """A given run; `schedule` is the name of the learning rates, "file" where they were read."""
+
+    eigenvalues: np.ndarray
+    objective: Objective
+    participation: Participation
+    budget: Budget
+    clip_norm: float
+    schedule: str
+
+    @property
+    def batch_size(self) -> int:
+        """m."""
+        return self.objective.batch_size or 1
+
+    @property
+    def variance(self) -> float:
+        """Privacy noise of a mechanism is this times its value."""
+        return self.clip_norm**2 / (2.0 * self.budget.rho * self.batch_size**2)
+
+    def faster(self, factor: float) -> Objective:
+        """The same run with all learning rates times a factor; `DomainError` where it is not stable."""
+        rates = factor * self.objective.learning_rates
+        given = self.objective
+        return Objective(
+            given.eigenvalues,
+            given.steps,
+            schedule=rates,
+            weights=given.weights,
+            batch_size=given.batch_size,
+            noiseless=given.noiseless,
+            momentum=given.momentum,
+            initial=given.initial,
+            sigma_sgd=given.sigma_sgd,
+        )
+
+
+def check(arguments: Namespace) -> None:
+    """Options that do not go together, and files that cannot be written, before anything is computed."""
+    strange, kept = (
+        ((*RUN, *RUN_FLAGS), "with --plan") if arguments.plan else ((*PLAN, "no_amplification"), "without --plan")
+    )
+    for name in strange:
+        value = getattr(arguments, name)
+        if value is not None and value is not False and not (name == "momentum" and value == 0.0):
+            raise DomainError(name, value, f"left out {kept}")
+    needed = ("n", "initial") if arguments.plan else ("steps",)
+    for name in needed:
+        if getattr(arguments, name) is None:
+            raise DomainError(name, None, "given with --plan" if arguments.plan else "given, or else --plan")
+    if (arguments.export is None) != (arguments.out is None):
+        missing = "out" if arguments.out is None else "export"
+        allowed = "a file, with --export" if missing == "out" else f"one of {', '.join(FORMATS)}, with --out"
+        raise DomainError(missing, None, allowed)
+    _check_files(arguments)
+
+
+def _check_files(arguments: Namespace) -> None:
+    """Names that differ and can be written; beside a module for a library stands its archive."""
+    files = [
+        (name, getattr(arguments, name)) for name in ("save", "plot", "out") if getattr(arguments, name) is not None
+    ]
+    if arguments.out is not None:
+        archive = str(check_out(arguments.export, arguments.out).with_suffix(".npz"))
+        files += [("out", archive)] if archive != arguments.out else []
+    for number, (name, file) in enumerate(files):
+        if any(Path(file) == Path(other) for _, other in files[:number]):
+            raise DomainError(name, file, "a file of its own", "it is named twice")
+        check_target(name, file)
+
+
+def eigenvalues_of(arguments: Namespace) -> np.ndarray:
+    """From whichever option describes them."""
+    return spectra(arguments, SOURCES)[0][1]
+
+
+def start_of(arguments: Namespace, eigenvalues: np.ndarray) -> float:
+    """Squared start distance along each eigenvector."""
+    length = moderate_or_zero("initial", 0.0 if arguments.initial is None else arguments.initial)
+    return length**2 / len(eigenvalues)
+
+
+def budget_of(arguments: Namespace) -> Budget:
+    """Of the whole run."""
+    lists = {
+        name: None if getattr(arguments, name) is None else [getattr(arguments, name)] for name in ("rho", "epsilon")
+    }
+    (budget,) = budgets(Namespace(**lists, delta=arguments.delta))
+    moderate("rho", budget.rho)
+    return budget
+
+
+def run_of(arguments: Namespace) -> Run:
+    """A given run; `DomainError` for whatever does not describe one."""
+    eigenvalues = eigenvalues_of(arguments)
+    remedy = "merge near eigenvalues, or take fewer steps"
+    steps = count("steps", arguments.steps, most=LARGEST_STATE // len(eigenvalues), remedy=remedy)
+    schedule, rates = _rates(arguments, steps)
+    weights = arguments.objective or "mean"
+    if arguments.weights is not None:
+        if arguments.objective is not None:
+            raise DomainError("weights", arguments.weights, "left out with --objective", "give one of the two")
+        weights = numbers("weights", arguments.weights, NUMBERS)
+    objective = Objective(
+        eigenvalues,
+        steps,
+        schedule=rates,
+        weights=weights,
+        batch_size=1 if arguments.batch_size is None else arguments.batch_size,
+        noiseless=arguments.noiseless,
+        momentum=arguments.momentum,
+        initial=start_of(arguments, eigenvalues),
+        sigma_sgd=arguments.sigma_sgd,
+    )
+    participation = _participation(arguments)
+    participation.checked(steps)
+    return Run(
+        eigenvalues=eigenvalues,
+        objective=objective,
+        participation=participation,
+        budget=budget_of(arguments),
+        clip_norm=moderate("clip_norm", arguments.clip_norm),
+        schedule=schedule,
+    )
+
+
+def _rates(arguments: Namespace, steps: int) -> tuple[str, np.ndarray]:
+    name = arguments.schedule or "constant"
+    if name in SCHEDULES:
+        if arguments.eta is None:
+            raise DomainError("eta", None, "given with --steps", "or the learning rates with --schedule FILE")
+        return name, learning_rates(name, arguments.eta, steps)
+    if arguments.eta is not None:
+        allowed = f"one of {', '.join(SCHEDULES)} with --eta"
+        raise DomainError("schedule", name, allowed, "a file has the learning rates themselves")
+    return "file", numbers("schedule", name, f"one of {', '.join(SCHEDULES)} or {NUMBERS}")
+
+
+def _participation(arguments: Namespace) -> Participation:
+    epochs, separation = count("epochs", arguments.epochs), arguments.min_separation
+    if epochs == 1:
+        if separation is not None:
+            raise DomainError("min_separation", separation, "left out with one epoch", "it is for --epochs K")
+        return Participation.single()
+    if separation is None:
+        return Participation.cyclic(epochs, math.ceil(arguments.steps / epochs))
+    return Participation.min_separation(epochs, count("min_separation", separation))

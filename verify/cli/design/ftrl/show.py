@@ -1,0 +1,115 @@
+"""Tables of `dpbounds design ftrl`, and what their columns are."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from verify.cli.console import print_json, print_table
+from verify.cli.solve.ftrl.show import as_shown, print_sentences
+
+if TYPE_CHECKING:
+    from dpbounds.ftrl.design import Plan
+    from verify.cli.design.ftrl.designed import Designed
+    from verify.cli.design.ftrl.problem import Run
+
+Row = Mapping[str, Any]
+
+LOSS = ("bias", "sgd_noise", "privacy_noise", "total")
+SIMULATED = ("simulated", "low", "high")
+RUN = ("mechanism", *LOSS, *SIMULATED, "bound", "ratio", "noise_ratio", "gain", "gain_tuned", "seconds")
+PLAN = ("mechanism", "batch_size", "steps", "schedule", "eta", *LOSS, *SIMULATED, "bound", "ratio", "gain")
+DIGITS = 4
+
+
+def show_run(given: Run, found: Designed, arguments: Namespace) -> None:
+    """The table of a given run, or its JSON."""
+    if arguments.json:
+        print_json(found.rows)
+        return
+    quiet = {name for name in ("bias", "sgd_noise") if all(row[name] == 0 for row in found.rows)}
+    if len(quiet) == 2:
+        quiet |= {"privacy_noise", "noise_ratio"}
+    _table(found.rows, [name for name in RUN if name not in quiet])
+    objective = given.objective
+    settings = f"T = {objective.steps}, d = {len(given.eigenvalues)}, eta = {objective.learning_rates[0]:.6g}, "
+    settings += f"schedule = {given.schedule}, batch_size = {given.batch_size}, clip_norm = {given.clip_norm:g}, "
+    settings += f"sigma_sgd = {objective.sigma_sgd:g}, momentum = {objective.momentum:g}."
+    print_sentences([settings, *_losses(), *_run_columns(given, found, arguments), _privacy(found.rows[0], arguments)])
+
+
+def show_plan(found: Plan, rows: Sequence[Row], arguments: Namespace, seconds: float, amplification: bool) -> None:
+    """The table of a plan, or its JSON."""
+    if arguments.json:
+        print_json(rows)
+        return
+    _table(rows, PLAN)
+    said = list(found.sentences)
+    said += [*_losses(), "Every row has the eta, schedule and batch size that are best for it."]
+    said.append(
+        "bound: the least total of any noise at the row's setting; ratio: total over it. gain: total of independent "
+        "noise over the row's."
+    )
+    if not amplification:
+        missing = "" if arguments.no_amplification else ": pip install 'dpbounds[accounting]'"
+        said.append(f"Independent noise with Poisson amplification was left out{missing}.")
+    if arguments.epochs > 1:
+        said.append("Gradients of later epochs are taken as fresh ones, which favours all rows alike.")
+    said += [*_simulation(arguments), _privacy(rows[0], arguments), f"{seconds:.1f} seconds."]
+    print_sentences(said)
+
+
+def _table(rows: Sequence[Row], columns: Sequence[str]) -> None:
+    shown = [as_shown(dict(row)) for row in rows]
+    used = [name for name in columns if any(row.get(name) is not None for row in shown)]
+    print_table([{name: _rounded(row.get(name)) for name in used} for row in shown], used)
+    print()
+
+
+def _rounded(value: Any) -> Any:
+    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
+
+
+def _losses() -> list[str]:
+    return [
+        "total = bias + sgd_noise + privacy_noise: the weighted F - F*, F with 1/2, exact for Gaussian inputs while no "
+        "gradient is clipped."
+    ]
+
+
+def _run_columns(given: Run, found: Designed, arguments: Namespace) -> list[str]:
+    value = found.bound.value
+    how = "proved by ball arithmetic" if value.certified else "computed in floating point"
+    noise = "" if given.objective.bias == 0 else "; noise_ratio: privacy noise over its least"
+    said = [
+        f"bound: the least total of any noise, {how} in {found.rows[0]['bound_seconds']:.2g} seconds; ratio: total "
+        f"over it{noise}. gain: total of independent noise at the same eta over the row's."
+    ]
+    if any(row["gain_tuned"] is not None for row in found.rows):
+        said.append(
+            "gain_tuned: the same for independent noise with eta, schedule and batch size of its own, as many records."
+        )
+    if any(row["kind"] == "upper" for row in found.rows):
+        said.append("The sensitivity of some row is an upper bound; its privacy holds, its loss may be less.")
+    if arguments.unknown_spectrum:
+        said.append("designed: the least worst ratio over a family of spectra, not the best for this one.")
+    return [*said, *_simulation(arguments)]
+
+
+def _simulation(arguments: Namespace) -> list[str]:
+    if arguments.simulate is None:
+        return []
+    return [
+        f"simulated: mean of {arguments.simulate} runs without clipping (seed {arguments.seed}), with a 95 % interval "
+        "from low to high."
+    ]
+
+
+def _privacy(row: Row, arguments: Namespace) -> str:
+    epsilon = "beyond its range" if row["epsilon"] is None else f"{row['epsilon']:.4g}"
+    passes = "one pass" if arguments.epochs == 1 else f"all {arguments.epochs} passes"
+    return (
+        f"Privacy: rho = {row['rho']:.6g} is zCDP, zero-out adjacency, epsilon = {epsilon} at delta = "
+        f"{row['delta']:g}, for {passes} over the data."
+    )
