@@ -177,5 +177,14 @@ TOPIC = Topic(
                 Panel(claim="iv/fig-9", title="9: p = q = 20"),
             ),
         ),
+        Figure(
+            name="Private confidence sets",
+            title="How often sets cover, how long they are, and one release recentred once beside Algorithm 1.",
+            panels=(
+                Panel(claim="iv/beyond-confidence-coverage", title="coverage over cells"),
+                Panel(claim="iv/beyond-confidence-lengths", title="private over public length"),
+                Panel(claim="iv/beyond-confidence-one-shot", title="distance to 2SLS"),
+            ),
+        ),
     ),
 )

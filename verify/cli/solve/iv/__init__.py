@@ -9,5 +9,6 @@ __all__ = ["add_arguments", "run"]
 
 
 def run(arguments: Namespace) -> int:
-    """A row for each number of steps."""
-    return importlib.import_module("verify.cli.solve.iv.solving").run(arguments)
+    """A row for each number of steps, or a confidence set."""
+    room = "verify.cli.solve.iv.confidence.solving" if arguments.confidence else "verify.cli.solve.iv.solving"
+    return importlib.import_module(room).run(arguments)

@@ -6,6 +6,7 @@ import argparse
 import math
 
 from verify.cli.solve import simulating
+from verify.cli.solve.iv import confidence
 from verify.cli.solve.pictures import SUFFIXES, picture_file
 
 ADJACENCIES = ("replace-one", "zero-out", "add-remove")
@@ -15,7 +16,8 @@ SCALINGS = ("standard", "centre", "none")
 ABOUT = (
     "DP two-stage gradient descent for instrumental variables (Algorithm 1): noise scales, privacy spent, the error "
     "bound (7) by term, the error to expect, the best number of steps T and clip norms. The expected error needs no "
-    "unknown constants, and says where it is not reliable. For a population: --n, --p, --q; for a data set: --csv."
+    "unknown constants, and says where it is not reliable. For a population: --n, --p, --q; for a data set: --csv. "
+    "With --confidence: a private estimate with a confidence set that holds."
 )
 
 
@@ -27,12 +29,14 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     _add_csv(command.add_argument_group("data set"))
     _add_data(command.add_argument_group("population, in place of a data set"))
     _add_algorithm(command.add_argument_group("algorithm"))
+    confidence.add_arguments(command.add_argument_group("private confidence set, in place of the algorithm"))
     output = command.add_argument_group("simulation and output")
     simulating.add_arguments(output, simulated="Algorithm 1 at each T")
     output.add_argument("--save", metavar="FILE", help="write the rows of the table as JSON, one for each T")
     output.add_argument(
         "--plot", metavar="FILE", type=picture_file, help=f"draw bound and prediction over T ({', '.join(SUFFIXES)})"
     )
+    command.set_defaults(seed=None)  # whether it is given decides whether a confidence set is a private release
     output.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON")
 
 

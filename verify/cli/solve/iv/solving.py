@@ -14,6 +14,7 @@ from verify.cli.console import print_json
 from verify.cli.solve.files import check_target, write
 from verify.cli.solve.iv import budgets, data, problem
 from verify.cli.solve.iv.coefficients import coefficients
+from verify.cli.solve.iv.confidence.asked import require_without
 from verify.cli.solve.iv.show import show
 from verify.store import strict
 
@@ -22,6 +23,8 @@ def run(arguments: Namespace) -> int:
     """A row for each number of steps."""
     if arguments.check is not None:
         raise DomainError("check", arguments.check, "given without a topic", "the file itself says what it bounds")
+    require_without(arguments)
+    arguments.seed = arguments.seed or 0
     check_target("save", arguments.save)
     check_target("plot", arguments.plot)
     columns = data.load(arguments) if arguments.csv is not None else None

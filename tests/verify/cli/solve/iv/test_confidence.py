@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpbounds.iv.confidence import MomentRelease, confidence_set
 from tests.verify.cli.solve.examples import Shown, call, refused
 
 N, EFFECT = 3000, -6.0
@@ -136,11 +137,12 @@ def test_sets_lie_around_that_without_privacy(capsys, file):
 
 
 def test_the_whole_line_is_an_answer_that_says_why(capsys, file):
-    shown = solve(capsys, file, "--epsilon", 0.1, "--seed", 2)
+    asked = ("--epsilon", 0.1, "--level", 0.999, "--instruments", "B", "--adjacency", "replace-one", "--seed", 2)
+    shown = solve(capsys, file, *asked)
     assert shown.status == 0
     for words in ("line", "That is an answer", "Why: the private first stage is F", "length ratio of"):
         assert words in shown.out
-    row = row_of(capsys, file, "--epsilon", 0.1, "--seed", 2)
+    row = row_of(capsys, file, *asked)
     assert row["shape"] == "line" and row["pieces"] == [["-inf", "inf"]]
 
 
@@ -260,3 +262,30 @@ def test_a_grid_that_is_too_coarse(capsys, file):
 def test_options_of_the_set_are_for_the_set(capsys):
     shown = call(capsys, "solve", "iv", "--n", 2000, "--p", 2, "--q", 3, "--rho", 1, "--bounds", "D=0:1")
     assert refused(shown, "bounds = ['D=0:1']", "left out without --confidence")
+
+
+def test_the_set_that_knows_of_clamping_is_wider(capsys, file):
+    asked = ("--instruments", "A", "--bounds", "D=0:30", "C=0:1", "--seed", 4, "--epsilon", 3)
+    aware, plain = (row_of(capsys, file, *asked, "--clamping", way) for way in ("aware", "count"))
+    (low, high), (inner_low, inner_high) = aware["pieces"][0], plain["pieces"][0]
+    assert low < inner_low and inner_high < high and aware["release"] == plain["release"]
+
+
+def test_honest_and_certified_sets(capsys, file):
+    single = ("--instruments", "A", "--instrument-means", "A=0.5", "--seed", 4, "--epsilon", 3)
+    plain, honest, certified = (row_of(capsys, file, *single, *way) for way in ((), ("--honest",), ("--certify",)))
+    assert honest["coverage"] == "lower" and honest["length"] > plain["length"]
+    assert certified["certified"] and certified["pieces"][0] == pytest.approx(plain["pieces"][0], rel=1e-9)
+
+
+def test_a_saved_release_answers_other_questions(capsys, file):
+    """Without spending more: the set at another level, from the numbers that were released."""
+    row = row_of(capsys, file, "--controls", "W", "--seed", 6)
+    given = row["release"]
+    plain = {name: np.array(v) if isinstance(v, list) else v for name, v in given.items()}
+    kept = MomentRelease(**{name: value for name, value in plain.items() if name not in ("kind", "shift")})
+    for level in (0.95, 0.5):
+        inner = confidence_set(kept, level)
+        low, high = (float(end) + given["shift"] for end in inner.pieces[0])
+        asked = row_of(capsys, file, "--controls", "W", "--seed", 6, "--level", level)
+        assert asked["pieces"][0] == pytest.approx([low, high], rel=1e-9)

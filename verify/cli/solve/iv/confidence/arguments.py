@@ -1,0 +1,87 @@
+"""Arguments of `dpbounds solve iv --confidence`."""
+
+from __future__ import annotations
+
+import argparse
+
+DESIGNS = ("u", "h", "s")
+NOISES = ("numpy", "opendp")
+CLAMPINGS = ("count", "natural", "aware")
+LEVEL, INSTRUMENT_RANGE = 0.95, (0.0, 1.0)
+
+# Options of the set alone, and options of Algorithm 1 alone, with the values that stand for "not given".
+OWN = ("bounds", "controls", "design", "level", "honest", "certify", "clamping", "public", "noise", "mu", "grid")
+OWN += ("instrument_bound", "instrument_means", "deviation")
+OTHERS = ("p", "q", "T", "rho1", "rho2", "calibration", "scale", "theta", "singular_values", "instrument_covariance")
+OTHERS += ("eta", "alpha", "gamma1", "gamma2", "constant", "simulate")
+
+
+def add_arguments(group: argparse._ArgumentGroup) -> None:
+    """Every one of them is None or False unless it is given."""
+    group.add_argument(
+        "--confidence",
+        action="store_true",
+        help="in place of Algorithm 1: one Gaussian release of moments, and the set of coefficients that an "
+        "Anderson-Rubin test does not reject, which knows the noise; with --csv a real release unless --seed or "
+        "--public is given, without it (--n) what to expect",
+    )
+    group.add_argument(
+        "--bounds",
+        nargs="+",
+        metavar="COLUMN=LOW:HIGH",
+        help="public ranges of outcome and regressors, to which records are clamped; never read from the data. Of "
+        "instruments too (default: 0:1)",
+    )
+    group.add_argument(
+        "--controls",
+        nargs="+",
+        metavar="COLUMN",
+        help="columns of few values, public for every record: means within their cells are taken out, privately",
+    )
+    group.add_argument("--design", choices=DESIGNS, help=_DESIGN_HELP)
+    group.add_argument("--level", type=float, help=f"of the set (default: {LEVEL:g})")
+    group.add_argument("--mu", type=float, help="in place of --epsilon and --delta: the budget as mu-GDP")
+    group.add_argument(
+        "--instrument-bound",
+        type=float,
+        metavar="B",
+        help="records whose instruments, each scaled to [-1, 1], are longer than B weigh less; a public guess, "
+        "harmless for any value (default: the square root of their number, which changes none)",
+    )
+    group.add_argument(
+        "--instrument-means",
+        nargs="+",
+        metavar="COLUMN=MEAN",
+        help="public means of randomised instruments: no budget goes into estimating them",
+    )
+    group.add_argument("--honest", action="store_true", help="cover at every n, by a bound on the normal approximation")
+    group.add_argument("--certify", action="store_true", help="ends of the set from exact rational arithmetic")
+    group.add_argument(
+        "--clamping",
+        choices=CLAMPINGS,
+        help="natural: bounds are natural ranges, nothing is clamped; count: the number of clamped records is released "
+        "too, for 2%% of the budget; aware: and the set is widened by their bias (default: count)",
+    )
+    group.add_argument("--noise", choices=NOISES, help="numpy: floats; opendp: OpenDP's measurement (default: numpy)")
+    group.add_argument(
+        "--public",
+        action="store_true",
+        help="the data are public, or a stand-in for yours: what is not private is shown beside, seed 0 unless given",
+    )
+    group.add_argument(
+        "--grid", metavar="LOW:HIGH[:POINTS]", help="design s: public grid of coefficients (default: 512 points)"
+    )
+    group.add_argument(
+        "--deviation", type=float, help="without --csv: of the outcome's error (default: a quarter of its range)"
+    )
+
+
+_DESIGN_HELP = (
+    "u: first and second moments, robust to heteroskedasticity, for few instruments; h: blocks Z'Z, Z'V, V'V, for many "
+    "instruments and errors of one variance; s: signs, for one randomised 0/1 instrument, exact at every n (default: u)"
+)
+
+
+def is_given(value: object) -> bool:
+    """Whether an option's value is not the one it has when left out."""
+    return value is not None and value is not False
