@@ -59,15 +59,13 @@ class Participation:
         return cls(kind="cyclic", times=times, separation=separation)
 
     def checked(self, steps: int) -> int:
-        """`steps` as a whole number T that holds the pattern: k b <= T, an epoch of b steps for each time; if cyclic the
-        last epoch may be cut short, (k - 1) b < T <= k b.
-        """
+        """`steps` as a whole number T for which the pattern is possible: (k - 1) b + 1 <= T, and T <= k b if cyclic."""
         T, k, b = count("steps", steps), self.times, self.separation
-        if k > 1 and (k * b > T if self.kind == "min-separation" else (k - 1) * b >= T):
+        if (k - 1) * b + 1 > T:
             raise DomainError(
                 "participation",
                 f"{k} times, {b} steps apart",
-                f"such that {'k b' if self.kind == 'min-separation' else '(k - 1) b + 1'} is at most {T} steps",
+                f"possible in {T} steps: (k - 1) b + 1 <= T",
                 "lower the number of times or the separation",
             )
         if self.kind == "cyclic" and k * b < T:

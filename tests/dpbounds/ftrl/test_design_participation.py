@@ -34,7 +34,7 @@ def brute(encoder, k, b, cyclic):
 
 
 @pytest.mark.parametrize("cyclic", [False, True])
-@pytest.mark.parametrize(("T", "k", "b"), [(8, 2, 4), (7, 3, 2), (8, 4, 2), (6, 6, 1), (9, 3, 3), (5, 1, 3), (6, 2, 3)])
+@pytest.mark.parametrize(("T", "k", "b"), [(7, 2, 4), (7, 3, 3), (8, 4, 2), (6, 6, 1), (9, 3, 3), (5, 1, 3), (4, 2, 3)])
 def test_toeplitz_rules(T, k, b, cyclic):
     if cyclic and k * b < T:
         k, b = 1, T
@@ -102,7 +102,7 @@ def test_long_runs():
 @pytest.mark.parametrize(
     ("make", "T"),
     [
-        (lambda: Participation.min_separation(4, 5), 19),
+        (lambda: Participation.min_separation(4, 5), 15),
         (lambda: Participation.cyclic(4, 5), 15),
         (lambda: Participation.cyclic(3, 5), 16),
         (lambda: Participation.min_separation(2, 1), 1),
@@ -120,7 +120,7 @@ def test_bad_numbers(settings):
 
 
 def test_what_fits_exactly():
-    for participation, T in ((Participation.min_separation(4, 5), 20), (Participation.cyclic(4, 5), 16)):
+    for participation, T in ((Participation.min_separation(4, 5), 16), (Participation.cyclic(4, 5), 20)):
         assert participation.checked(T) == T
     with pytest.raises(DomainError):
         Participation(kind="single", times=2)

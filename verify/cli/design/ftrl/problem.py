@@ -174,4 +174,8 @@ def _participation(arguments: Namespace) -> Participation:
         return Participation.single()
     if separation is None:
         return Participation.cyclic(epochs, math.ceil(arguments.steps / epochs))
-    return Participation.min_separation(epochs, count("min_separation", separation))
+    most = arguments.steps // epochs
+    separation = count(
+        "min_separation", separation, most=max(most, 1), remedy=f"{epochs} epochs have {arguments.steps} steps in all"
+    )
+    return Participation.min_separation(epochs, separation)
