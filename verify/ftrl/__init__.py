@@ -104,7 +104,7 @@ TOPIC = Topic(
         Highlight(
             sentence=(
                 "Strongly convex losses: a sharper program for $F - F^star$ itself, valid for every $eta < 2\\/L$, "
-                "each bound proved by ball arithmetic, with the worst quadratic from below."
+                "each bound proved, rounding included, with the worst quadratic from below."
             ),
             claims=("ftrl/thm-3.1",),
         ),

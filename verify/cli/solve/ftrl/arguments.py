@@ -23,7 +23,7 @@ PROGRAMS = ("f", "theta", "paper")
 ABOUT = (
     "Error F - F* of DP-FTRL in the long run, or with --T after so many steps. For mean estimation and linear "
     "regression: the exact value, bounds and the optimum. With --program or --certify, for every mu-strongly convex, "
-    "L-smooth loss: bounds from below and above, with --certify proved by ball arithmetic. Privacy is for one pass "
+    "L-smooth loss: bounds from below and above, with --certify proved, rounding included. Privacy is for one pass "
     "over the data: each record in one step."
 )
 

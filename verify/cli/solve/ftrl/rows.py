@@ -125,7 +125,7 @@ def _about(rows: Sequence[Row]) -> Iterator[str]:
         yield "best_nu = 1 is independent noise: no correlated noise found has a tighter bound."
     found = {row["status"] for row in rows}
     if "certified" in found:
-        yield "certified: both proved by ball arithmetic; lower is rounded down, upper and ratio up."
+        yield "certified: both proved, rounding included; lower is rounded down, upper and ratio up."
     if "estimate" in found:
         yield "estimate: floating point, nothing is proved (--certify does)."
     if "not a bound" in found:
