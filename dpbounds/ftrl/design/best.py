@@ -18,11 +18,15 @@ from dpbounds.ftrl.design.fitting import (
     fit_monotone_blt,
     fit_scaled_blt,
     fitting_buffers,
+    most_buffers,
 )
 from dpbounds.ftrl.design.mechanisms import cyclic, spectral, unit_columns
 from dpbounds.ftrl.design.objective import LARGEST_DENSE, Objective
 from dpbounds.ftrl.design.participation import SINGLE, Participation, sensitivity
 from dpbounds.values import Value
+
+# By default; more gain less than a thousandth.
+BUFFERS = 6
 
 
 @typed
@@ -55,12 +59,13 @@ def best(
     objective: Objective,
     participation: Participation = SINGLE,
     *,
-    buffers: int = 6,
+    buffers: int | None = None,
     unknown_spectrum: bool = False,
 ) -> Design:
     """The best mechanism known for `objective` that can be streamed, by its exact value.
 
-    - One participation: a scaled BLT with `buffers` buffers; with momentum the spectral mechanism with unit columns.
+    - One participation: a scaled BLT with `buffers` buffers (by default 6, or what a short run can hold); with momentum
+      the spectral mechanism with unit columns.
     - Min-separation b: b Toeplitz bands with unit columns (b - 1 buffers), or a BLT; up to 4096 steps, beyond a BLT.
     - Cyclic: the same and the Toeplitz mechanism for aliased frequencies.
     - `unknown_spectrum`: the minimax mechanism over a default family of spectra with the largest eigenvalue of this
@@ -69,7 +74,7 @@ def best(
     Raises `DomainError` for patterns that T steps do not hold and for more buffers than can fit (it says how many can).
     """
     T = participation.checked(objective.steps)
-    fitting_buffers(buffers, T)
+    buffers = min(BUFFERS, most_buffers(T)) if buffers is None else fitting_buffers(buffers, T)
     if unknown_spectrum:
         from dpbounds.ftrl.design.robust import robust
 

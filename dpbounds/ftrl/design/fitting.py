@@ -208,9 +208,14 @@ def fit_coefficients(c: Float[np.ndarray, " T"], buffers: int = 6) -> Blt:
     return Blt(tuple(np.exp(-rates).tolist()), tuple(scales.tolist()))
 
 
+def most_buffers(steps: int) -> int:
+    """How many T steps can tell apart: two parameters each for T - 1 coefficients."""
+    return min(MOST_BUFFERS, (steps - 1) // 2) if steps > 2 else steps - 1
+
+
 def fitting_buffers(buffers: int, steps: int) -> int:
-    """`buffers` as a whole number that T steps can tell apart: two parameters each for T - 1 coefficients."""
-    most = min(MOST_BUFFERS, (steps - 1) // 2) if steps > 2 else steps - 1
+    """`buffers` as a whole number that T steps can tell apart."""
+    most = most_buffers(steps)
     return count("buffers", buffers, 0, f"at most {most} buffers can fit a run of {steps} steps", most=most)
 
 

@@ -91,7 +91,9 @@ def _add_privacy(group: argparse._ArgumentGroup) -> None:
 
 
 def _add_output(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--buffers", type=int, default=4, help="vectors that the designed noise keeps (default: 4)")
+    group.add_argument(
+        "--buffers", type=int, help="vectors that the designed noise keeps (default: 4, fewer in short runs)"
+    )
     simulating.add_arguments(group, simulated="every mechanism on Gaussian inputs")
     group.add_argument("--save", metavar="FILE", help="write the rows and the designed noise as JSON")
     group.add_argument(

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpbounds import DomainError
-from dpbounds.errors import count
 from dpbounds.ftrl.correlations import Correlation, independent
 from dpbounds.ftrl.design import LowerBound, best, lower_bound, prefix_sum, sensitivity
+from dpbounds.ftrl.design.fitting import most_buffers
 from dpbounds.ftrl.design.planner import quick_bound
 from verify.cli.console import progress
 from verify.cli.design.ftrl import outputs, show, simulated
-from verify.cli.design.ftrl.problem import Run, check, run_of
+from verify.cli.design.ftrl.problem import Run, buffers_of, check, run_of
 from verify.cli.design.ftrl.tuned import tuned_independent
 
 Row = dict[str, Any]
@@ -38,7 +38,7 @@ def run(arguments: Namespace) -> int:
     """Compute, simulate, save, draw, export and print."""
     check(arguments)
     given = run_of(arguments)
-    buffers = count("buffers", arguments.buffers)
+    buffers = buffers_of(arguments, most_buffers(given.objective.steps))
     if arguments.simulate is not None:
         simulated.check_work(given, len(PARTS) - 1, arguments.simulate)
     found = _designed(given, arguments, buffers)

@@ -10,7 +10,7 @@ from dpbounds.ftrl.design import Plan, PlanRow, plan
 from dpbounds.ftrl.design.amplification import installed
 from verify.cli.console import progress
 from verify.cli.design.ftrl import outputs, show, simulated
-from verify.cli.design.ftrl.problem import budget_of, check, eigenvalues_of, start_of
+from verify.cli.design.ftrl.problem import budget_of, buffers_of, check, eigenvalues_of, start_of
 
 Row = dict[str, Any]
 
@@ -34,7 +34,7 @@ def run(arguments: Namespace) -> int:
             schedules=tuple(arguments.schedules or ("constant", "linear")),
             batch_sizes=tuple(arguments.batch_sizes or ()),
             weights=arguments.objective or "final",
-            buffers=arguments.buffers,
+            buffers=buffers_of(arguments),
             amplification=amplification,
             progress=show_progress,
         )

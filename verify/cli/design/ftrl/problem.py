@@ -25,6 +25,8 @@ RUN = ("steps", "eta", "schedule", "batch_size", "weights", "min_separation")
 RUN_FLAGS = ("noiseless", "momentum", "unknown_spectrum", "certify")
 PLAN = ("n", "batch_sizes", "schedules")
 NUMBERS = "a file with one number for each step, CSV or text, or .npy with a list of floats"
+# That the designed noise keeps, by default.
+BUFFERS = 4
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -110,6 +112,11 @@ def start_of(arguments: Namespace, eigenvalues: np.ndarray) -> float:
     return length**2 / len(eigenvalues)
 
 
+def buffers_of(arguments: Namespace, most: int = BUFFERS) -> int:
+    """As asked for; else 4, or the `most` that fit."""
+    return min(BUFFERS, most) if arguments.buffers is None else count("buffers", arguments.buffers)
+
+
 def budget_of(arguments: Namespace) -> Budget:
     """Of the whole run."""
     lists = {
@@ -134,7 +141,8 @@ def run_of(arguments: Namespace) -> Run:
     objective = Objective(
         eigenvalues,
         steps,
-        schedule=rates,
+        eta=arguments.eta if schedule == "constant" else None,
+        schedule=None if schedule == "constant" else rates,
         weights=weights,
         batch_size=1 if arguments.batch_size is None else arguments.batch_size,
         noiseless=arguments.noiseless,
