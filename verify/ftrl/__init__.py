@@ -110,6 +110,15 @@ TOPIC = Topic(
         ),
         Highlight(
             sentence=(
+                'Noise for a whole training run: $max_t norm(C e_t)^2 op("tr") (G (C^top C)^(-1)) >= (op("tr") '
+                "(Q^(1\\/2) G Q^(1\\/2))^(1\\/2))^2$ for every encoder $C$, any schedule, weights and batch size; "
+                "scaled buffered Toeplitz noise is within 1 % of it for mean loss, and 6 % for the final iterate at "
+                "$T = 256$, wherever tried."
+            ),
+            claims=("ftrl/beyond-design-bound", "ftrl/beyond-design-ratios", "ftrl/beyond-design-total-loss"),
+        ),
+        Highlight(
+            sentence=(
                 "The exact $epsilon$ of a run of DP-FTRL, in place of the bounds of footnote 2 and Appendix A.2, and "
                 "the least noise for $(epsilon, delta)$."
             ),
@@ -164,6 +173,14 @@ TOPIC = Topic(
                 Panel(claim="ftrl/fig-3", title="Bounds and errors"),
                 Panel(claim="ftrl/fig-3-altmin", title="Alternating minimisation"),
                 Panel(claim="ftrl/sec3-grid", title="Discretisation"),
+            ),
+        ),
+        Figure(
+            name="Noise by design",
+            title="How far designed noise is from a lower bound for every noise, and what users gain.",
+            panels=(
+                Panel(claim="ftrl/beyond-design-ratios", title="Value over lower bound"),
+                Panel(claim="ftrl/beyond-design-comparison", title="Loss of independent noise over designed"),
             ),
         ),
     ),

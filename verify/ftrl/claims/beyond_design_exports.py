@@ -19,7 +19,7 @@ from simulators.ftrl.design_files import design_bytes, read_design
 from verify.checks import Agreement, Fact, Times
 from verify.claims import Claim
 
-OURS = "dpbounds"
+OURS = "beyond the paper"
 STEPS = 11
 BLT = Blt((0.97, 0.8, 0.3), (0.1, 0.15, 0.2))
 ROWS = 1.0 + 0.5 * np.linspace(0.0, 1.0, STEPS) ** 2
