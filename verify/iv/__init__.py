@@ -143,8 +143,8 @@ TOPIC = Topic(
         Highlight(
             sentence=(
                 "At equal true privacy noisy moments recentred once are nearer to 2SLS than DP-2S-GD in eight of eight "
-                "of the paper's synthetic settings, both tuned; with many instruments, few regressors and small budgets "
-                "DP-2S-GD is nearer."
+                "of the paper's synthetic settings, both tuned; with many instruments, few regressors and small "
+                "budgets DP-2S-GD is nearer."
             ),
             claims=("iv/beyond-confidence-one-shot", "iv/beyond-confidence-one-shot-losses"),
         ),
