@@ -17,7 +17,10 @@ ROOTS = ("dpbounds", "simulators")
 # Of use inside only: what checks arguments, and operations on bare numbers.
 PLUMBING = tuple(
     f"dpbounds.{name}"
-    for name in ("arguments", "arithmetic", "enclosures", "errors", "polynomials", "quadrature", "showing")
+    for name in (
+        *("arguments", "arithmetic", "errors", "polynomials", "quadrature", "showing"),
+        *("arc_integrals", "arcs", "discs", "enclosures"),
+    )
 )
 
 

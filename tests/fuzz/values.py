@@ -37,6 +37,8 @@ from simulators import glm as models, ols as records
 DATA = records.LeastSquares(regressors=np.random.default_rng(2).uniform(-0.5, 0.5, (40, 3)), outcome=np.ones(40) / 2)
 NORMAL = models.GaussianModel(link=glm.links.logistic, w=np.array([1.0, 0.5]), n=50, m=40, covariance=np.eye(2))
 COMPARED = ols.compare(DATA.gram, DATA.cross, DATA.y_squared, 40, 2.0, 0.01)
+from simulators.iv import confidence
+WEAK = confidence.WeakInstruments(n=50, q=2, strength=10.0)
 CYCLE = []; CYCLE.append(CYCLE)
 Z = np.random.default_rng(1).standard_normal((40, 3)); X = Z[:, :2] + 0.1; Y = X @ [1.0, 2.0] + 0.1 * Z[:, 2]
 MOMENTS = iv.Moments.of(Z, X, Y)
@@ -107,6 +109,8 @@ CLASSES = {
     "RecordSample": ("FIXED.draw(np.random.default_rng(0), 2, records=True)",),
     "ErrorTerms": ("iv.isotropic.isotropic_error_terms(ISOTROPIC, 4)",),
     "LeastSquares": ("DATA",),
+    "confidence.models.RecordProblem": ("WEAK",),
+    "confidence.controls.CellProblem": ("confidence.CellModel(n=60, cells=2)",),
     "NoiseLaw": ("ols.risk.released(1.0, level=4.0, scale=0.5, tau=2.0)",),
     "Features": ("COMPARED.regime.features",),
     "ols.comparison.Compared": ("COMPARED.rows[0]", "COMPARED.rows[-1]"),
@@ -218,6 +222,8 @@ def _of_class(kind: Any) -> tuple[str, ...]:
         if f".{place}".endswith(f".{ending}"):
             return expressions
     if kind.__module__.partition(".")[0] not in ("dpbounds", "simulators") or inspect.isabstract(kind):
+        return ()
+    if getattr(kind, "_is_protocol", False):
         return ()
     arguments = ", ".join(f"{name}={choices[0]}" for name, choices in required(kind).items())
     return (f"{reachable(kind)}({arguments})",)

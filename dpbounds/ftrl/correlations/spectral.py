@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from dpbounds.arguments import typed
 from dpbounds.arithmetic import FLOATS, Arithmetic
-from dpbounds.errors import AccuracyError, DomainError, positive
+from dpbounds.errors import AccuracyError, DomainError, positive, real_array
 from dpbounds.ftrl.correlations.base import (
     ToeplitzCorrelation,
     by_parts,
@@ -122,7 +122,7 @@ def _change(new: np.ndarray, old: np.ndarray) -> float:
 
 def _check_positive(spectrum: Spectrum) -> None:
     omega = np.concatenate([[0.0], circle_nodes()[0], [np.pi]])
-    values = np.asarray(spectrum(omega), dtype=float)
+    values = real_array("spectrum(omega)", spectrum(omega))
     if values.shape != omega.shape:
         raise DomainError(
             "spectrum", f"values of shape {values.shape}", f"one value per frequency, shape {omega.shape}"

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from dpbounds.arguments import typed
 from dpbounds.ftrl.correlations import Correlation, independent, optimal_counting
 from dpbounds.ftrl.design.amplification import poisson_noise_multiplier
 from dpbounds.ftrl.design.best import best
@@ -202,11 +203,12 @@ def quick_bound(objective: Objective, participation: Participation, tolerance: f
     return lower_bound(objective, participation, tolerance=tolerance)
 
 
+@typed
 def prefix_sum(steps: int, participation: Participation) -> Correlation:
     """Noise of least error in all prefix sums, C = (1 - z)^{-1/2}: for one participation with unit columns, for more
     with as many bands as the separation. In long runs by a BLT.
     """
-    exact = optimal_counting()
+    steps, exact = participation.checked(steps), optimal_counting()
     if participation.times > 1 and steps <= LONG:
         return Bands(tuple(exact.inverse_coefficients(participation.separation).tolist()), "prefix sum")
     if steps <= LONG:

@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 from dpbounds.arguments import typed
 from dpbounds.arithmetic import FLOATS
-from dpbounds.errors import AccuracyError, DomainError, count, vector
+from dpbounds.errors import AccuracyError, DomainError, count, moderate, moderate_or_zero, vector
 from dpbounds.ftrl.correlations import HalfPowers, half_powers_from_roots, independent, nu
 from dpbounds.ftrl.strongly_convex import newton, show
 from dpbounds.ftrl.strongly_convex.bounds import MAX_LAG, NODES, ConvexBound, bound
@@ -186,8 +186,10 @@ def best_nu(
     nu = 1 is independent noise, for which co-coercivity can be tighter than the program at every nu. Arguments and
     errors as `bounds.bound`.
     """
-    options: dict[str, Any] = {"d": d, "clip_norm": clip_norm, "sigma_sgd": sigma_sgd, "program": program}
-    return _searched(_constants(program, mu, L, eta), rho, max_lag, certify, nodes, tuple(options.items()))
+    rho, max_lag, nodes = moderate("rho", rho), count("max_lag", max_lag, 0), count("nodes", nodes)
+    options: dict[str, Any] = {"d": count("d", d), "clip_norm": moderate("clip_norm", clip_norm)}
+    options |= {"sigma_sgd": moderate_or_zero("sigma_sgd", sigma_sgd), "program": program}
+    return _searched(_constants(program, mu, L, eta), rho, max_lag, bool(certify), nodes, tuple(options.items()))
 
 
 @lru_cache(maxsize=32)

@@ -71,6 +71,7 @@ def sign_p_value(statistic: float, n: int, deviation: float, probability: float 
 def sign_critical(n: int, deviation: float, probability: float = 0.5, level: float = 0.95) -> float:
     """The |D| above which the test at this level rejects: where `sign_p_value` is 1 - level (noise above 0)."""
     alpha = 1 - within("level", level, LEVELS)
+    deviation = moderate_or_zero("deviation", deviation)
     if not deviation > 0:
         raise DomainError("deviation", deviation, "a number above 0", "without noise the law has steps")
     tail, _ = _null_tail(n, deviation, probability)

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from dpbounds.arguments import typed
-from dpbounds.errors import DomainError, choice, in_floats, moderate, real, within
+from dpbounds.errors import DomainError, choice, in_floats, listed, moderate, real, within
 from dpbounds.iv.confidence import ADJACENCIES, Adjacency, MomentRelease, block_scales, box_weights, noise_scales
 from simulators.engine import Arrays, Streams, trial_count
 from simulators.iv.confidence.models import RecordProblem, WeakInstruments
@@ -51,8 +51,9 @@ class MomentDesign:
     def __post_init__(self) -> None:
         for name in ("mu", "instrument_bound", "outcome_bound", "ratio"):
             moderate(name, getattr(self, name))
-        bounds = tuple(moderate(f"regressor_bounds[{j}]", bound) for j, bound in enumerate(self.regressor_bounds))
-        given = self.regressor_centres or (0.0,) * len(bounds)
+        bounds = listed("regressor_bounds", self.regressor_bounds)
+        bounds = tuple(moderate(f"regressor_bounds[{j}]", bound) for j, bound in enumerate(bounds))
+        given = listed("regressor_centres", self.regressor_centres) or (0.0,) * len(bounds)
         centres = tuple(real(f"regressor_centres[{j}]", centre) for j, centre in enumerate(given))
         if not bounds or len(centres) != len(bounds):
             raise DomainError("regressor_bounds", self.regressor_bounds, "one for every regressor and its centre")

@@ -61,7 +61,9 @@ class OneShot:
 
     @property
     def residual_scale(self) -> float:
-        """Deviation of the noise in the second round, residuals divided by R."""
+        """Deviation of the noise in the second round, residuals divided by R; inf without one."""
+        if self.residual_bound is None:
+            return math.inf
         return sensitivity_factor(self.adjacency) / self.budgets[1]
 
 

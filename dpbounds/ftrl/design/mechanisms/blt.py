@@ -19,7 +19,7 @@ from jaxtyping import Float
 
 from dpbounds.arguments import typed
 from dpbounds.arithmetic import FLOATS, Arithmetic
-from dpbounds.errors import DomainError, vector
+from dpbounds.errors import DomainError, listed, vector
 from dpbounds.ftrl.correlations.base import ToeplitzCorrelation, decay_rates, horizon
 from dpbounds.polynomials import Fraction, exact, in_sine
 from dpbounds.values import Value
@@ -47,7 +47,7 @@ class Blt(ToeplitzCorrelation):
 
     def __post_init__(self) -> None:
         for name in ("buf_decay", "output_scale"):
-            given = list(getattr(self, name))
+            given = listed(name, getattr(self, name))
             object.__setattr__(self, name, tuple(vector(name, given).tolist()) if given else ())
         if len(self.buf_decay) != len(self.output_scale):
             raise DomainError("output_scale", f"{len(self.output_scale)} numbers", f"one per buffer, {self.buffers}")

@@ -27,6 +27,7 @@ TOLERANCE = 1e-9
 FASTEST = 1.999
 
 
+@typed
 def resonances(objective: Objective, *, regularised: bool = True) -> tuple[np.ndarray, np.ndarray]:
     """Weights w_j and rates of h at the mean learning rate, without momentum.
 
