@@ -11,6 +11,7 @@ from __future__ import annotations
 import resource
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -22,9 +23,14 @@ from benchmarks.interleaved import medians
 from dpbounds import elliptic
 from dpbounds.ftrl import correlations
 from dpbounds.ftrl import strongly_convex as sc
+from dpbounds.ftrl.correlations import matrices
 from dpbounds.ftrl.linear_regression import exact, suboptimality, trajectory
 from dpbounds.ftrl.strongly_convex import optimise
 from dpbounds.iv import Moments
+from simulators.engine import Streams
+from simulators.ftrl.linear_regression import LinearRegression, linear_regression
+from simulators.ftrl.settings import Settings
+from simulators.noise import correlated_noise
 
 MILLI = 1e3
 KAPPAS = [10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1e3, 2e3, 5e3, 1e4]
@@ -159,3 +165,76 @@ def test_long_trajectories(say, monkeypatch):
     assert run() == pytest.approx(by_steps(), rel=1e-12)
     ours, floor = medians(run, by_steps, rounds=3)
     say("trajectory, d = 128, T = 10^5", ours, floor, "the recursion step by step", "250 ms")
+
+
+@pytest.mark.parametrize(
+    ("name", "aim"),
+    [("independent", "1.0 times"), ("nu 0.01", "1.5 times"), ("counting", "1.5 times"), ("best", "2 times")],
+)
+def test_streams_against_their_normals(say, name, aim):
+    made = {
+        "independent": correlations.independent,
+        "nu 0.01": lambda: correlations.nu(0.01),
+        "counting": correlations.optimal_counting,
+        "best": lambda: sc.optimize_correlation(0.01, 1.0, 0.1, 0.5, certify=False).correlation,
+    }
+    correlation, shape, steps = made[name](), (16, 128), 10_000
+
+    def stream() -> None:
+        for _ in correlated_noise(correlation, steps, shape, np.random.default_rng(0)):
+            pass
+
+    ours, floor = medians(stream, lambda: _draw(steps, shape), rounds=5)
+    say(f"stream of {name}, {steps} steps of {shape}", ours, floor, "its normals", aim)
+
+
+def test_memory_of_a_stream(capsys):
+    """Of a whole process that finds the optimal correlation and streams its noise."""
+    code = (
+        "import resource, numpy as np; from dpbounds.ftrl import strongly_convex as sc; "
+        "from simulators.noise import correlated_noise; "
+        "best = sc.optimize_correlation(0.01, 1.0, 0.1, 0.5, certify=False).correlation; "
+        "[None for _ in correlated_noise(best, 10_000, (16, 128), np.random.default_rng(0))]; "
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"
+    )
+    used = float(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout)
+    with capsys.disabled():
+        print(f"\nstream of the optimal correlation, whole process: {used:.0f} MB; aim: 100 MB")
+
+
+@pytest.mark.parametrize("trials", [16, 64, 256])
+def test_clipped_regression_against_its_normals(say, trials):
+    d, steps = 64, 128_000 // trials
+    problem = LinearRegression(eigenvalues=tuple((1.0 / np.arange(1.0, d + 1)).tolist()), sigma_sgd=0.5)
+    settings = Settings(correlation=correlations.independent(), eta=0.1, rho=1.0, steps=steps)
+
+    def run() -> None:
+        generators = [np.random.default_rng(seed) for seed in range(3)]
+        streams = Streams(noise=generators[0], data=generators[1], initial=generators[2])
+        linear_regression(problem, settings, streams, trials)
+
+    ours, floor = medians(run, lambda: _draw(2 * steps, (trials, d)), rounds=5)
+    say(f"clipped regression, {trials} trials, d = {d}", ours, floor, "its normals", "1.4 times")
+
+
+def _draw(steps: int, shape: tuple[int, ...]) -> None:
+    generator, buffer = np.random.default_rng(0), np.empty((48, *shape))
+    for start in range(0, steps, 48):
+        generator.standard_normal(out=buffer[: min(48, steps - start)])
+
+
+@pytest.mark.parametrize(("T", "bands"), [(256, 16), (1024, 16), (1024, 64)])
+def test_banded_matrices(say, T, bands):
+    """An evaluation by dense solves costs a quarter of a second at T = 1024; the search takes some 160 to 240."""
+    rng = np.random.default_rng(0)
+    encoding = np.eye(T) + 1e-3 * np.tril(rng.standard_normal((T, T)), -1)
+
+    def dense() -> np.ndarray:
+        product = np.linalg.solve(encoding.T, np.tri(T).T).T
+        return -2.0 * np.linalg.solve(encoding, product.T @ product).T
+
+    ours, peer = medians(lambda: matrices._squared_error(encoding, bands), dense, rounds=3)
+    started = time.process_time()
+    correlations.banded(T, bands)
+    label = f"banded({T}, {bands}), {time.process_time() - started:.1f} CPU-s in all; one evaluation"
+    say(label, ours, peer, "by dense solves", "4 times as fast")

@@ -1,11 +1,12 @@
 """Shapes and types in the signatures of theory and algorithms are checked here, and only here."""
 
+import jaxtyping
 import pytest
-from jaxtyping import install_import_hook
 
 from tests import typecheck
 
-install_import_hook(["dpbounds", "simulators"], f"{typecheck.__name__}.{typecheck.checked.__name__}")
+jaxtyping.jaxtyped = typecheck.only_where_shaped(jaxtyping.jaxtyped)
+jaxtyping.install_import_hook(["dpbounds", "simulators"], f"{typecheck.__name__}.{typecheck.checked.__name__}")
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ import numpy as np
 from dpbounds.arguments import typed
 from dpbounds.errors import DomainError, choice, in_floats, nonnegative, vector
 from simulators.engine import Arrays, Streams, trial_count
-from simulators.ftrl.settings import Settings, clip
+from simulators.ftrl.settings import Settings
 
 Inputs = Literal["gaussian", "sign", "skewed"]
 
@@ -70,26 +70,33 @@ def linear_regression(problem: LinearRegression, settings: Settings, streams: St
     trials, eigenvalues = trial_count(trials), np.asarray(problem.eigenvalues)
     theta = np.tile(np.zeros(len(eigenvalues)) if problem.initial is None else problem.initial, (trials, 1))
     total, largest, clipped = np.zeros(trials), np.zeros(trials), np.zeros(trials, dtype=int)
-    step = 0
+    clip_norm = settings.clip_norm if settings.clipping else np.inf
+    step, change = 0, np.empty_like(theta)
     for noise in settings.noise(theta.shape, streams.noise):
         inputs = problem.draw(streams.data, noise.shape[:2])
         residuals = problem.sigma_sgd * streams.data.standard_normal(noise.shape[:2])
-        squared_norms = np.einsum("std,std->st", inputs, inputs)
-        for w, x, xi, squared_norm in zip(noise, inputs, residuals, squared_norms, strict=True):
-            error = np.einsum("td,td->t", x, theta) - xi
-            largest = np.maximum(largest, error**2 * squared_norm)
-            gradient = error[:, None] * x
-            if settings.clipping:
-                gradient, outside = clip(gradient, settings.clip_norm)
-                clipped += outside
-            theta -= settings.eta * (gradient + w)
+        norms = np.sqrt(np.einsum("std,std->st", inputs, inputs))
+        with np.errstate(divide="ignore"):
+            most = clip_norm / norms  # the gradient, error times input, is clipped where its error is
+        noise *= settings.eta  # nobody else has it
+        errors = np.empty_like(norms)
+        for w, x, xi, bound, error in zip(noise, inputs, residuals, most, errors, strict=True):
+            np.einsum("td,td->t", x, theta, out=error)
+            error -= xi
+            kept = np.maximum(np.minimum(error, bound), -bound)
+            kept *= settings.eta
+            theta -= np.multiply(x, kept[:, None], out=change)
+            theta -= w
             step += 1
             if step > settings.burn_in:
-                total += theta**2 @ eigenvalues
+                total += np.multiply(theta, theta, out=change) @ eigenvalues
+        sizes = np.abs(errors) * norms
+        largest = np.maximum(largest, sizes.max(axis=0))
+        clipped += np.count_nonzero(np.abs(errors) > most, axis=0)
     return {
         "theta": theta,
         "loss": 0.5 * theta**2 @ eigenvalues,
         "mean_loss": 0.5 * total / (settings.steps - settings.burn_in),
-        "largest_gradient": np.sqrt(largest),
+        "largest_gradient": largest,
         "clipped": clipped,
     }

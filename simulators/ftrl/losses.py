@@ -13,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 from jaxtyping import Float
-from scipy import optimize, special
+from scipy import special
 
 from dpbounds.errors import AccuracyError, DomainError, count, in_floats, positive, vector
 
@@ -271,6 +271,8 @@ def squared_norm(theta: np.ndarray) -> np.ndarray:
 
 def _newton(function, gradient, hessian, start: np.ndarray) -> np.ndarray:
     """A trust region finds the region of quadratic convergence, plain Newton steps the last digits."""
+    from scipy import optimize
+
     x = optimize.minimize(function, start, jac=gradient, hess=hessian, method="trust-exact", options={"gtol": 1e-6}).x
     step = np.full_like(x, np.inf)
     for _ in range(4):

@@ -26,9 +26,9 @@ EVERY_LAG = 2**12
 # Sequences that need more states, or are longer than this, are convolved by FFT: up to 96 states, measured, the
 # recursion costs no more than the draws and the FFT at least twice as much.
 FEWEST_STATES, MOST_STATES = 48, 96
-LONGEST, LONGEST_OF_MOST = 2**19, 2**17
+LONGEST, LONGEST_OF_MOST = 2**19, 2**15
 # Random vectors beyond the states asked for: without them the last singular vectors are not accurate.
-BEYOND = 32
+BEYOND = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,16 +95,15 @@ def reduced(beta: Float[np.ndarray, " lags"]) -> Recursion | None:
     Balanced realisation of a finite sequence: Q spans the leading eigenvectors of its Hankel matrix (found by products
     with fixed random vectors, each an FFT), and A = Q^T S Q with S the shift, so that the powers of A stay bounded. The
     summed error, measured at every lag, is at most 5e-11 of the root sum of squares of beta. For 49 to 524288 weights
-    at most 48 states, up to 131072 weights at most 96; it takes about 120 numbers of memory per weight to find.
+    at most 48 states, up to 32768 weights at most 96; it takes about 150 numbers of memory per weight to find.
     """
     beta = vector("beta", beta)
     scale = float(np.linalg.norm(beta))
     if not FEWEST_STATES < len(beta) <= LONGEST:
         return None
     tail = np.asarray(beta[1:], dtype=float) / scale
-    few = len(beta) > LONGEST_OF_MOST
-    most = FEWEST_STATES if few else min(MOST_STATES, len(tail))
-    values, full = _hankel_modes(tail, most if few else min(most + BEYOND, len(tail)))
+    most = FEWEST_STATES if len(beta) > LONGEST_OF_MOST else MOST_STATES
+    values, full = _hankel_modes(tail, min(most + BEYOND, len(tail)))
     for cut in CUTS:
         kept = np.abs(values) > cut
         if np.count_nonzero(kept) > most:
@@ -171,7 +170,7 @@ def _hankel_modes(tail: np.ndarray, states: int) -> tuple[np.ndarray, Recursion]
     image = np.empty((states, len(tail)))
     for row in image:
         row[:] = times(probes.standard_normal(len(tail)))
-    basis: np.ndarray = linalg.qr(image.T, overwrite_a=True, mode="economic", check_finite=False)[0]
+    basis = np.asarray(linalg.qr(image.T, overwrite_a=True, mode="economic", check_finite=False)[0])
     compressed = np.array([basis.T @ times(column) for column in basis.T])
     values, axes = np.linalg.eigh(0.5 * (compressed + compressed.T))
     transition = axes.T @ (basis[:-1].T @ basis[1:]) @ axes

@@ -83,7 +83,7 @@ def correlated_noise(
         if recursion is None:
             blocks = _finite(beta, steps, shape, generator, length)
         else:
-            blocks = _recursive(beta, recursion, steps, shape, generator, length or BLOCK)
+            blocks = _recursive(beta, recursion, steps, shape, generator, length or _cheapest(recursion))
     return blocks
 
 
@@ -107,16 +107,16 @@ def _filter(correlation: ToeplitzCorrelation, steps: int) -> tuple[np.ndarray, R
     if isinstance(correlation, NuCorrelation) and steps > SHORT:
         return correlation.coefficients(min(steps, LARGEST_BLOCK)), exponentials(correlation.nu, steps)
     # All weights, not the first `steps`: cut short, they would end in a jump, which no short recursion makes.
-    beta, recursion = _stored(correlation, _support(correlation, steps), steps)
+    beta, recursion = _stored(correlation, _support(correlation, steps), min(steps, MOST_WEIGHTS))
     return beta[:steps], recursion if steps > SHORT else None
 
 
 @lru_cache(maxsize=32)
-def _stored(correlation: ToeplitzCorrelation, support: int, steps: int) -> tuple[np.ndarray, Recursion | None]:
+def _stored(correlation: ToeplitzCorrelation, support: int, most: int) -> tuple[np.ndarray, Recursion | None]:
     beta = _trimmed(correlation.coefficients(support))
-    while len(beta) > DIED_OUT * support and support < min(steps, MOST_WEIGHTS):
+    while len(beta) > DIED_OUT * support and support < most:
         # Many equal poles make a power of t grow before q^t wins.
-        support = min(2 * support, steps, MOST_WEIGHTS)
+        support = min(2 * support, most)
         beta = _trimmed(correlation.coefficients(support))
     return beta, reduced(beta) if len(beta) > SHORT else None
 
@@ -163,6 +163,11 @@ def _recursive(
         result = lifted @ joint
         joint[block:] = result[block:]
         yield result[:length].reshape(length, *shape)
+
+
+def _cheapest(recursion: Recursion) -> int:
+    """A block of n draws and s states costs (n + s)^2 per n steps: least at n = s."""
+    return max(BLOCK, 16 * -(-len(recursion.inlet) // 16))
 
 
 def _lifted(beta: np.ndarray, recursion: Recursion, block: int) -> np.ndarray:

@@ -9,6 +9,7 @@ change nothing (`equivalents.txt`, with the reason) are not counted.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import shutil
@@ -21,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.power.edits import Edit, chosen, edits_of
-from verify.topics import topics
+from verify.topics import select, topics
 from verify.versions import code_version
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,9 +38,8 @@ def main() -> int:
     arguments = _arguments()
     folder = Path(arguments.store)
     folder.mkdir(parents=True, exist_ok=True)
-    names = arguments.topics or list(topics())
-    reached = _map(folder, names)
-    mutants = chosen(_edits(names, reached), arguments.count, arguments.seed)
+    reached = _map(folder, arguments.names)
+    mutants = chosen(_edits(arguments.names, arguments.under), arguments.count, arguments.seed)
     code = "-".join(code_version(topic) for topic in topics().values())
     known = {record["name"]: record for record in _journal(folder) if record["code"] == code}
     missing = [edit for edit in mutants if edit.name not in known]
@@ -54,7 +54,10 @@ def main() -> int:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.power.mutants", description=__doc__)
-    parser.add_argument("topics", nargs="*", metavar="TOPIC", help="default: all")
+    parser.add_argument("names", nargs="*", metavar="TOPIC|CLAIM", help="the claims that judge (default: all)")
+    parser.add_argument(
+        "--under", action="append", default=[], metavar="PATH", help="only files there, such as dpbounds/iv/confidence"
+    )
     parser.add_argument("--count", type=int, default=200, help="how many mutants (default: 200)")
     parser.add_argument("--seed", type=int, default=0, help="which ones (default: 0)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="at a time (default: one per processor)")
@@ -63,12 +66,19 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _edits(names: Sequence[str], reached: Mapping[str, Any]) -> list[Edit]:
-    """In the rooms of the topics and in what they share, where some claim comes by or none does."""
-    others = {folder for name, topic in topics().items() if name not in names for folder in _rooms(topic.sources)}
+def _edits(names: Sequence[str], under: Sequence[str]) -> list[Edit]:
+    """In the rooms of the claims' topics and in what they share, where some claim comes by or none does."""
+    mine = _topics_of(names)
+    others = {folder for name, topic in topics().items() if name not in mine for folder in _rooms(topic.sources)}
     files = [file.relative_to(ROOT).as_posix() for layer in LAYERS for file in sorted((ROOT / layer).rglob("*.py"))]
-    mine = [file for file in files if not any(file.startswith(f"{room}/") for room in others)]
-    return [edit for file in mine for edit in edits_of(ROOT, file)]
+    files = [file for file in files if not any(file.startswith(f"{room}/") for room in others)]
+    if under:
+        files = [file for file in files if any(Path(file).is_relative_to(place) for place in under)]
+    return [edit for file in files for edit in edits_of(ROOT, file)]
+
+
+def _topics_of(names: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(claim.topic for claim in select(names)))
 
 
 def _rooms(sources: Sequence[str]) -> list[str]:
@@ -77,8 +87,9 @@ def _rooms(sources: Sequence[str]) -> list[str]:
 
 def _map(folder: Path, names: Sequence[str]) -> dict[str, Any]:
     """Which claims reach which lines, and how long each takes; made once, in a process of its own."""
-    versions = "-".join(code_version(topics()[name])[:8] for name in names)
-    path = folder / f"reach-{versions}.json"
+    versions = "-".join(code_version(topics()[name])[:8] for name in _topics_of(names))
+    chosen_names = hashlib.sha256(" ".join(names).encode()).hexdigest()[:8]
+    path = folder / f"reach-{versions}-{chosen_names}.json"
     if not path.exists():
         subprocess.run([sys.executable, "-m", "tests.power.reach", str(path), *names], cwd=ROOT, check=True)
     return json.loads(path.read_text())
@@ -131,7 +142,7 @@ def _tests_of(file: str) -> list[str]:
 
 def _summary(records: Sequence[Mapping[str, Any]]) -> int:
     lines = EQUIVALENTS.read_text().splitlines() if EQUIVALENTS.exists() else []
-    equivalent = {line.split(" # ")[0] for line in lines if line.strip()}
+    equivalent = {line.rsplit(" # ", 1)[0] for line in lines if line.strip()}
     counted = [record for record in records if record["name"] not in equivalent]
     missed = [record for record in counted if record["verify"] == "missed"]
     both = [record for record in missed if record["tests"] == "missed"]

@@ -198,9 +198,14 @@ def _polynomial(numbers: tuple[complex, ...]) -> Any:
 
 
 def _series(zeros: tuple[complex, ...], poles: tuple[complex, ...], T: int) -> np.ndarray:
-    """Coefficients by one Fourier transform on a circle of radius below 1, where what is folded back has died out."""
+    """Coefficients by one Fourier transform on a circle of radius at most 1, where what is folded back has died out.
+
+    They fall by themselves, as q^t times a power of t, below q^(t / 2): a smaller circle than needed would raise the
+    rounding of the late ones.
+    """
     grid = 4 << (T - 1).bit_length()
-    radius = FOLDED ** (1.0 / grid)
+    q = max((abs(root) for root in (*zeros, *poles)), default=0.0)
+    radius = min(1.0, FOLDED ** (1.0 / grid) / np.sqrt(q)) if q > 0 else 1.0
     z = radius * np.exp(-2j * np.pi * np.arange(grid // 2 + 1) / grid)
     values = _half_power(zeros, z) / _half_power(poles, z)
     return np.fft.irfft(values, grid)[:T] * radius ** -np.arange(T)

@@ -19,7 +19,7 @@ from jaxtyping import Float
 
 from dpbounds.arguments import typed
 from dpbounds.arithmetic import FLOATS, Arithmetic
-from dpbounds.errors import AccuracyError, DomainError, count, positive, vector
+from dpbounds.errors import AccuracyError, DomainError, count, listed, positive, vector
 from dpbounds.ftrl.correlations.base import ToeplitzCorrelation, by_parts, decay_rates, filtered_by_quadrature
 from dpbounds.quadrature import even_integral
 from dpbounds.values import Value
@@ -53,7 +53,7 @@ class DampedHalfPowers(ToeplitzCorrelation):
     def __post_init__(self) -> None:
         object.__setattr__(self, "gain", positive("gain", self.gain))
         for name in ("zeros", "poles"):
-            given = list(getattr(self, name))
+            given = listed(name, getattr(self, name))
             dampings = vector(name, given) if given else np.zeros(0)
             if not ((dampings > 0) & (dampings < 2)).all():
                 raise DomainError(name, getattr(self, name), "numbers in (0, 2)")
@@ -218,14 +218,17 @@ def _ratio(above: tuple[float, ...], below: tuple[float, ...], s: Any) -> Any:
 
 
 def _series(above: np.ndarray, below: np.ndarray, T: int) -> np.ndarray:
-    """Coefficients by one Fourier transform on a circle of radius below 1, where what is folded back has died out.
+    """Coefficients by one Fourier transform on a circle of radius at most 1, where what is folded back has died out.
 
-    The product of interlaced factors has an argument within +-pi / 2: its principal root is the analytic one.
+    They fall by themselves, as q^t times a power of t, below q^(t / 2): a smaller circle than needed would raise the
+    rounding of the late ones. The product of interlaced factors has an argument within +-pi / 2: its principal root is
+    the analytic one.
     """
     grid = 4 << (T - 1).bit_length()
     if (len(above) + len(below)) * grid > MOST_FACTORS:
         raise AccuracyError(f"weights of {len(above) + len(below)} factors for {T} steps take too long")
-    log_radius = np.log(FOLDED) / grid
+    slowest = min((min(damping, 2.0 - damping) for damping in (*above, *below)), default=1.0)
+    log_radius = min(0.0, np.log(FOLDED) / grid - 0.5 * np.log1p(-slowest)) if slowest < 1 else 0.0
     exponent = log_radius - 2j * np.pi * np.arange(grid // 2 + 1) / grid
     z, away = np.exp(exponent), -np.expm1(exponent)
     product = np.ones_like(z)

@@ -8,7 +8,6 @@ from collections.abc import Callable
 
 import numpy as np
 from jaxtyping import Float
-from scipy.signal import lfilter
 
 from dpbounds.ftrl.design.objective import Objective
 
@@ -21,6 +20,8 @@ def banded_cost(objective: Objective) -> Cost:
     With M = diag(n) G diag(n) and W = M L(beta): value sum_ik L(beta)_ik W_ik, slope by beta_a 2 sum_k W_{k+a,k}, slope
     by n_i 2 / n_i sum_k L(beta)_ik W_ik; beta * c = 1 gives d beta = - beta * beta * dc.
     """
+    from scipy.signal import lfilter
+
     gram, T = objective.gram(), objective.steps
     length = 1 << (2 * T - 1).bit_length()
     lags = np.subtract.outer(np.arange(T), np.arange(T))

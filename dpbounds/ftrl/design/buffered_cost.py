@@ -16,7 +16,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
-from scipy.signal import lfilter
 from scipy.special import expit
 
 from dpbounds.errors import DomainError
@@ -179,6 +178,8 @@ class _Tails:
 
 def _tail(factor: float, series: np.ndarray) -> np.ndarray:
     """y_t = sum_{s < t} factor^{t-1-s} x_s."""
+    from scipy.signal import lfilter
+
     return np.asarray(lfilter([0.0, 1.0], [1.0, -factor], series))
 
 

@@ -25,16 +25,17 @@ from dpbounds.ftrl.design.objective import CONVENTION, Objective
 from dpbounds.ftrl.design.participation import SINGLE, Participation
 from dpbounds.values import Value
 
-# Steps up to which the bound is computed with dense matrices.
-LARGEST_DENSE = 2048
-# q <- q X_tt^STEP, accelerated over MEMORY steps; most steps that are taken.
-STEP, MEMORY, MOST_STEPS = 1.5, 6, 150
+# Steps up to which the bound can be computed with dense matrices; steps beyond which, and tolerances down to which,
+# O(T) is faster.
+LARGEST_DENSE, FASTER_DENSE, LEAST_STREAMED = 2048, 512, 1e-7
+# q <- q X_tt^STEP, accelerated over MEMORY steps by at most a factor e^FARTHEST; most steps that are taken.
+STEP, MEMORY, FARTHEST, MOST_STEPS = 1.75, 6, 2.0, 150
 # Errors of eigenvalues, and singular values that the primal raises to, as shares of the largest.
 ROUNDING, ROOT_FLOOR = 4.0 * np.finfo(float).eps, 1e-15
 # A search ends after PATIENCE steps none of which gained this share of the tolerance.
 STALE, PATIENCE = 0.01, 10
-# Weights below e^{-60} of the largest are as good as 0.
-FAINTEST_LOG = -60.0
+# Weights below e^{-36} of the largest are as good as 0.
+FAINTEST_LOG = -36.0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -72,9 +73,10 @@ def lower_bound(
 ) -> LowerBound:
     """A lower bound on `objective.value(C, participation)` over all mechanisms C.
 
-    One participation: dense up to 2048 steps, until the relative gap to a mechanism's value is below `tolerance`; O(T)
-    beyond, until a step gains less than `tolerance`. More participations: see `repeated.py`. Stopping early leaves a
-    valid bound. `certify` adds an enclosure whose lower end is proved in ball arithmetic, up to 256 steps.
+    One participation: dense up to 512 steps, until the relative gap to a mechanism's value is below `tolerance`; O(T)
+    beyond, until a step gains less than `tolerance`, but dense up to 2048 with momentum, for a tolerance below 1e-7 and
+    for spectra that few rates cannot stand for. More participations: see `repeated.py`. Stopping early leaves a valid
+    bound. `certify` adds an enclosure whose lower end is proved in ball arithmetic, up to 256 steps.
     """
     within("tolerance", tolerance, "[1e-14, 1]")
     T = participation.checked(objective.steps)
@@ -86,10 +88,16 @@ def lower_bound(
         from dpbounds.ftrl.design.repeated import repeated_bound
 
         return repeated_bound(objective, participation, tolerance=tolerance)
-    if T > LARGEST_DENSE:
+    if T > FASTER_DENSE:
         from dpbounds.ftrl.design.smoother import streamed_bound
 
-        return streamed_bound(objective, tolerance=tolerance)
+        dense = T <= LARGEST_DENSE and (objective.momentum > 0 or tolerance < LEAST_STREAMED)
+        try:
+            if not dense:
+                return streamed_bound(objective, tolerance=tolerance)
+        except AccuracyError:
+            if T > LARGEST_DENSE:
+                raise
     return Search(objective.gram(), tolerance, spectral).bound
 
 
@@ -238,7 +246,11 @@ def _inverse(lower: np.ndarray) -> np.ndarray:
 
 
 class Anderson:
-    """The iteration q <- q X_tt^STEP on log q, extrapolated from the last steps; a step that loses is taken back."""
+    """The iteration q <- q X_tt^STEP on log q, extrapolated from the last steps; a step that loses is taken back.
+
+    In the least squares of the extrapolation steps count by their share of the norm: else the many that hardly matter
+    decide, and a final loss takes three times as long.
+    """
 
     def __init__(self, logs: np.ndarray) -> None:
         self.logs, self.best = logs, -np.inf
@@ -267,7 +279,7 @@ class Anderson:
         moves, places = np.array(self.moves), np.array(self.places)
         logs = self.logs + STEP * move
         if len(moves) > 1:
-            differences = np.diff(moves, axis=0)
-            mixed = np.linalg.lstsq(differences.T, moves[-1], rcond=1e-10)[0]
-            logs = logs - (np.diff(places, axis=0) + differences).T @ mixed
+            differences, share = np.diff(moves, axis=0), np.sqrt(hat / norm)
+            mixed = np.linalg.lstsq((differences * share).T, moves[-1] * share, rcond=1e-10)[0]
+            logs = logs - np.clip((np.diff(places, axis=0) + differences).T @ mixed, -FARTHEST, FARTHEST)
         self.logs = np.clip(logs - logs.max(), FAINTEST_LOG, 0.0)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from scipy.optimize import least_squares, minimize, nnls
 
 from dpbounds.arguments import typed
 from dpbounds.errors import AccuracyError, DomainError, count, vector
@@ -30,7 +29,9 @@ STEEP = 100.0
 LARGEST_RUN = 1024
 # How much slower the slowest decay of a run four times as long starts (in log-odds); steps of its search, and of the
 # short one before it.
-LONGER, LONG_ITERATIONS, SHORT_ITERATIONS = 0.7, 10, 60
+LONGER, LONG_ITERATIONS, SHORT_ITERATIONS = 0.7, 30, 60
+# Stands for the logarithm of a value that floats cannot hold.
+OUT_OF_RANGE = 1e3
 # The norm that stands for the maximum over a family.
 SHARPNESS = 80.0
 # Lags at which given coefficients are compared, and the least scale of a buffer, in units of the largest coefficient.
@@ -141,7 +142,7 @@ def fit_monotone_blt(objective: Objective, participation: Participation, buffers
         slopes = by_outer / power + pulled[0], by_inner / power + pulled[1]
         return float(np.log(power * square)) + STEEP * excess**2, _by_gaps(point, decays, slopes)
 
-    iterations = 60 + 20 * buffers if T <= LARGEST_RUN else 2 * LONG_ITERATIONS
+    iterations = 60 + 20 * buffers if T <= LARGEST_RUN else LONG_ITERATIONS
     decays = Decays.at(_ascending(_minimised(target, T, buffers, _start(directions, T, buffers, 0), iterations)))
     scale = decays.omega / max(1.0, float(decays.omega.sum()) * (1.0 + 1e-12))
     return Blt(tuple(decays.outer.tolist()), tuple(scale.tolist()))
@@ -152,6 +153,8 @@ def fit_bands(objective: Objective, bands: int) -> ScaledToeplitz:
     """Toeplitz with `bands` coefficients and unit columns, by L-BFGS: on the run's own cost up to 1024 steps, beyond on
     the stationary cost of long runs. Starts at the spectral mechanism, cut.
     """
+    from scipy.optimize import minimize
+
     T = objective.steps
     bands = count("bands", bands, most=T)
     start = spectral(objective).inverse_coefficients(bands)
@@ -180,6 +183,8 @@ def fit_coefficients(c: Float[np.ndarray, " T"], buffers: int = 6) -> Blt:
     refined together. Raises `DomainError` for coefficients that are not positive at 0 or negative elsewhere, for more
     buffers than can fit, and where the nearest coefficients are not minimum phase.
     """
+    from scipy.optimize import least_squares, nnls
+
     c = vector("c", c)
     if c[0] <= 0 or (c < 0).any():
         raise DomainError("c", float(c.min()), "non-negative, c[0] above 0", "a BLT with real decays cannot follow it")
@@ -253,14 +258,24 @@ def _minimised(
     target: Callable[[np.ndarray], tuple[float, np.ndarray]], T: int, buffers: int, start: np.ndarray, iterations: int
 ) -> np.ndarray:
     """L-BFGS inside the bounds."""
+    from scipy.optimize import minimize
+
     gaps = 2 * buffers - 1
     shapes = len(start) - 1 - gaps
+
+    def guarded(point: np.ndarray) -> tuple[float, np.ndarray]:
+        """Trial steps may leave the range of floats: there, a value above all others makes the search step back."""
+        with np.errstate(all="ignore"):
+            value, slope = target(point)
+        finite = np.isfinite(value) and np.isfinite(slope).all()
+        return (value, slope) if finite else (OUT_OF_RANGE, np.zeros_like(point))
+
     bounds = np.array([(np.log(SLOWEST / T), np.log(FASTEST))] + [GAPS] * gaps + [SHAPE] * shapes)
     options = {"maxiter": iterations, "maxcor": 20, "ftol": 1e-9, "gtol": 1e-7}
     found: Any = minimize(
-        target, np.clip(start, *bounds.T), jac=True, method="L-BFGS-B", bounds=bounds, options=options
+        guarded, np.clip(start, *bounds.T), jac=True, method="L-BFGS-B", bounds=bounds, options=options
     )
-    if not np.isfinite(found.fun):
+    if not found.fun < OUT_OF_RANGE:
         raise AccuracyError(f"BLT with {buffers} buffers for {T} steps: {found.message}")
     return found.x
 

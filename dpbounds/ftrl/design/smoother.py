@@ -26,18 +26,20 @@ from dpbounds.ftrl.design.duality import Anderson, LowerBound
 from dpbounds.ftrl.design.objective import CONVENTION, Objective
 from dpbounds.values import Value
 
-# Eigenvalues that are used as they are; rates among which others are chosen, and the error allowed to that.
-MOST_STATES, RATES, LARGEST_ERROR = 16, 160, 1e-5
+# Eigenvalues that are used as they are; numbers of rates among which others are chosen, tried until the error is that
+# which is sought; the error allowed.
+MOST_STATES, RATES, SOUGHT_ERROR, LARGEST_ERROR = 16, (32, 64, 160), 1e-8, 1e-5
 # Times and lags at which the compressed covariance is fitted, and three times as many at which it is tested.
 TIMES, LAGS = 24, 40
-# Ratio of the ends of the interval on which the rational root is near, and most shifts.
-NARROWEST, MOST_SHIFTS = 1e-12, 40
+# Ratio of the ends of the interval on which the rational root is near, and most shifts. Final losses with falling rates
+# have eigenvalues over 15 orders: 1e-12 in place of 1e-15 costs 3e-4 of their bound.
+NARROWEST, MOST_SHIFTS = 1e-15, 40
 # Steps from one q to the next: half a minute at 16384 steps.
-FEWEST_STEPS, STEPS_TIMES_T = 10, 100_000
+FEWEST_STEPS, MOST_STEPS, STEPS_TIMES_T = 10, 60, 250_000
 # The bound is lowered by this many times the error of an entry, which is more than that moves it wherever tried.
 SAFETY = 10.0
-# Accuracy of the steps of the search; its end is computed to the tolerance.
-COARSE = 2e-5
+# Accuracy of the steps of the search, in the root and in the covariance; its end is computed to the tolerance.
+COARSE, COARSE_ERROR = 1e-4, 1e-6
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -69,20 +71,29 @@ def streamed_bound(
         if len(weights) != objective.steps:
             raise DomainError("q", f"{len(weights)} numbers", f"of length steps = {objective.steps}")
         return _bound(float(root_diagonal(objective, states, weights, tolerance).sum()) ** 2, weights, 1, states)
+    dual, iterations = _search(objective, tolerance)
+    return _bound(float(root_diagonal(objective, states, dual, tolerance).sum()) ** 2, dual, iterations, states)
+
+
+def _search(objective: Objective, tolerance: float) -> tuple[np.ndarray, int]:
+    """The best q found, and the number of steps; with fewer states and shifts than the bound is computed with."""
+    states = compressed(objective, COARSE_ERROR)
     search = Anderson(np.zeros(objective.steps))
-    best, dual, iterations = 0.0, search.weights, 0
-    for _ in range(max(FEWEST_STEPS, STEPS_TIMES_T // objective.steps)):
+    best, dual, iterations, gained = 0.0, search.weights, 0, 0
+    for _ in range(min(MOST_STEPS, max(FEWEST_STEPS, STEPS_TIMES_T // objective.steps))):
         iterations += 1
         weights = search.weights
         hat = root_diagonal(objective, states, weights, max(tolerance, COARSE))
         before, norm = best, float(hat.sum())
         if norm**2 > best:
             best, dual = norm**2, weights
-        # A step that lost is taken back, and says nothing.
-        if before <= norm**2 <= before * (1.0 + tolerance):
+        if norm**2 > before * (1.0 + tolerance):
+            gained = iterations
+        # A step that lost is taken back and says nothing, but two in a row lose by rounding.
+        if before <= norm**2 <= before * (1.0 + tolerance) or iterations - gained > 2:
             break
         search.step(hat, norm)
-    return _bound(float(root_diagonal(objective, states, dual, tolerance).sum()) ** 2, dual, iterations, states)
+    return dual, iterations
 
 
 def _bound(square: float, dual: np.ndarray, iterations: int, states: States) -> LowerBound:
@@ -140,72 +151,115 @@ def _peak(ratio: np.ndarray) -> float:
 
 def hat_diagonals(states: States, noise: Float[np.ndarray, "N T"]) -> Float[np.ndarray, "N T"]:
     """diag G (G + diag noise_i)^{-1} for each row of noise variances, all above 0, in O(N T n^2)."""
-    shifts, T = noise.shape
-    n = states.keep.shape[1]
-    gains, spreads = np.empty((T, shifts, n)), np.empty((T, shifts))
-    hats = np.empty((T, shifts))
-    covariance = np.broadcast_to(np.diag(states.variance[-1]), (shifts, n, n)).copy()
-    # Kalman filter from the last step to the first, on covariances alone.
-    for t in range(T - 1, -1, -1):
-        if t < T - 1:
-            keep = states.keep[t + 1]
-            covariance *= keep[:, None] * keep
-            covariance[:, np.arange(n), np.arange(n)] += states.variance[t] - keep**2 * states.variance[t + 1]
-        pushed = states.rates[t] * covariance.sum(axis=2)
-        signal = states.rates[t] * pushed.sum(axis=1)
-        spreads[t] = signal + noise[:, t]
-        gains[t] = pushed / spreads[t][:, None]
-        hats[t] = signal / spreads[t]
-        covariance -= gains[t][:, :, None] * pushed[:, None, :]
+    noise = np.ascontiguousarray(noise.T)
+    gains, spreads, hats = _filtered(states, noise)
+    T, shifts, n = gains.shape
+    rates, keep = states.rates, states.keep
     # Bryson-Frazier smoother: what the earlier steps, filtered later, add to what is known of step t.
-    adjoint = np.zeros((shifts, n, n))
+    adjoint, change, decay = np.zeros((shifts, n, n)), np.empty((shifts, n, n)), np.empty((n, n))
     for t in range(T):
         if t > 0:
-            keep = states.keep[t]
-            adjoint *= keep[:, None] * keep
-        seen = (adjoint @ gains[t][:, :, None])[:, :, 0]
+            np.multiply(keep[t][:, None], keep[t], out=decay)
+            adjoint *= decay
+        seen = np.matmul(adjoint, gains[t][:, :, None])[:, :, 0]
         gained = np.einsum("ij,ij->i", gains[t], seen)
-        hats[t] -= noise[:, t] * gained
-        seen *= states.rates[t]
-        adjoint -= seen[:, :, None]
-        adjoint -= seen[:, None, :]
-        adjoint += (states.rates[t] ** 2 * (gained + 1.0 / spreads[t]))[:, None, None]
+        hats[t] -= noise[t] * gained
+        # adjoint += r^2 (g' seen + 1 / spread) 11' - r (seen 1' + 1 seen').
+        half = 0.5 * rates[t] ** 2 * (gained + 1.0 / spreads[t])
+        seen = half[:, None] - rates[t] * seen
+        np.add(seen[:, :, None], seen[:, None, :], out=change)
+        adjoint += change
     return hats.T
 
 
+def _filtered(states: States, noise: Float[np.ndarray, "T N"]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Kalman filter from the last step to the first: gains (T, N, n), variances of y + noise and the share of y in
+    them, both (T, N).
+    """
+    (T, shifts), n, keep = noise.shape, states.keep.shape[1], states.keep
+    gains, spreads, hats = np.empty((T, shifts, n)), np.empty((T, shifts)), np.empty((T, shifts))
+    fresh = states.variance.copy()
+    fresh[:-1] -= keep[1:] ** 2 * states.variance[1:]
+    covariance, change, decay = np.zeros((shifts, n, n)), np.empty((shifts, n, n)), np.empty((n, n))
+    rows, diagonal = covariance.reshape(-1, n), covariance.reshape(shifts, -1)[:, :: n + 1]
+    for t in range(T - 1, -1, -1):
+        if t < T - 1:
+            np.multiply(keep[t + 1][:, None], keep[t + 1], out=decay)
+            covariance *= decay
+        diagonal += fresh[t]
+        pushed = (rows @ np.full(n, states.rates[t])).reshape(shifts, n)
+        signal = states.rates[t] * pushed.sum(axis=1)
+        spreads[t] = signal + noise[t]
+        np.divide(pushed, spreads[t][:, None], out=gains[t])
+        np.divide(signal, spreads[t], out=hats[t])
+        np.multiply(gains[t][:, :, None], pushed[:, None, :], out=change)
+        covariance -= change
+    return gains, spreads, hats
+
+
 @typed
-def compressed(objective: Objective) -> States:
+def compressed(objective: Objective, sought: float = SOUGHT_ERROR) -> States:
     """Few chains for all eigendirections: exact for up to 16 different eigenvalues, else non-negative least squares on
-    160 rates, fitted at log-spaced times and lags and tested at three times as many.
+    32 to 160 rates, fitted at log-spaced times and lags and tested at three times as many; as few rates as have the
+    error that is `sought`.
 
     Raises `DomainError` with momentum, `AccuracyError` for an error above 1e-5.
     """
     if objective.momentum > 0:
         raise DomainError("momentum", objective.momentum, "0 beyond 2048 steps", "take a shorter run")
     different, copies = np.unique(objective.eigenvalues, return_counts=True)
-    rates = objective.learning_rates
     if len(different) <= MOST_STATES:
+        rates = objective.learning_rates
         variance = _unit_variances(objective, different) * (copies * different)
         return States(keep=1.0 - np.outer(rates, different), variance=variance, rates=rates, error=0.0)
-    candidates = np.geomspace(different[0], different[-1], RATES)
-    whole, unit = objective.chains.future[..., 0, 0], _unit_variances(objective, candidates)
-    fit, test = _places(objective.steps, TIMES, LAGS), _places(objective.steps, 3 * TIMES, 3 * LAGS)
-    wanted = _entries(objective, objective.eigenvalues, whole, *fit).sum(axis=1)
-    scale = _scale(objective, whole, *fit)
+    test = _Covariance(objective, *_places(objective.steps, 3 * TIMES, 3 * LAGS))
+    fit = _Covariance(objective, *_places(objective.steps, TIMES, LAGS))
+    found: list[States] = []
+    for number in RATES:
+        found.append(_fitted(objective, np.geomspace(different[0], different[-1], number), fit, test))
+        if found[-1].error <= sought:
+            break
+    best = min(found, key=lambda states: states.error)
+    if not best.error <= LARGEST_ERROR:
+        raise AccuracyError(
+            f"compression: {best.keep.shape[1]} rates stand for {len(different)} eigenvalues with a relative error of "
+            f"{best.error:.1e}, allowed is {LARGEST_ERROR:g}; merge near eigenvalues, 16 different ones are exact"
+        )
+    return best
+
+
+class _Covariance:
+    """G_st at given s <= t, what errors of it are relative to, and the share of other chains in it."""
+
+    def __init__(self, objective: Objective, s: np.ndarray, t: np.ndarray) -> None:
+        self.objective, self.places = objective, (s, t)
+        whole = objective.chains.future[..., 0, 0]
+        self.entries = self.of(objective.eigenvalues, whole).sum(axis=1)
+        # |G_st|, but at least a thousandth of (G_ss G_tt)^{1/2}.
+        diagonal = objective.diagonal()
+        self.scale = np.maximum(np.abs(self.entries), 1e-3 * np.sqrt(diagonal[s] * diagonal[t]))
+
+    def of(self, eigenvalues: np.ndarray, variance: np.ndarray) -> np.ndarray:
+        """The share of each chain, (pairs, n)."""
+        return _entries(self.objective, eigenvalues, variance, *self.places)
+
+    def error(self, eigenvalues: np.ndarray, variance: np.ndarray) -> float:
+        """The largest relative error of a sum of chains."""
+        found = self.of(eigenvalues, variance).sum(axis=1)
+        return float(np.max(np.abs(found - self.entries) / self.scale))
+
+
+def _fitted(objective: Objective, candidates: np.ndarray, fit: _Covariance, test: _Covariance) -> States:
     from scipy.optimize import nnls
 
-    weights, _ = nnls(_entries(objective, candidates, unit, *fit) / scale[:, None], wanted / scale, maxiter=10 * RATES)
+    unit = _unit_variances(objective, candidates)
+    shares = fit.of(candidates, unit) / fit.scale[:, None]
+    weights, _ = nnls(shares, fit.entries / fit.scale, maxiter=10 * len(candidates))
     chosen = weights > 0
     candidates, variance = candidates[chosen], unit[:, chosen] * weights[chosen]
-    wanted = _entries(objective, objective.eigenvalues, whole, *test).sum(axis=1)
-    found = _entries(objective, candidates, variance, *test).sum(axis=1)
-    error = float(np.max(np.abs(found - wanted) / _scale(objective, whole, *test)))
-    if not error <= LARGEST_ERROR:
-        raise AccuracyError(
-            f"compression: {chosen.sum()} rates stand for {len(different)} eigenvalues with a relative error of "
-            f"{error:.1e}, allowed is {LARGEST_ERROR:g}; merge near eigenvalues, 16 different ones are exact"
-        )
-    return States(keep=1.0 - np.outer(rates, candidates), variance=variance, rates=rates, error=error)
+    rates = objective.learning_rates
+    keep = 1.0 - np.outer(rates, candidates)
+    return States(keep=keep, variance=variance, rates=rates, error=test.error(candidates, variance))
 
 
 def _unit_variances(objective: Objective, eigenvalues: np.ndarray) -> np.ndarray:
@@ -247,10 +301,3 @@ def _entries(
     signs = np.concatenate([np.zeros((1, len(eigenvalues)), int), np.cumsum(kept < 0, axis=0)])
     product = np.exp(logs[t + 1] - logs[s + 1]) * (1 - 2 * ((signs[t + 1] - signs[s + 1]) % 2))
     return (rates[s] * rates[t])[:, None] * variance[t] * product
-
-
-def _scale(objective: Objective, variance: np.ndarray, s: np.ndarray, t: np.ndarray) -> np.ndarray:
-    """What errors of G_st are relative to: |G_st|, but at least a thousandth of (G_ss G_tt)^{1/2}."""
-    diagonal = objective.learning_rates**2 * variance.sum(axis=1)
-    entries = np.abs(_entries(objective, objective.eigenvalues, variance, s, t).sum(axis=1))
-    return np.maximum(entries, 1e-3 * np.sqrt(diagonal[s] * diagonal[t]))

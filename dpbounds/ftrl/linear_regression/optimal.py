@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from scipy.optimize import minimize_scalar
 
 from dpbounds.errors import AccuracyError, all_moderate, moderate
 from dpbounds.ftrl.correlations import DampedHalfPowers, from_resonances, nu
@@ -92,6 +91,8 @@ def best_nu(
 
     One-dimensional search in log nu on a grid refined by Brent's method; neither depends on rho or clip_norm.
     """
+    from scipy.optimize import minimize_scalar
+
     spectrum, eta = all_moderate("eigenvalues", eigenvalues), moderate("eta", eta)
 
     def error(log_nu: float) -> float:

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
-from scipy.linalg.lapack import dpotrf, dpotrs  # pyright: ignore[reportAttributeAccessIssue]
 
 from dpbounds.errors import AccuracyError
 from dpbounds.ftrl.strongly_convex.programs import Grid, Program, Quadratics
@@ -317,6 +316,8 @@ def _centring(
 
 def _factor(matrix: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
     """Solver by Cholesky after scaling the diagonal to 1, with the least ridge that rounding asks for."""
+    from scipy.linalg.lapack import dpotrf, dpotrs  # pyright: ignore[reportAttributeAccessIssue]
+
     scale = 1.0 / np.sqrt(np.diag(matrix))
     scaled = matrix * scale[:, None]
     scaled *= scale

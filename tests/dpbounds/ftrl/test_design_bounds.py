@@ -7,8 +7,9 @@ import pytest
 
 from dpbounds import DomainError
 from dpbounds.ftrl.correlations import MatrixCorrelation, nu
-from dpbounds.ftrl.design import Objective, Participation, lower_bound, optimum
+from dpbounds.ftrl.design import Objective, Participation, fit_scaled_blt, lower_bound, optimum
 from dpbounds.ftrl.design.certified import certified_bound, gram_in_balls
+from dpbounds.ftrl.design.duality import Search, spectral
 from dpbounds.ftrl.design.repeated import Blocks
 from dpbounds.ftrl.design.smoother import compressed, hat_diagonals, rational_root, streamed_bound
 
@@ -74,6 +75,28 @@ def test_streamed_is_dense():
         dense = np.sum(np.sqrt(np.maximum(np.linalg.eigvalsh(objective.gram() * np.outer(root, root)), 0))) ** 2
         found = streamed_bound(objective, q=q, tolerance=1e-9)
         assert -1e-8 - 20 * found.compression <= float(found) / dense - 1 <= 1e-9
+
+
+def test_streamed_search_is_as_good():
+    """Between 513 and 2048 steps O(T) takes over: final loss, q over many orders, against the dense search."""
+    objective = run_of(HARMONIC, 520, schedule=0.1 * (1 - np.arange(520) / 520), weights="final", batch_size=32)
+    found = lower_bound(objective)
+    assert 0 < found.compression < 1e-7 and found.iterations < 30
+    assert float(found) == pytest.approx(float(Search(objective.gram(), 1e-5, spectral).bound), rel=1e-5)
+    # With momentum: dense.
+    assert lower_bound(run_of(HARMONIC, 520, eta=0.05, momentum=0.5), tolerance=0.1).compression == 0
+
+
+def test_fit_of_a_long_final_loss():
+    """Trial scales leave the range of floats on the way; the value is near that of a quarter of the steps."""
+    long, short = (run_of(HARMONIC, T, eta=0.05, weights="final", batch_size=32) for T in (4096, 1024))
+    value = long.noise_power(fit_scaled_blt(long, 4))
+    assert value == pytest.approx(short.noise_power(fit_scaled_blt(short, 4)), rel=0.1)
+
+
+def test_search_that_is_done_stops():
+    """All eigenvalues equal: at the best q rounding alone decides which step gains."""
+    assert streamed_bound(run_of(np.ones(9), 200, eta=0.5)).iterations < 12
 
 
 def test_hat_diagonals_at_extreme_noise():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any, cast
 
 import mpmath
 import numpy as np
@@ -15,7 +14,6 @@ from dpbounds import DomainError, elliptic
 from dpbounds.ftrl import correlations, linear_regression
 from dpbounds.ftrl.linear_regression import exact, suboptimality, trajectory
 from dpbounds.ftrl.linear_regression.bounds import Form
-from dpbounds.ftrl.linear_regression.rates import Mechanism
 from verify.ftrl.tools import input_laws, second_moments
 
 LAWS = {"gaussian": (input_laws.gaussian, 3.0), "signs": (input_laws.signs, 1.0), "skewed": (input_laws.skewed, 3.25)}
@@ -344,69 +342,3 @@ def test_bounds_refuse_what_they_do_not_cover():
         linear_regression.trace_bounds(correlations.independent(), PAIR, 0.7, 1.0)
     with pytest.raises(DomainError, match="lambda_1"):
         linear_regression.lower_bound(PAIR, 1.1, 1.0)
-
-
-# --- the best correlation ---
-
-
-@pytest.mark.parametrize("spectrum", [[0.7], [1.0, 0.3], [1.0, 0.2, 0.1]])
-@pytest.mark.parametrize("kurtosis", [1.0, 3.0])
-def test_optimum_is_attained_and_others_are_above(spectrum, kurtosis):
-    eigenvalues, eta = np.array(spectrum), 0.25
-    options = {"sigma_sgd": 0.4, "kurtosis": kurtosis}
-    optimum = linear_regression.optimal_suboptimality(eigenvalues, eta, 0.5, **options)
-    best = linear_regression.optimal_correlation(eigenvalues, eta, kurtosis=kurtosis)
-    assert suboptimality(best, eigenvalues, eta, 0.5, **options) == pytest.approx(optimum, rel=1e-9)
-    rng = np.random.default_rng(3)
-    density = linear_regression.optimal_spectrum(eigenvalues, eta, kurtosis=kurtosis)
-    for logs in rng.normal(0, 0.3, (20, 3)):
-
-        def perturbed(omega, logs=logs):
-            return density(omega) * np.exp(sum(a * np.cos((k + 1) * omega) for k, a in enumerate(logs)))
-
-        other = correlations.from_power_spectrum(perturbed)
-        assert suboptimality(other, eigenvalues, eta, 0.5, **options) > optimum
-    for correlation in (correlations.independent(), correlations.nu(0.05), correlations.damped_anti_pgd(0.3)):
-        assert suboptimality(correlation, eigenvalues, eta, 0.5, **options) > optimum * (1 - 1e-12)
-
-
-def test_best_nu():
-    nu, ratio = linear_regression.best_nu(np.array([1.0]), 0.1)
-    assert nu == pytest.approx(0.1, rel=1e-4)
-    assert ratio == pytest.approx(1.0, abs=1e-9)
-    eigenvalues = np.array([1.0, 1e-3])
-    nu, ratio = linear_regression.best_nu(eigenvalues, 0.3)
-    grid = [float(suboptimality(correlations.nu(10.0**-k), eigenvalues, 0.3, 0.5)) for k in np.linspace(0, 6, 400)]
-    least = min(grid) / linear_regression.optimal_suboptimality(eigenvalues, 0.3, 0.5)
-    assert 1 < ratio <= least * (1 + 1e-9)
-    assert ratio == pytest.approx(least, rel=1e-3)
-    assert ratio.kind == "estimate"
-
-
-# --- rates ---
-
-
-def test_rates_by_hand():
-    spectrum = np.array([1.0, 0.5, 0.25])
-    expected: dict[Mechanism, float] = {
-        "independent": 0.1 * 3,
-        "nu": 0.01 * 1.75 * np.log(1 / 0.025) ** 2,
-        "lower": 0.01 * 1.75,
-        "damped anti-PGD": 0.1**1.5 * (3 * 1.75) ** 0.5,
-    }
-    for mechanism, privacy in expected.items():
-        value = linear_regression.rate(mechanism, spectrum, 0.1, 2.0, clip_norm=3.0, sigma_sgd=2.0)
-        assert value == pytest.approx(4.5 * privacy + 0.1 * 4 * 1.75, rel=1e-12)
-        assert value.kind == "asymptotic"
-    with pytest.raises(DomainError, match="mechanism"):
-        linear_regression.rate(cast(Any, "tree"), spectrum, 0.1, 1.0)
-    with pytest.raises(DomainError, match="nu"):
-        linear_regression.rate("nu", spectrum, 0.1, 1.0, nu=1.5)
-
-
-def test_spectra():
-    assert linear_regression.power_law(4, 0.5) == pytest.approx([1, 2**-0.5, 3**-0.5, 0.5])
-    assert linear_regression.effective_dimension(np.full(7, 0.3)) == pytest.approx(7)
-    assert linear_regression.effective_dimension(np.array([4.0, 2.0, 1.0])) == pytest.approx(1.75)
-    with pytest.raises(DomainError, match="d = 0"):
-        linear_regression.power_law(0, 1.0)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import resource
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.verify.cli.commands import SCRIPT, dpbounds
+from tests.verify.cli.commands import dpbounds
 
 
 def test_help_loads_nothing_heavy(tmp_path):
@@ -69,9 +71,7 @@ def test_a_users_own_modules_are_not_in_the_way(tmp_path):
     (tmp_path / "reports").mkdir()
     (tmp_path / "reports" / "__init__.py").write_text("raise SystemExit('wrong package')\n")
     script = Path(sys.executable).with_name("dpbounds")
-    shown = subprocess.run(
-        [script, "verify", "ftrl/thm-2.1-dpsgd", "--jobs", "1"], cwd=tmp_path, capture_output=True, text=True
-    )
+    shown = subprocess.run([script, "verify", "glm/lem-5", "--jobs", "1"], cwd=tmp_path, capture_output=True, text=True)
     assert shown.returncode == 0, shown.stderr
     assert "1 confirmed" in shown.stdout
 
@@ -155,12 +155,12 @@ def test_a_damaged_store_is_named_and_kept(tmp_path):
 
 def test_a_full_disk_is_reported_and_leaves_a_store_to_resume(tmp_path):
     """The system refuses to let files grow beyond 600 bytes: the first results fit, the next do not."""
-    limit = (
-        "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (600, 600)); "
-    )
-    command = [sys.executable, "-c", limit + SCRIPT, "verify", "ftrl/fig-1-mid", "--jobs", "1"]
-    shown = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+
+    def limited() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (600, 600))
+
+    shown = dpbounds("verify", "ftrl/fig-1-mid", "--jobs", "1", cwd=tmp_path, before=limited)
     assert shown.returncode == 2 and "store = dpbounds-results" in shown.stderr and "Traceback" not in shown.stderr
     assert [file.name for file in (tmp_path / "dpbounds-results").iterdir()] == ["tasks.jsonl"]
     again = dpbounds("verify", "ftrl/fig-1-mid", "--resume", "--jobs", "1", cwd=tmp_path)

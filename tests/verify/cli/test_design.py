@@ -9,7 +9,6 @@ import pytest
 
 from dpbounds.ftrl.design import Objective, lower_bound
 from simulators.ftrl.design_files import read_design
-from tests.verify.cli.commands import dpbounds
 from verify.cli import main
 
 RUN = "design ftrl --steps 24 --eta 0.2 --decay 1 --d 4 --buffers 2"
@@ -190,6 +189,6 @@ def test_bad_input_is_one_line_and_no_file(run, tmp_path, words):
     assert [path.name for path in tmp_path.iterdir()] == ["short.csv"]
 
 
-def test_help(tmp_path):
-    shown = dpbounds("design", "ftrl", "--help", cwd=tmp_path)
-    assert shown.returncode == 0 and "--unknown-spectrum" in shown.stdout
+def test_help(run):
+    status, out, _ = run("design ftrl --help")
+    assert status == 0 and "--unknown-spectrum" in out

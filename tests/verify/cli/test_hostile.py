@@ -80,6 +80,6 @@ def test_control_characters_are_written_out(capsys):
 
 def test_standard_output_on_a_full_disk():
     with Path("/dev/full").open("w") as full:
-        command = [sys.executable, "-c", SCRIPT, "list", "ftrl/eq-14", "--json"]
+        command = [sys.executable, "-c", SCRIPT, "list", "glm/lem-5", "--json"]
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
     assert done.stderr.startswith("dpbounds: No space left on device") and "Traceback" not in done.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -18,7 +19,7 @@ from dpbounds.ftrl.design.objective import largest_stable_rate
 from dpbounds.ftrl.design.smoother import compressed, hat_diagonals, rational_root, streamed_bound
 from verify.checks import Agreement, Fact, Search, Times
 from verify.claims import Claim
-from verify.domains import Whole
+from verify.domains import Real, Whole
 from verify.ftrl.tools.design import heavy_ball_loss, random_mechanism, random_objective, weighted_loss
 
 OURS = "beyond the paper"
@@ -168,6 +169,72 @@ BOUND = Claim(
         ),
         Agreement(facts=_solved, impostors={"gap 1e-7": {"facts": {"gap": 1e-7}}}),
         Agreement(facts=_by_search, impostors={"1e-4 off": {"facts": {"factor": 1.0001}}}),
+    ),
+)
+
+
+def _nuclear(gram: np.ndarray, Q: np.ndarray) -> float:
+    """||A Q^{1/2}||_* for G = A^T A, from the eigenvalues of G Q, which has those of Q^{1/2} G Q^{1/2}."""
+    return float(np.sqrt(np.maximum(np.linalg.eigvals(gram @ Q).real, 0.0)).sum())
+
+
+def _any_pattern(rng: np.random.Generator, T: int) -> np.ndarray:
+    """E R_pi: random patterns with random correlation matrices on their steps."""
+    Q = np.zeros((T, T))
+    for weight in rng.dirichlet(np.ones(int(rng.integers(1, 6)))):
+        rows = rng.standard_normal((T, int(rng.integers(1, T + 1))))
+        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+        chosen = np.diag((rng.random(T) < 0.7).astype(float))
+        Q += weight * chosen @ rows @ rows.T @ chosen
+    return Q
+
+
+def _any_q(rng: np.random.Generator, T: int) -> np.ndarray:
+    """Diagonal over four orders, or of random patterns."""
+    return np.diag(10.0 ** rng.uniform(-4, 0, T)) if rng.random() < 0.5 else _any_pattern(rng, T)
+
+
+def _concave(seed: float, share: float, power: float = 2.0) -> tuple[float, float]:
+    """The squared norm at a mixture of two Q against the mixture of the squared norms."""
+    rng = np.random.default_rng(int(seed))
+    run = random_objective(rng, int(rng.integers(2, 9)))
+    first, second = _any_q(rng, run.steps), _any_q(rng, run.steps)
+    gram = run.gram()
+    mixed = share * _nuclear(gram, first) ** power + (1.0 - share) * _nuclear(gram, second) ** power
+    return mixed, _nuclear(gram, share * first + (1.0 - share) * second) ** power
+
+
+def _monotone(seed: float, kept: float, factor: float = 1.0) -> tuple[float, float]:
+    """The norm of the run with the first few eigenvalues against that with all of them, at the same Q."""
+    rng = np.random.default_rng(int(seed))
+    run = random_objective(rng, int(rng.integers(2, 9)))
+    few = replace(run, eigenvalues=run.eigenvalues[: int(kept)], initial=None)
+    Q = _any_q(rng, run.steps)
+    return factor * _nuclear(few.gram(), Q), _nuclear(run.gram(), Q)
+
+
+SHAPE = Claim(
+    id="ftrl/beyond-design-concave-monotone",
+    where=OURS,
+    kind="inequality",
+    statement=(
+        "$norm(A Q^(1\\/2))_*^2$, $G = A^top A$, is concave in $Q >= 0$ (so is its root), and more eigenvalues do not "
+        "lower it: a bound from some of them is one for all."
+    ),
+    setting="$Q$ diagonal over four orders, and mixtures of correlation matrices on random patterns.",
+    checks=(
+        Search(
+            sides=_concave,
+            box={"seed": Whole(0, 10**9), "share": Real(0.0, 1.0)},
+            evaluations={"quick": 100, "full": 4000},
+            impostors={"its power 2.2": {"sides": {"power": 2.2}}},
+        ),
+        Search(
+            sides=_monotone,
+            box={"seed": Whole(0, 10**9), "kept": Whole(1, 3)},
+            evaluations={"quick": 60, "full": 2000},
+            impostors={"5 % more": {"sides": {"factor": 1.05}}},
+        ),
     ),
 )
 

@@ -6,12 +6,17 @@ G is the Gram matrix of a training run, C = B^{-1}; tr(G B B^T) is the cost at s
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
+from dpbounds.arithmetic import balls
+from dpbounds.errors import DomainError
 from dpbounds.ftrl import correlations, design
+from dpbounds.ftrl.design.banded_cost import stationary_cost
 from dpbounds.ftrl.design.buffered_cost import Decays, Directions, cost
-from simulators.ftrl import designed_noise
+from dpbounds.ftrl.design.mechanisms.spectral import gain_spectrum
+from simulators.ftrl import DesignedTraining, designed_noise
 from verify.checks import Agreement, Fact, Times
 from verify.claims import Claim
 from verify.ftrl.claims.beyond_exact import OURS
@@ -24,7 +29,7 @@ def _by_definition(rng: np.random.Generator) -> Iterator[Fact]:
     """tr(G B B^T) in O(T) against the definition of G, by runs, and B by inversion; T = 7."""
     rates, rows = np.array([0.5, 0.4, 0.4, 0.3, 0.3, 0.2, 0.1]), np.exp(0.3 * np.arange(7))
     omega, eigenvalues = np.array([0.0, 0.1, 0, 0, 0.4, 0.2, 1.0]), np.array([1.0, 0.3])
-    cases: tuple[tuple[Options, int, float], ...] = (
+    cases: tuple[tuple[dict[str, Any], int, float], ...] = (
         ({"batch_size": 3}, 3, 0.0),
         ({"noiseless": True}, 0, 0.0),
         ({"noiseless": True, "momentum": 0.6}, 0, 0.6),
@@ -93,6 +98,10 @@ def _filters(rng: np.random.Generator) -> Iterator[Fact]:
         spectrum = np.abs(np.fft.fft(beta, 1 << 13)) ** 2
         omega = 2 * np.pi * np.arange(1 << 13) / (1 << 13)
         yield Fact(f"{filtered.name}: |B|^2", list(filtered.power_spectrum(omega)), list(spectrum), 1e-9)
+        with balls() as m:
+            shown = [float(filtered.spectral_density(m, m.number(s))) for s in np.sin(omega[:4096:512] / 2) ** 2]
+        yield Fact(f"{filtered.name}: |B|^2 in balls", shown, list(spectrum[:4096:512]), 1e-9)
+    yield from _many_bands()
     yield Fact("the inverse of a BLT", list(BLT.inverse().inverse_coefficients(40)), list(BLT.coefficients(40)), 1e-12)
     fitted = design.fit_coefficients(BLT.inverse_coefficients(300), 3)
     yield Fact("a BLT fitted to its own coefficients", list(fitted.buf_decay), list(BLT.buf_decay), 1e-5)
@@ -113,6 +122,45 @@ def _filters(rng: np.random.Generator) -> Iterator[Fact]:
         yield Fact(f"stream of {mechanism.name}", stream.tolist(), (mechanism.matrix(61) @ draws).tolist(), 1e-9)
 
 
+def _many_bands() -> Iterator[Fact]:
+    """90 coefficients of (1 - z / 2)^{1/2}, and the same in reverse, whose zeros lie inside the disc."""
+    c = np.cumprod([1.0, *(0.5 * (k - 1.5) / k for k in range(1, 90))])
+    bands = design.Bands(tuple(c))
+    yield Fact("many bands: B C = 1", list(np.convolve(c, bands.coefficients(90))[:90]), [1.0] + [0.0] * 89, 1e-12)
+    try:
+        refused = not design.Bands(tuple(c[::-1]))
+    except DomainError:
+        refused = True
+    yield Fact("many bands in reverse are refused", refused, True, 0)
+
+
+def _long_run_bands(rng: np.random.Generator) -> Iterator[Fact]:
+    """The criterion for bands in long runs by a finer Riemann sum; its slopes by differences."""
+    objective = design.Objective(np.array([1.0, 0.4]), 64, 0.5, noiseless=True)
+    c, omega = np.array([1.0, 0.5, 0.3, 0.1]), 2 * np.pi * np.arange(1 << 14) / (1 << 14)
+    gain = gain_spectrum(objective, regularised=False)
+    h = gain(omega)
+
+    def value(c: np.ndarray) -> float:
+        return float(c @ c) * float(np.mean(h / np.abs(np.fft.fft(c, 1 << 14)) ** 2))
+
+    found, slopes = stationary_cost(gain, objective)(c)
+    yield Fact("stationary cost of bands", found, value(c), 1e-9)
+    numeric = [(value(c + move) - value(c - move)) / 2e-5 for move in 1e-5 * np.eye(4)]
+    yield Fact("its slopes", list(slopes), numeric, 1e-6)
+
+
+def _deviation(rng: np.random.Generator) -> Iterator[Fact]:
+    """Of the noise in a gradient: s(C) G_c / (m (2 rho)^{1/2}), m = 1 where gradients are noiseless."""
+    encoder = BLT.encoder(9)
+    cases: tuple[tuple[dict[str, Any], int], ...] = (({"noiseless": True}, 1), ({"batch_size": 3}, 3))
+    for options, examples in cases:
+        objective = design.Objective(np.array([1.0, 0.3]), 9, 0.3, **options)
+        found = DesignedTraining(objective=objective, mechanism=BLT, rho=0.4, clip_norm=0.7).noise_deviation
+        stated = float(np.linalg.norm(encoder[:, 0])) * 0.7 / examples / np.sqrt(0.8)
+        yield Fact(f"deviation of the noise, {next(iter(options))}", found, stated, 1e-12)
+
+
 EXACT_COST = Claim(
     id="ftrl/beyond-design-cost",
     where=OURS,
@@ -126,5 +174,7 @@ EXACT_COST = Claim(
         Agreement(facts=_by_definition, impostors={"1e-6 off": {"facts": Times(1 + 1e-6)}}),
         Agreement(facts=_search_cost, impostors={"1e-4 off": {"facts": Times(1 + 1e-4)}}),
         Agreement(facts=_filters, impostors={"1e-4 off": {"facts": Times(1 + 1e-4)}}),
+        Agreement(facts=_long_run_bands, impostors={"1e-4 off": {"facts": Times(1 + 1e-4)}}),
+        Agreement(facts=_deviation, impostors={"1e-4 off": {"facts": Times(1 + 1e-4)}}),
     ),
 )

@@ -23,7 +23,7 @@ from verify.claims import Claim
 from verify.ftrl.tools.tables import classes, digest, drawn, names, no_tables
 from verify.pictures import Picture, Series
 
-OURS = "dpbounds"
+OURS = "beyond the paper"
 BLT = Blt((0.97, 0.8, 0.3), (0.1, 0.15, 0.2))
 # Orders of the records over which forecasts are averaged.
 ORDERS = 4
@@ -208,10 +208,12 @@ class Run:
         losses = experiment.run(1, seed=seed)["loss"]
         return float(losses.mean()), float(losses.std() / math.sqrt(trials))
 
-    def forecast(self, linearise: str, *, noise: float = 1.0) -> float:
-        """Mean of the forecasts in a few random orders; `noise` multiplies the noise, for impostors."""
-        rng = np.random.default_rng(1)
-        orders = [rng.permutation(self.data.rows) for _ in range(ORDERS)]
+    def forecast(self, linearise: str, *, noise: float = 1.0, orders: int = 1) -> float:
+        """Mean of the forecasts in a few random orders, drawn from the seed `orders`; `noise` multiplies the noise, for
+        impostors.
+        """
+        rng = np.random.default_rng(orders)
+        drawn_orders = [rng.permutation(self.data.rows) for _ in range(ORDERS)]
         training = self.training
         if noise != 1.0:
             budget = training.rho / noise**2
@@ -220,7 +222,7 @@ class Run:
             self.data.features,
             self.data.labels,
             training,
-            orders=orders,
+            orders=drawn_orders,
             linearise="path" if linearise == "path" else "law",
         )
         return float(np.mean([float(each.loss) for each in found]))
@@ -232,7 +234,12 @@ def _fields(training: LogisticTraining) -> dict:
 
 @cache
 def _small_runs() -> dict[str, tuple[Run, int, float]]:
-    """With the number of trials, and a tolerance: the closure's own error, at most 2 %, and 6.5 standard errors."""
+    """With the number of trials, and a tolerance: the error of the closure (1.6 % +- 0.4 %, 0.0 % +- 0.1 % in 30000
+    runs) and 6.5 standard errors of the mean (5.2 %, 2.2 %).
+
+    False alarms rest on the normal approximation of means of 1500 runs or more, with the first correction for the
+    skewness of their losses, 1.7: below 1e-9.
+    """
     clear, mixed = drawn(154, 4, 16.0), drawn(240, 3, 2.0)
     single = LogisticTraining(
         correlation=unit_columns(BLT, 25), steps=25, rows=154, batch_size=6, rho=0.1, eta=8.0, clip_norm=1.0
@@ -273,6 +280,7 @@ FORECAST = Claim(
 
 
 def _failures(rng: np.random.Generator, least: float = 0.2) -> Iterator[Fact]:
+    """False alarms: as for the forecasts; here the mean would have to be off by much more."""
     run, trials, _ = next(iter(_small_runs().values()))
     simulated, error = run.simulated(trials // 3, int(rng.integers(2**31)))
     above = run.forecast("path") / (simulated + 6.5 * error) - 1.0
@@ -323,28 +331,62 @@ def _settings(name: str, data: LogisticData) -> Iterator[Run]:
         )
 
 
+@dataclass(frozen=True, kw_only=True)
+class OnTable:
+    """What was simulated, 40 runs from a fixed seed, and what is forecast for it."""
+
+    simulated: float
+    forecast: float
+    about_path: float
+    in_other_orders: float
+
+
 @cache
-def _on_tables() -> list[tuple[str, float, float]]:
-    """Label, simulated mean of 40 runs, forecast: for every table at hand."""
+def _on_tables() -> list[OnTable]:
+    """For every table at hand."""
     found = []
     for name in names():
         data = classes(name)
         for run in _settings(name, data) if data is not None else ():
-            found.append((run.label, run.simulated(40, 0)[0], run.forecast("law")))
+            found.append(
+                OnTable(
+                    simulated=run.simulated(40, 0)[0],
+                    forecast=run.forecast("law"),
+                    about_path=run.forecast("path"),
+                    in_other_orders=run.forecast("law", orders=2),
+                )
+            )
     return found
 
 
+def _near(errors: np.ndarray) -> tuple[float, str]:
+    """The share of errors below 10 %, and in words."""
+    near, size = np.abs(errors) < 0.1, np.abs(errors)
+    worst, middle = float(size.max()), float(np.median(size))
+    return float(near.mean()), f"{near.sum()} of {len(errors)} within 10 %, half {middle:.1%}, worst {worst:.0%}"
+
+
 def _shares(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
-    del rng  # the runs are seeded by what they are
-    errors = np.array([factor * forecast / simulated - 1.0 for _, simulated, forecast in _on_tables()])
-    near = float(np.mean(np.abs(errors) < 0.1))
-    label = f"{len(errors)} runs: at least 90 % of the forecasts are within 10 % of the simulated mean"
-    yield Fact(label, near >= 0.9, True, 0, {"share": near, "worst": float(np.abs(errors).max())})
+    """Nothing is decided by chance at the time of the check: runs and orders have fixed seeds."""
+    del rng
+    rows = _on_tables()
+    simulated = np.array([row.simulated for row in rows])
+    shares = {}
+    for told, forecasts in (
+        ("forecasts", [row.forecast for row in rows]),
+        ("in other orders of the records", [row.in_other_orders for row in rows]),
+        ("about the path", [row.about_path for row in rows]),
+    ):
+        shares[told], words = _near(factor * np.array(forecasts) / simulated - 1.0)
+        if told == "about the path":
+            yield Fact(f"{told}, no more: {words}", shares[told] <= shares["forecasts"], True, 0)
+        else:
+            yield Fact(f"{told}, at least 90 %: {words}", shares[told] >= 0.9, True, 0)
 
 
 def _scatter() -> Picture:
-    rows = sorted(_on_tables(), key=lambda row: row[1])
-    simulated, forecast = [row[1] for row in rows], [row[2] for row in rows]
+    rows = sorted(_on_tables(), key=lambda row: row.simulated)
+    simulated, forecast = [row.simulated for row in rows], [row.forecast for row in rows]
     ends = [simulated[0], simulated[-1]]
     return Picture(
         x="simulated mean log loss",
@@ -370,17 +412,15 @@ TABLES = Claim(
         "0.02$ over 4 epochs."
     ),
     remark=(
-        "On 23 UCI tables, 92 runs: 91 within 10 %, half of them within 0.5 %, the worst 13 % off; with other orders "
-        "of the records 19 % (167 rows in batches of one, noise nine tenths of the loss). About the noiseless path 80 "
-        "of 92, the worst 45 % off. From one half of the records for the other the data themselves differ, by up to "
-        "21 %: 81 of 92."
+        "On 23 UCI tables, 92 runs: 91 within 10 %, half of them within 0.5 %, the worst 13 % off (167 rows in "
+        "batches of one, noise nine tenths of the loss); averaged over other orders of the records 90. About the "
+        "noiseless path 78, the worst 53 % off. The check counts all of them again."
     ),
     checks=(
         Agreement(
             facts=_shares,
             level="full",
             picture=_scatter,
-            alpha=1e-9,
             impostors={"12 % off": {"facts": {"factor": 1.12}}},
         ),
     ),

@@ -71,6 +71,11 @@ def _noise(rng: np.random.Generator) -> Iterator[Fact]:
         stream = noise_stream(mechanism, STEPS)
         yield Fact(f"noise from unit impulses, {name}", _drawn(stream, np.eye(STEPS)), mechanism.matrix(STEPS), 1e-12)
         yield Fact(f"C from what is exported, {name}", stream.encoder(), np.linalg.inv(mechanism.matrix(STEPS)), 1e-10)
+        filters = stream.before[:, None] * np.linalg.inv(mechanism.matrix(STEPS)) * stream.after
+        below = np.array(
+            [[filters[i + k, i] if i + k < STEPS else 0.0 for k in range(stream.bands)] for i in range(STEPS)]
+        )
+        yield Fact(f"bands below each column, {name}", stream.columns(), below, 1e-10)
         yield Fact(f"whether it is scaled, {name}", stream.scaled, "scaled" in name or "unit" in name, 0)
         arrays = {"BLT": 3, "bands": 2, "dense bands": 2, "nu = 0.1": STEPS - 1}
         for start, number in arrays.items():

@@ -1,4 +1,4 @@
-"""Noise designed for the learning loss: what each mechanism costs, exactly, and how near to the least possible it is.
+"""Noise designed for the learning loss: the mechanisms, what they cost, and how near to the least possible it is.
 
 G is the Gram matrix of a training run, C = B^{-1}, V = s(C)^2 tr(G (C^T C)^{-1}), n the column norms.
 """
@@ -172,9 +172,6 @@ UNIT_COLUMNS = Claim(
         ),
     ),
 )
-
-
-# --- exact cost ---
 
 
 # --- how near to the least possible ---

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 import numpy as np
-from scipy.signal import lfilter
 
 from dpbounds.ftrl import correlations, linear_regression
 from verify.checks import Agreement, Fact, Identity, Rate, Times
@@ -40,6 +39,8 @@ def _errors(decades: float, chosen: dict[str, correlations.ToeplitzCorrelation])
     """E delta_T^2 in mean estimation without residuals, noise for gamma_T: eta^2 gamma_T^2 / (2 rho) sum_k m_k^2, m_k =
     (1 - eta) m_{k-1} + beta_k the weight of a draw k steps old.
     """
+    from scipy.signal import lfilter
+
     T = _horizon(decades)
     for label, correlation in chosen.items():
         weights = np.asarray(lfilter([1.0], [1.0, ETA - 1.0], correlation.coefficients(T)))
@@ -197,6 +198,8 @@ def _long_sequences(rng: np.random.Generator, *, inside: bool = False) -> Iterat
     """gamma_400 and the library's limit against the integral (5): random products of ten factors 1 - a z, abs(a) < 0.9
     (1.05 once if asked), and mechanisms of every kind.
     """
+    from scipy.signal import lfilter
+
     omega = (np.arange(4096) + 0.5) * 2 * np.pi / 4096
     impulse = (np.arange(400) == 0).astype(float)
     made: list[correlations.ToeplitzCorrelation] = [

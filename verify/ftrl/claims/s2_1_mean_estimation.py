@@ -9,7 +9,6 @@ from fractions import Fraction
 
 import numpy as np
 import sympy
-from scipy.signal import fftconvolve
 
 from dpbounds.arithmetic import FLOATS
 from dpbounds.ftrl import correlations
@@ -270,6 +269,8 @@ def _other_weights(eta: np.ndarray, logs: np.ndarray) -> tuple[np.ndarray, np.nd
     """The stated infimum against lim E delta_t^2, G = 1, rho = 1/2, at beta* times the exponential of a polynomial of
     degree 6 in z, computed in time: eta^2 times the squared norms of the inverse and of what a draw leaves.
     """
+    from scipy.signal import fftconvolve
+
     exponentials = []
     for sign in (1.0, -1.0):
         series = [np.ones(len(eta))]

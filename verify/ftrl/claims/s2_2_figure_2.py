@@ -13,7 +13,6 @@ from functools import cache
 from typing import Literal, cast
 
 import numpy as np
-from scipy.optimize import brentq
 
 from dpbounds.ftrl import correlations, linear_regression
 from dpbounds.ftrl.linear_regression import effective_dimension, power_law
@@ -279,6 +278,8 @@ def _fitted_ranges(rng: np.random.Generator, line: float = PRINTED["right"][NU])
     """Wherever the range begins, let it end where the slope of Noisy-SGD is the printed one: then that of Noisy-FTRL is
     no longer ours to choose.
     """
+    from scipy.optimize import brentq
+
     for low in (1e-4, 1e-3, 5e-3, 0.01, 0.02, 0.05):
         root = brentq(lambda end, low=low: _slope_between(SGD, low, end) - PRINTED["right"][SGD], 1.1 * low, 0.324)
         high = cast(float, root)

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from dpbounds.ftrl import correlations
 from dpbounds.ftrl.strongly_convex import Noise, Program, alternation, spectral_root
@@ -48,6 +47,8 @@ def _alternation(rng: np.random.Generator, power: float = -0.5) -> Iterator[Fact
     """From white noise: no half step raises the objective, the last B is causal with the sensitivity used, and the
     library's alternation makes the same steps.
     """
+    from scipy.optimize import minimize_scalar
+
     spectrum, values, multiplier = np.ones(len(GRID)), [], 0.0
     for _ in range(8):
         best: Any = minimize_scalar(

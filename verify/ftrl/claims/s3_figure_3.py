@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import sympy
-from scipy.optimize import minimize_scalar
 
 from dpbounds.ftrl import correlations
 from dpbounds.ftrl.correlations import ToeplitzCorrelation, from_power_spectrum
@@ -72,6 +71,8 @@ def _quadratic(method: str, program: ProgramName, eta: float, kappa: float) -> f
 
 def _best_damping(program: ProgramName, eta: float, kappa: float) -> float:
     """The nu of least value, by a search in log nu from eta mu / 10 to 1: `best_nu` to fewer digits, for (10) too."""
+    from scipy.optimize import minimize_scalar
+
     constants = Program(name=program, mu=1 / kappa, L=1.0, eta=eta)
     grid = Grid.graded(constants, MAX_LAG, 400)
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import sympy
-from scipy.optimize import minimize, minimize_scalar
 
 from dpbounds import arithmetic
 from dpbounds.ftrl import correlations
@@ -100,6 +99,8 @@ def _shipped_spectra(rng: np.random.Generator) -> Iterator[Fact]:
 
 def _tuned(rng: np.random.Generator, *, with_sensitivity: bool = True) -> Iterator[Fact]:
     """The nu of least gamma_T^2 ||A B||_F^2, as the library has both, lies strictly between 0 and 1."""
+    from scipy.optimize import minimize_scalar
+
     for T in (10, 100, 1000):
 
         def objective(log_nu: float, T: int = T) -> float:
@@ -135,6 +136,8 @@ MECH_NU = Claim(
 
 def _optimal_for_means(rng: np.random.Generator, shift: float = 1.0) -> Iterator[Fact]:
     """Quasi-Newton over 16 weights from independent noise, on ||1 / B||^2 sum beta_t beta_s (1 - eta)^|t-s|."""
+    from scipy.optimize import minimize
+
     T, eta = 16, 0.6
     correlation = (1 - eta) ** np.abs(np.subtract.outer(np.arange(T), np.arange(T)))
 

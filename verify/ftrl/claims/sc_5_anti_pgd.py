@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import numpy as np
 import sympy
-from scipy.linalg import sqrtm
 
 from dpbounds.ftrl import correlations, linear_regression
 from verify.checks import Agreement, Fact, Rate, Search, Symbolic, Times
@@ -218,6 +217,8 @@ def _stable_rank(matrix: np.ndarray) -> float:
 
 
 def _effective_dimension(rng: np.random.Generator, power: float = 1.0) -> Iterator[Fact]:
+    from scipy.linalg import sqrtm
+
     for d in (1, 2, 5, 20):
         factor = rng.standard_normal((d, d + 2))
         H = factor @ factor.T

@@ -13,10 +13,6 @@ from verify.claims import Claim, Correction, Fault
 from verify.domains import Real
 from verify.ftrl.tools.component_runs import Scenario, components
 
-# --- Theorem D.4 ---
-
-# --- Proposition D.5 ---
-
 
 def _large_weight() -> list[Event]:
     """beta = (50, 0, ...), T = 2: Tr U_{1,0} = 2500 d, stated at most 4 d / p times 50."""

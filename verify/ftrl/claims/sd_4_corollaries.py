@@ -16,7 +16,6 @@ from verify.claims import Claim, Correction, Fault
 from verify.domains import Real, Whole
 
 Sides = tuple[np.ndarray, np.ndarray]
-NU = {"nu": Real(1e-300, 1.0, "log")}
 
 # --- what Theorem D.13 gives: the corollaries with constants ---
 

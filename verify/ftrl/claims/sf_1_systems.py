@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import numpy as np
 import sympy
-from scipy.linalg import solve_discrete_lyapunov
 
 from verify.checks import Agreement, Fact, Search, Symbolic
 from verify.checks.impostors import Times
@@ -25,6 +24,8 @@ def _white_input(rng: np.random.Generator, *, conjugate: bool = True) -> Iterato
     """Random stable state-space systems: covariance from the Lyapunov equation, integral on 4096 nodes, sum of
     impulse responses.
     """
+    from scipy.linalg import solve_discrete_lyapunov
+
     for states, inputs, outputs in ((1, 1, 1), (3, 2, 2), (5, 3, 2)):
         A = rng.standard_normal((states, states))
         A *= 0.95 / np.abs(np.linalg.eigvals(A)).max()

@@ -193,6 +193,7 @@ def _bookkeeping(rng: np.random.Generator) -> Iterator[Fact]:
         xx, xy, yy = xx + x @ x, xy + x @ y, yy + y @ y
     yield Fact("sums of squares within cells", found[0], [xx, xy, yy], 1e-6)
     yield from _noisy_sums(sample, design, rng)
+    yield from _widest(sample, rng)
 
 
 def _noisy_sums(sample: CellSample, design: TwoStageDesign, rng: np.random.Generator) -> Iterator[Fact]:
@@ -215,6 +216,27 @@ def _noisy_sums(sample: CellSample, design: TwoStageDesign, rng: np.random.Gener
     yield Fact("box of y", float(arrays["outcome_weight"][0]), box * math.sqrt(1.5), 1e-12)
     box = 4 * math.sqrt(xx / n + 2 * s0 / n)
     yield Fact("box of x", float(arrays["regressor_weight"][0]), box * math.sqrt(3.0), 1e-12)
+
+
+def _widest(sample: CellSample, rng: np.random.Generator) -> Iterator[Fact]:
+    """Public ranges: |z|, |x|, |y| at most 1, noisy means too, so that residuals are at most 2 and 2 (1 + |b0|)."""
+    design = TwoStageDesign(mu=3.0, ranges="range")
+    released = stage_zero(sample, 4, design, rng)
+    arrays = stage_one(sample, released, design, rng)
+    stated = 2 * (1 + np.abs(arrays["centre"])) * math.sqrt(1.5)
+    yield Fact("widest box of y", arrays["outcome_weight"], stated.tolist(), 1e-12)
+    yield Fact("widest box of x", arrays["regressor_weight"], [2 * math.sqrt(3.0)], 1e-12)
+    n = sample.cells.shape[1]
+    far = CellSample(
+        cells=np.arange(n)[None] % 8,
+        instruments=np.full((1, n), 2.0),
+        regressors=np.full((1, n), -2.0),
+        outcome=np.full((1, n), 2.0),
+    )
+    released = stage_zero(far, 8, design, rng)
+    for number, (first, second, z, x, y) in enumerate(released.cells[0]):
+        means = [min(z / first, 1.0), max(x / second, -1.0), min(y / second, 1.0)]
+        yield Fact(f"noisy means of cell {number} in range", cell_means(released, design)[0][0, number], means, 1e-12)
 
 
 BOOKKEEPING = Claim(

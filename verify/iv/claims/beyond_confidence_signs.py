@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.special import ndtr
 
+from dpbounds.errors import DomainError
 from dpbounds.iv.confidence import sign_critical, sign_p_value, sign_set, step_noise
 from verify.checks import Agreement, Fact, Search, Times
 from verify.claims import Claim
@@ -197,6 +198,19 @@ def _sign_set_facts(rng: np.random.Generator) -> Iterator[Fact]:
             yield Fact(f"shape {shape}, pi = {pi}", found.shape == shape, True, 0)
     kind = sign_set(curves["line"], grid, n=200, deviation=5.0).coverage.kind
     yield Fact("kind", kind == "exact", True, 0)
+    # Runs of accepted points (first, last): too few cells are refused, but not where infinity is beyond them.
+    for first, last, refused in ((20, 23, True), (20, 24, False), (0, 1, False), (1, 2, True), (59, 60, False)):
+        curve = np.where((np.arange(61) >= first) & (np.arange(61) <= last), 0.0, 90.0)
+        yield Fact(f"refused, points {first} to {last}", _refused(curve, grid), refused, 0)
+    yield Fact("refused, no point", _refused(curves["empty"], grid), True, 0)
+
+
+def _refused(curve: np.ndarray, grid: np.ndarray) -> bool:
+    try:
+        sign_set(curve, grid, n=200, deviation=5.0)
+    except DomainError:
+        return True
+    return False
 
 
 SIGN_SET = Claim(
@@ -205,7 +219,7 @@ SIGN_SET = Claim(
     kind="number",
     statement=(
         "The set of a sign curve is made of the cells of the grid one of whose ends is accepted, those beyond an end "
-        "of the grid included where that end is."
+        "of the grid included where that end is; bounded pieces of less than four cells are refused."
     ),
     checks=(Agreement(facts=_sign_set_facts, impostors={"1 % off": {"facts": Times(1.01)}}),),
 )

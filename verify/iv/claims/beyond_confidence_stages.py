@@ -20,6 +20,7 @@ from simulators.iv.confidence.staged import (
     extra_variance,
     release_staged,
     stage_zero,
+    without_noise,
 )
 from verify.checks import Agreement, Fact
 from verify.claims import Claim
@@ -155,6 +156,38 @@ def _centring(rng: np.random.Generator, second: int = 1) -> Iterator[Fact]:
             yield Fact("slope within cells", slope, float(x @ y / (x @ x)), 1e-3)
 
 
+def _ranges(rng: np.random.Generator, bound: float = 0.8) -> Iterator[Fact]:
+    """Records beyond their ranges, by a loop: the sums noised in stage 0, and noisy means that would leave them."""
+    n, K = 240, 12
+    wide = CellRecords(
+        Z=rng.uniform(-2, 2, (n, 2)), x=rng.uniform(-2, 2, n), y=rng.uniform(-2, 2, n), cells=np.arange(n) % K, K=K
+    )
+    design = StagedDesign(mu=30.0, instrument_bound=0.8, adjacency="replace-one")
+    source = Replayed(rng)
+    release_staged(wide, design, source)
+    cells, totals = np.zeros((K, 6)), np.zeros(3)
+    for i in range(n):
+        z, x, y = (np.clip(part[i], -1, 1) for part in (wide.Z, wide.x, wide.y))
+        cells[i % K] += [1, 1, *(z / max(bound, float(np.hypot(*z)))), x, y]
+        totals += [x * x, x * y, y * y]
+    yield Fact("sums in cells", source.seen[0][0], cells.tolist(), 1e-9)
+    yield Fact("totals", source.seen[1][0], totals.tolist(), 1e-9)
+    # A record alone in its cell is its own mean: it adds nothing.
+    base = CellRecords(Z=np.abs(wide.Z), x=np.abs(wide.x), y=np.abs(wide.y), cells=np.zeros(n, dtype=int), K=2)
+    alone, without = (without_noise(part, design) for part in (_with(base, (0.1, 0.1), 0.1, 0.1, 1), base))
+    yield Fact(
+        "a record alone in its cell", [*alone.first, *alone.second[0]], [*without.first, *without.second[0]], 1e-9
+    )
+    edge = CellRecords(Z=np.full((n, 2), 9.0), x=np.full(n, 9.0), y=np.full(n, -9.0), cells=wide.cells, K=K)
+    source = Replayed(rng)
+    means = release_staged(edge, design, source).means
+    sums = source.answers[0]
+    z = [row / max(1.0, float(np.hypot(*row))) for row in sums[:, 2:4] / sums[:, :1]]
+    yield Fact("means of z in the unit disc", means.z, z, 1e-12)
+    x, y = (sums[:, 4:] / sums[:, 1:2]).T
+    yield Fact("means of x and y in [-1, 1]", [*means.x, *means.y], [*np.minimum(x, 1), *np.maximum(y, -1)], 1e-12)
+
+
 def _extra(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
     """Cell by cell: s0^4 (I + zbar zbar') (1 + beta² + (ybar - beta xbar)²) / N², for three instruments."""
     K, q, slope, scale = 4, 3, 0.4, 7.0
@@ -204,6 +237,7 @@ STAGES = Claim(
     checks=(
         Agreement(facts=_costs, impostors={"5 % less noise": {"facts": {"noise": 0.95}}}),
         Agreement(facts=_centring, impostors={"one common count": {"facts": {"second": 0}}}),
+        Agreement(facts=_ranges, impostors={"|z| bounded at 1": {"facts": {"bound": 1.0}}}),
         Agreement(facts=_extra, impostors={"1 % off": {"facts": {"factor": 1.01}}}),
         Agreement(facts=_coverage, alpha=1e-9, impostors={"level .6": {"facts": {"level": 0.6}}}),
     ),

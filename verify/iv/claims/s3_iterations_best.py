@@ -26,8 +26,6 @@ from verify.pictures import Picture
 
 KAPPA = 0.5
 
-# --- the best number of iterations ---
-
 
 def _design(n: int) -> Design:
     """p = q = tau = 5."""

@@ -1,4 +1,4 @@
-"""Proposition 3.1, its proof in Appendix B, and what follows for the noise: the joint release of Algorithm 1."""
+"""Proposition 3.1 and its proof in Appendix B: the joint release of Algorithm 1."""
 
 from __future__ import annotations
 
@@ -368,5 +368,3 @@ PROP_3_1_STEP = Claim(
         ),
     ),
 )
-
-# --- the noise scales ---

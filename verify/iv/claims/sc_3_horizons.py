@@ -301,5 +301,3 @@ APP_C_III = Claim(
     remark="From (4), with constant exactly 4 (Proposition 3.1 prints an equality with 2).",
     checks=(Symbolic(residuals=_budgets, impostors={"constant 2": {"residuals": {"constant": 2}}}),),
 )
-
-# --- footnote 4 ---

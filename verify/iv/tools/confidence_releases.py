@@ -89,6 +89,12 @@ def SHAPES() -> dict[str, MomentRelease]:
     thin = np.outer([1.0, 0.2, -0.5, 0.9], [1.0, 0.2, -0.5, 0.9]) * 50
     wide = np.diag([1e-8, 1e4, 1e6, 1e-3])
     near = made([6.0, 0.0, 0.0, 6.0], eye, 1.0, 0.0)
+    falling = np.array([1e3, 1.0, 2e3, 1.0])
+    linked = np.array([[1.0, 0.6, 0.3, 0.2], [0.6, 1.0, 0.1, 0.3], [0.3, 0.1, 1.0, 0.5], [0.2, 0.3, 0.5, 1.0]])
+    # The largest AR of all, T1' Sigma^{-1} T1, exceeds c by a millionth: what is rejected is a thousandth wide.
+    skew = np.array([[40.0, 12.0], [12.0, 90.0]])
+    most = np.array([4.0, -11.0])
+    most *= np.sqrt(chi2.isf(0.05, 1) * (1 + 1e-6) / (most @ np.linalg.solve(skew + 4 * one, most)))
     return {
         "interval, q = 1": made([30.0, 25.0], 40 * one, 2.0, 3.0),
         "complement, q = 1": made([30.0, 3.0], 40 * one, 2.0, 3.0),
@@ -101,6 +107,8 @@ def SHAPES() -> dict[str, MomentRelease]:
         "hostile, scales far apart": made([1e-4, 300.0, 2e3, 0.1], wide, 1e-5, 0.0),
         "hostile, q = 4": random_release(9, q=4, strength=3.0),
         "hostile, orthogonal": near,
+        "hostile, scales that fall": made([2e3, 3.0, 9e3, -4.0], falling[:, None] * linked * falling, 1e-3, 0.0),
+        "complement, hardly anything rejected": made(most.tolist(), skew, 2.0, 0.0),
     }
 
 

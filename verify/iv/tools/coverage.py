@@ -328,3 +328,10 @@ class Given:
     def draw(self, generator: np.random.Generator, trials: int, *, records: bool) -> RecordSample:
         """The records; nothing is drawn."""
         return self.sample
+
+
+def records_of(z: Any, x: Any, y: Any) -> RecordSample:
+    """One data set: z (n, q), x (n, p), y (n,)."""
+    columns = (np.atleast_2d(np.asarray(part, dtype=float)).T[None] for part in (z, x))
+    instruments, regressors = columns
+    return RecordSample(instruments=instruments, regressors=regressors, outcome=np.asarray(y, dtype=float)[None])

@@ -1,12 +1,10 @@
-"""Calls of `dpbounds solve`: within the process, or apart from it without the run-time checks of shapes, which slow
-ball arithmetic down.
-"""
+"""Calls of `dpbounds solve` within the process."""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
-import subprocess
-import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,11 +37,11 @@ def call(capsys: pytest.CaptureFixture[str], *arguments: object) -> Shown:
     return Shown(status, out, err)
 
 
-def apart(*arguments: object) -> list[dict[str, Any]]:
-    """The rows of a call in a process of its own."""
-    command = [sys.executable, "-c", "import sys; from verify.cli import main; sys.exit(main())"]
-    command += [str(argument) for argument in (*arguments, "--json")]
-    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+def rows_of(*arguments: object) -> list[dict[str, Any]]:
+    """The rows of a call that succeeds, where fixtures of a module ask."""
+    with contextlib.redirect_stdout(io.StringIO()) as shown:
+        assert main([*map(str, arguments), "--json"]) == 0
+    return json.loads(shown.getvalue())
 
 
 def refused(shown: Shown, *words: str) -> bool:

@@ -15,7 +15,7 @@ from jaxtyping import config
 
 from dpbounds.ftrl import correlations
 from dpbounds.ftrl import strongly_convex as sc
-from tests.verify.cli.solve.examples import SOLVE, apart, call, refused
+from tests.verify.cli.solve.examples import SOLVE, call, refused, rows_of
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -31,12 +31,12 @@ def saved(tmp_path_factory):
     """The file of a table with three kinds of correlation and two programs, and its certified rows."""
     file = tmp_path_factory.mktemp("check") / "bounds.json"
     asked = ["--mechanism", "sgd", "nu", "optimal", "--program", "f", "paper", "--certify", "--max-lag", "2"]
-    return file, [row for row in apart(*SOLVE, *asked, "--save", file) if row["program"] == "f"]
+    return file, [row for row in rows_of(*SOLVE, *asked, "--save", file) if row["program"] == "f"]
 
 
 def test_bounds_are_proved_again(saved):
     file, rows = saved
-    again = apart("solve", "--check", file)
+    again = rows_of("solve", "--check", file)
     for one, other in zip(rows, again, strict=True):
         assert set(one) - {"epsilon", "delta"} == set(other) and other["status"] == "certified"
         assert other["nu"] == one["nu"] or other["nu"] == one["best_nu"]

@@ -6,10 +6,11 @@ import json
 
 import pytest
 
+import simulators.ftrl
 from dpbounds import AccuracyError
 from dpbounds.ftrl import correlations
 from dpbounds.ftrl.strongly_convex import BestNu, bound
-from tests.verify.cli.solve.examples import SOLVE, apart, call, refused
+from tests.verify.cli.solve.examples import SOLVE, call, refused, rows_of
 from verify.cli.solve.ftrl import plot, strongly_convex
 from verify.cli.solve.ftrl import rows as table
 
@@ -24,7 +25,7 @@ def test_the_rows_of_a_table():
     """Independent noise has closed forms: N = 1 / (2 rho), the worst quadratic eta N / (2 (2 - eta L)), co-coercivity
     eta N / 2 and contraction L N / (2 mu^2).
     """
-    rows = apart(*TABLE, *PROGRAM)
+    rows = rows_of(*TABLE, *PROGRAM)
     assert [(row["mechanism"], row["kappa"]) for row in rows] == [("sgd", 10), ("nu", 10), ("sgd", 100), ("nu", 100)]
     for row in rows:
         mu = 1.0 / row["kappa"]
@@ -111,7 +112,7 @@ def test_units(capsys):
 
 
 def test_searched_mechanisms_improve_on_a_given_nu(capsys):
-    nu, best, optimal = apart(*SOLVE, "--mechanism", "nu", "best-nu", "optimal", "--certify", *QUICK)
+    nu, best, optimal = rows_of(*SOLVE, "--mechanism", "nu", "best-nu", "optimal", "--certify", *QUICK)
     given, fixed = (
         call(capsys, *SOLVE, "--mechanism", "nu", "--nu", damping, "--program", "f", *QUICK, "--json").rows[0]
         for damping in (nu["best_nu"], 0.01)
@@ -124,7 +125,7 @@ def test_searched_mechanisms_improve_on_a_given_nu(capsys):
 def test_a_search_never_ends_above_independent_noise(capsys):
     """At eta L = 1.9 the program is loose for every nu, co-coercivity is not: nu = 1 and no other noise."""
     asked = ("--mechanism", "sgd", "nu", "optimal", "--eta", "1.9", "--certify")
-    sgd, nu, optimal = apart(*SOLVE, *asked)
+    sgd, nu, optimal = rows_of(*SOLVE, *asked)
     assert sgd["upper"] == sgd["co_coercivity"] == pytest.approx(9.5, rel=1e-8)
     for row in (nu, optimal):
         assert row["upper"] == pytest.approx(sgd["upper"], rel=1e-8) and row["tightest"] == "co_coercivity"
@@ -165,7 +166,7 @@ def test_only_the_printed_program_is_solved_again_after_a_search(capsys, monkeyp
 
 def test_the_printed_program_is_no_bound(capsys):
     asked = ("--program", "f", "theta", "paper", "--eta", "0.01", "--certify")
-    f, theta, paper = apart(*SOLVE, *NU, *asked)
+    f, theta, paper = rows_of(*SOLVE, *NU, *asked)
     assert f["upper"] < theta["upper"]
     assert (paper["upper"], paper["tightest"], paper["status"]) == (None, None, "not a bound")
     assert paper["value"] < paper["lower"]
@@ -205,13 +206,13 @@ def test_the_adversarial_loss_lies_between_the_bounds(capsys, monkeypatch, tmp_p
     Programs with the same noise share the search; its numbers are saved and not compared by --check.
     """
     calls = []
-    honest = strongly_convex.adversarial_lower
+    honest = simulators.ftrl.adversarial_lower
 
     def counted(*arguments, **settings):
         calls.append(arguments)
         return honest(*arguments, **settings, population=16, generations=3, search_trials=16)
 
-    monkeypatch.setattr(strongly_convex, "adversarial_lower", counted)
+    monkeypatch.setattr(simulators.ftrl, "adversarial_lower", counted)
     file = tmp_path / "bounds.json"
     asked = (*SOLVE, "--mechanism", "sgd", "--program", "f", "theta", "--certify", "--adversarial", *QUICK)
     one, other = call(capsys, *asked, "--json", "--save", file).rows
@@ -236,7 +237,7 @@ def test_a_search_that_fails_costs_no_bound(capsys, monkeypatch):
     def failing(*_, **__):
         raise AccuracyError("no recurrence")
 
-    monkeypatch.setattr(strongly_convex, "adversarial_lower", failing)
+    monkeypatch.setattr(simulators.ftrl, "adversarial_lower", failing)
     shown = call(capsys, *SOLVE, *NU, "--program", "f", "theta", "--adversarial", *QUICK, "--json")
     assert shown.status == 3 and shown.err.count("\n") == 2
     assert all(f"program {name}: adversarial search: no recurrence" in shown.err for name in ("f", "theta"))
@@ -340,8 +341,9 @@ def test_bad_input_is_one_line_and_computes_nothing(capsys, monkeypatch, tmp_pat
     for name, content in (("unstable", "[1, -3]"), ("text", "1 -3"), ("object", '{"beta": [1]}')):
         (tmp_path / name).write_text(content)
     before = sorted(tmp_path.iterdir())
-    for name in ("bound", "best_nu", "optimize_correlation", "adversarial_lower"):
+    for name in ("bound", "best_nu", "optimize_correlation"):
         monkeypatch.setattr(strongly_convex, name, None)
+    monkeypatch.setattr(simulators.ftrl, "adversarial_lower", None)
     shown = call(capsys, *SOLVE, "--mechanism", "nu", "--program", "f", *arguments)
     assert refused(shown, *words), shown
     assert sorted(tmp_path.iterdir()) == before

@@ -69,10 +69,9 @@ def test_tables_say_what_is_assumed_what_is_private_and_what_to_take(capsys):
 
 
 def test_simulated_medians_repeat_and_agree_with_the_prediction(capsys):
-    asked = (*SMALL, "--epsilon", 100, "--simulate", 40, "--seed", 3, "--json")
-    rows = call(capsys, *asked).rows
-    assert rows == call(capsys, *asked).rows
-    for row in rows:
+    asked = (*SMALL, "--epsilon", 100, "--seed", 3, "--json", "--simulate")
+    assert call(capsys, *asked, 10).rows == call(capsys, *asked, 10).rows
+    for row in call(capsys, *asked, 40).rows:
         if row["reliable"]:
             assert 0.3 * row["error"] < row["median_simulated"] < 1.6 * row["error"], row["estimator"]
             assert row["no_root"] == 0.0

@@ -24,6 +24,12 @@ SMALL = ("solve", "iv", "--n", 2000, "--p", 2, "--q", 3, "--rho1", 1, "--rho2", 
 ALPHA, KAPPA = 2 / 3, 2 / 3
 
 
+@pytest.fixture
+def unadvised(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the search for better clip norms, most of what a table costs."""
+    monkeypatch.setattr(answers, "suggested_clip_norms", lambda *_: None)
+
+
 def rows(capsys: pytest.CaptureFixture[str], *asked: object) -> dict[int, dict[str, Any]]:
     """By T."""
     shown = call(capsys, *asked, "--json")
@@ -91,6 +97,7 @@ def test_privacy_of_beta_alone(capsys):
     assert [first[name] for name in ("beta_at_least", "beta_at_most", "beta_epsilon_at_most")] == [0, 0, 0]
 
 
+@pytest.mark.usefixtures("unadvised")
 def test_tight_noise_costs_the_budget_and_zero_out_halves_the_noise(capsys):
     T = 7
     tight = rows(capsys, *IV, "--T", T, "--calibration", "tight")[T]
@@ -126,6 +133,7 @@ def test_the_bound_by_term(capsys):
     assert [T for T, row in found.items() if "bound" in (row["best_for"] or "")] == [best]
 
 
+@pytest.mark.usefixtures("unadvised")
 def test_hypotheses_that_fail_are_named(capsys):
     """(5): T <= rho_1 n² / (p Q^6) = 600 for rho_1 = 6; Lemma D.1: n >= Q³ sqrt(T / min rho) up to T = 2000."""
     asked = (*IV, "--rho1", 6, "--T", 599, 601)
@@ -139,6 +147,7 @@ def test_hypotheses_that_fail_are_named(capsys):
     assert "Not met at any T: (6) dimension, n >= c_1 pq Lambda²." in few
 
 
+@pytest.mark.usefixtures("unadvised")
 def test_constants_change_what_they_stand_for(capsys):
     plain, changed = (
         rows(capsys, *IV, "--T", 20, *more)[20]
@@ -153,6 +162,7 @@ def test_constants_change_what_they_stand_for(capsys):
     assert "With all constants 1 delta would be 0.1 and psi 1.23" in call(capsys, *IV).out
 
 
+@pytest.mark.usefixtures("unadvised")
 def test_a_rate_of_1_makes_the_bound_void(capsys, monkeypatch):
     monkeypatch.setattr(answers, "MOST_STEPS", 50)
     asked = (*SMALL, "--singular-values", "1", "1e-9", "--T", 3)
@@ -176,6 +186,7 @@ def test_the_prediction_in_closed_form(capsys):
         assert row["reliable"] == (noise <= 0.3)
 
 
+@pytest.mark.usefixtures("unadvised")
 def test_the_best_T_of_the_prediction_by_trying_all(capsys):
     found = rows(capsys, *IV)
     best = min(range(1, 500), key=lambda T: squared_error(T, *scales(T)))
@@ -200,6 +211,7 @@ def test_the_median_by_sampling_the_algorithm(capsys):
     assert 0.98 * errors[low] <= row["median"] <= 1.02 * errors[high]
 
 
+@pytest.mark.usefixtures("unadvised")
 def test_best_split_is_where_the_error_is_least(capsys):
     """At a fixed sum, the shares tried on a grid."""
     total = 10.0
@@ -262,6 +274,12 @@ def test_the_output_reads_as_a_whole(capsys):
     assert len(re.findall(r"^20 ", shown.out, re.MULTILINE)) == 5
 
 
+def test_no_clip_norms_for_a_budget_that_is_too_small(capsys):
+    none = call(capsys, *SMALL[:-4], "--rho1", 1e-4, "--rho2", 1e-4).out
+    assert "Best T: none by the prediction, which is reliable at no T" in none and "the budget is too small" in none
+
+
+@pytest.mark.usefixtures("unadvised")
 def test_remarks_for_what_does_not_exist(capsys):
     silent = call(capsys, *SMALL[:-4], "--rho1", "inf", "--rho2", "inf").out
     assert "Best T: none; without noise more steps are always better." in silent and "Best split" not in silent
@@ -269,8 +287,6 @@ def test_remarks_for_what_does_not_exist(capsys):
     assert "No at_least: without noise in the second stage none is known." in exact
     weak = call(capsys, *SMALL[:-4], "--rho1", 100, "--rho2", 1e-4).out
     assert "No better than beta_0 = 0, whose error is 1." in weak
-    none = call(capsys, *SMALL[:-4], "--rho1", 1e-4, "--rho2", 1e-4).out
-    assert "Best T: none by the prediction, which is reliable at no T" in none and "the budget is too small" in none
     clipped = " ".join(call(capsys, *SMALL, "--gamma1", 1).out.split())
     assert "Not reliable at any T: first-stage gradients clipped." in clipped
     assert "eq. (4), which these are not." in clipped
