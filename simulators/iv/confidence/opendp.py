@@ -30,12 +30,15 @@ def measured(values: np.ndarray, scale: float) -> np.ndarray:
     not finite or a scale that is not above 0, `AccuracyError` where OpenDP's own privacy map says more than that.
     """
     require()
-    import opendp.prelude as dp  # pyright: ignore[reportMissingImports]
+    from opendp.domains import atom_domain, vector_domain
+    from opendp.measurements import make_gaussian
+    from opendp.metrics import l2_distance
+    from opendp.mod import enable_features
 
     given, scale = vector("values", values), positive("scale", scale)
-    dp.enable_features("contrib")
-    space = dp.vector_domain(dp.atom_domain(T=float, nan=False), size=len(given)), dp.l2_distance(T=float)
-    measurement = dp.m.make_gaussian(*space, scale=scale * (1 + ROUNDING))
+    enable_features("contrib")
+    space = vector_domain(atom_domain(T=float, nan=False), size=len(given)), l2_distance(T=float)
+    measurement = make_gaussian(*space, scale=scale * (1 + ROUNDING))
     spent, allowed = measurement.map(1 + ROUNDING), 0.5 / scale**2
     if not spent <= allowed * (1 + 1e-12):
         raise AccuracyError(f"OpenDP's map gives rho = {spent!r} where {allowed!r} was asked for")
