@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -75,7 +76,7 @@ def _cases() -> Sequence[Case]:
     return [
         _case("flat", "designed", 1, 0.31),
         _case("flat", "independent", 1, 0.31),
-        _case("1/k", "prefix sum", 2, 0.3),
+        replace(_case("1/k", "prefix sum", 2, 0.3), level="full"),
     ]
 
 
