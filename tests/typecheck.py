@@ -52,7 +52,8 @@ def _meaning(hint: Any, names: dict[str, Any]) -> Any:
         return hint
     try:
         return eval(hint, names)
-    except Exception:  # a name that is defined below, or for type checkers alone: jaxtyping checks no such annotation
+    except (NameError, AttributeError, TypeError):
+        # A name that is defined below, or for type checkers alone: jaxtyping checks no such annotation.
         return None
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 from jaxtyping import Float
@@ -140,4 +141,4 @@ def _root(link: Link, w_ols: np.ndarray, design: TwoPointDesign, guess: float) -
         high *= 1.25
         if high > 1e4 * abs(guess):
             raise DomainError("w", w_ols, "where the scale equation has a root", f"none up to c = {high:.3g}")
-    return link.sign * float(brentq(excess, high / 1.25, high, xtol=1e-300, rtol=1e-14))  # type: ignore[arg-type]
+    return link.sign * cast(float, brentq(excess, high / 1.25, high, xtol=1e-300, rtol=np.float64(1e-14)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cache
+from typing import cast
 
 import numpy as np
 from scipy.optimize import brentq
@@ -158,7 +159,7 @@ def find_scale(link: Link, average: Average) -> float | None:
     if bracket is None:
         return None
     root = brentq(excess, *bracket, xtol=1e-300, rtol=np.float64(1e-12))
-    return link.sign * float(root)  # type: ignore[arg-type]
+    return link.sign * cast(float, root)
 
 
 def _near(link: Link, excess: Callable[[float], float], size: float) -> tuple[float, float] | None:
