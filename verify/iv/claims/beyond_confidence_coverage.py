@@ -79,8 +79,9 @@ COVERAGE = Claim(
     kind="mc-equality",
     statement=(
         "In every cell tried the set of release U with the corrected critical value covers the true coefficient with "
-        "probability at least $0.944$ where $0.95$ is asked for, as far as runs tell: for one to four instruments of any strength, endogeneity up to $plus.minus "
-        "0.99$, $0.05 <= mu <= 2$, normal, heavy-tailed, skewed and heteroskedastic errors, and effects that vary."
+        "probability at least $0.944$ where $0.95$ is asked for, as far as runs tell: one to four instruments of any "
+        "strength, endogeneity up to $plus.minus 0.99$, $0.05 <= mu <= 2$, normal, heavy-tailed, skewed and "
+        "heteroskedastic errors, and effects that vary."
     ),
     setting=(
         "Level full: 67 cells, $q = 1, 2, 4$, $F = 1.01 ... 1000$, $mu = 0.05 ... 2$, $n = 200 ... 10^5$, replace-one, "
