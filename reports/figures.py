@@ -124,6 +124,8 @@ def drawing(picture: Picture, width: float, styles: Mapping[str, Style]) -> Draw
     """The picture `width` inches wide, with what its caption must say of it."""
     with matplotlib.rc_context(STYLE), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing")
+        # Points at one place only: the axis is widened around it, as it should be.
+        warnings.filterwarnings("ignore", message="Attempting to set identical low and high")
         figure = draw(picture, width, styles)
         (axes,) = figure.axes
         log = tuple(axis for axis in ("x", "y") if getattr(axes, f"get_{axis}scale")() == "log")
