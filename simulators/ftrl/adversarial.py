@@ -16,9 +16,9 @@ import numpy as np
 from scipy import special
 
 from dpbounds.arguments import typed
+from dpbounds.circle.quadrature import even_integral
 from dpbounds.errors import DomainError, count, moderate, moderate_or_zero, within
 from dpbounds.ftrl.correlations import ToeplitzCorrelation
-from dpbounds.quadrature import even_integral
 from dpbounds.values import Value
 from simulators.engine import Experiment
 from simulators.ftrl.piecewise import PiecewiseQuadratic, curvature_range, kinked_quadratic

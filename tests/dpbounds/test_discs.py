@@ -8,10 +8,12 @@ import flint
 import numpy as np
 import pytest
 
-from dpbounds import DomainError, arc_integrals, arcs
-from dpbounds.arc_integrals import means
-from dpbounds.arcs import Cells, corner, first_cells, powers
-from dpbounds.discs import Discs, discs
+from dpbounds import DomainError
+from dpbounds.circle import arcs
+from dpbounds.circle import floats as arc_integrals
+from dpbounds.circle.arcs import Cells, corner, first_cells, powers
+from dpbounds.circle.discs import Discs, discs
+from dpbounds.circle.floats import means
 
 BITS = 300
 

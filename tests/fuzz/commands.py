@@ -256,7 +256,7 @@ def _prepared() -> None:
     """A folder of hostile files, and claims computed in this process in place of a pool."""
     from dpbounds.errors import count
     from verify.cli import verifying
-    from verify.executor import Serial
+    from verify.running.executor import Serial
 
     class Here(Serial):
         def __init__(self, jobs: int) -> None:

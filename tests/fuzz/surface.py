@@ -18,8 +18,8 @@ ROOTS = ("dpbounds", "simulators")
 PLUMBING = tuple(
     f"dpbounds.{name}"
     for name in (
-        *("arguments", "arithmetic", "errors", "polynomials", "quadrature", "showing"),
-        *("arc_integrals", "arcs", "discs", "enclosures"),
+        *("arguments", "arithmetic", "errors", "showing"),
+        *(f"circle.{name}" for name in ("arcs", "balls", "discs", "floats", "polynomials", "quadrature")),
     )
 )
 

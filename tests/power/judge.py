@@ -6,11 +6,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-from verify.claims import Claim
-from verify.executor import Serial
-from verify.runner import Run
-from verify.store import Store
-from verify.topics import claim_named
+from verify.running.executor import Serial
+from verify.running.runner import Run
+from verify.running.store import Store
+from verify.statements.claims import Claim
+from verify.statements.topics import claim_named
 
 
 def changed(claim: Claim, folder: Path, *, seed: int = 0) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 from simulators.engine import Experiment
 from simulators.iv import two_stage_descent
 from verify.cli.solve.simulating import median_interval, simulate
-from verify.iv.tools.random_runs import Drawn, drawn
+from verify.papers.iv.tools.random_runs import Drawn, drawn
 
 WITHIN = 0.1
 # Trials of a setting at most, in units of those asked for: until the interval is on one side of 10 %.

@@ -15,12 +15,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from verify.checks import GaussianPrivacy, Rate, Symbolic
-from verify.claims import Claim
-from verify.executor import Executor, Processes, default_jobs
-from verify.runner import Run
-from verify.store import Store
-from verify.topics import select, topics
-from verify.versions import code_version
+from verify.running.executor import Executor, Processes, default_jobs
+from verify.running.runner import Run
+from verify.running.store import Store
+from verify.running.versions import code_version
+from verify.statements.claims import Claim
+from verify.statements.topics import select, topics
 
 # Kinds of checks that draw nothing.
 CERTAIN = (GaussianPrivacy, Rate, Symbolic)

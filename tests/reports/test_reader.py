@@ -219,7 +219,7 @@ def test_anything_else_that_was_edited_is_noticed(tmp_path: Path, change: str) -
 
 
 def test_the_checksum_is_that_of_verify() -> None:
-    from verify import results as written
+    from verify.running import results as written
 
     body = content([claim(slack=1e-300), corrected()])
     own = {key: value for key, value in body.items() if key not in ("format", "checksum")}

@@ -8,8 +8,8 @@ import pytest
 import typst
 
 from reports.render import PROBE, compile_file
-from verify.topics import topics
-from verify.wording import filled
+from verify.statements.topics import topics
+from verify.statements.wording import filled
 
 ALL_AT_ONCE = b'#for text in json(bytes(sys.inputs.texts)) { block(eval(text, mode: "markup")) }'
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from simulators.engine import Experiment, seed_sequence
 from verify.checks import Case, Check, Level, Seed
 from verify.checks.base import Result, Task
-from verify.evidence import Evidence
-from verify.statistics import LOOKS
+from verify.checks.evidence import Evidence
+from verify.checks.statistics import LOOKS
 
 
 def results_of(check: Check, tasks: Sequence[Task], seed: int) -> list[Result]:

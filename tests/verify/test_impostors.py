@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.verify.judging import evidence_of
 from verify.checks import Agreement, Fact, Identity, Inequality, Search, Times
-from verify.domains import Real
+from verify.checks.domains import Real
 
 
 def test_an_impostor_may_be_a_factor_or_arguments():

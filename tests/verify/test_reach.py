@@ -58,7 +58,7 @@ def _outside(node: ast.AST) -> ast.AST:
 def reached() -> set[str]:
     """All names that claims mention, directly or through what they mention."""
     known = definitions()
-    names = set().union(*(mentioned(tree) for file, tree in modules("verify") if "/claims" in file or "/tools" in file))
+    names = set().union(*(mentioned(tree) for file, tree in modules("verify") if "/papers/" in file))
     waiting = list(names)
     while waiting:
         for _, code in known.get(waiting.pop(), ()):

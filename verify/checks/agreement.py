@@ -9,8 +9,8 @@ from typing import Any, final
 import numpy as np
 
 from verify.checks.base import Check, Level, Result, Seed, Task
-from verify.evidence import Evidence
-from verify.pictures import Picture, picture_of
+from verify.checks.evidence import Evidence
+from verify.checks.pictures import Picture, picture_of
 
 
 @dataclass(frozen=True)

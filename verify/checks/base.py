@@ -14,8 +14,8 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from dpbounds import DomainError
+from verify.checks.evidence import Evidence
 from verify.checks.impostors import Times, bound, multiplied
-from verify.evidence import Evidence
 
 Level = Literal["quick", "full", "paper"]
 LEVELS: tuple[Level, ...] = ("quick", "full", "paper")

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
-from verify import statistics
+from verify.checks import statistics
 from verify.checks.base import Check, Level, Result, Seed, Task
+from verify.checks.evidence import ORDER, Evidence, Outcome
 from verify.checks.means import Means, Row
-from verify.evidence import ORDER, Evidence, Outcome
 
 
 @final

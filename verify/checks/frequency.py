@@ -10,10 +10,10 @@ from typing import Any, final
 import numpy as np
 
 from simulators.engine import Experiment
-from verify import statistics
+from verify.checks import statistics
 from verify.checks.base import Check, Level, Result, Seed, Task, by_level, chosen
+from verify.checks.evidence import Evidence
 from verify.checks.looks import blocks_of, doubled
-from verify.evidence import Evidence
 
 
 @dataclass(frozen=True, kw_only=True)

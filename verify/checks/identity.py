@@ -10,8 +10,8 @@ import numpy as np
 
 from dpbounds import arithmetic
 from verify.checks.base import Check, Level, Result, Seed, Task
-from verify.domains import Box, corners, points, simple_points
-from verify.evidence import Evidence
+from verify.checks.domains import Box, corners, points, simple_points
+from verify.checks.evidence import Evidence
 
 Expression = Callable[..., Any]
 # Characters of the names of what was proved, in one sentence.

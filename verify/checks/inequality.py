@@ -13,9 +13,9 @@ import numpy as np
 
 from dpbounds import arithmetic
 from verify.checks.base import Check, Level, Result, Seed, Task
+from verify.checks.domains import Box, corners, points, simple_points
+from verify.checks.evidence import Evidence
 from verify.checks.identity import Expression
-from verify.domains import Box, corners, points, simple_points
-from verify.evidence import Evidence
 
 EVALUATIONS = 10_000
 # Differences below this, relative to the sides, are rounding in double precision and are settled with 60 digits.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from verify import statistics
+from verify.checks import statistics
 from verify.checks.base import Result, Task
 
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from simulators.engine import Experiment
-from verify import statistics
+from verify.checks import statistics
 from verify.checks.base import LEVELS, Level, Result, Seed, Task, by_level, chosen
+from verify.checks.evidence import Outcome
 from verify.checks.looks import blocks_of, doubled
-from verify.evidence import Outcome
-from verify.pictures import Picture, Series
+from verify.checks.pictures import Picture, Series
 
 Row = dict[str, Any]
 Judge = Callable[[statistics.Comparison], Outcome]

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, final
 
-from verify import statistics
+from verify.checks import statistics
 from verify.checks.base import Check, Level, Result, Seed, Task, by_level
+from verify.checks.evidence import ORDER, Evidence
 from verify.checks.means import Means, Row
-from verify.evidence import ORDER, Evidence
 
 
 @final

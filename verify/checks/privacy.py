@@ -10,11 +10,11 @@ from typing import final
 import numpy as np
 
 from simulators.engine import Experiment
-from verify.audit import epsilon_lower_bound, gaussian_zcdp
+from verify.checks.audit import epsilon_lower_bound, gaussian_zcdp
 from verify.checks.base import Check, Level, Result, Seed, Task, by_level
+from verify.checks.evidence import Evidence, Outcome
 from verify.checks.looks import doubled
-from verify.evidence import Evidence, Outcome
-from verify.statistics import COMPARISON_ALPHA
+from verify.checks.statistics import COMPARISON_ALPHA
 
 # Rounding in the covariance's factorisation.
 ROUNDING = 1e-8

@@ -13,11 +13,11 @@ from typing import Any, Literal, final
 import numpy as np
 
 from simulators.engine import Arrays, Experiment
-from verify import statistics
+from verify.checks import statistics
 from verify.checks.base import LEVELS, Check, Level, Result, Seed, Task, by_level
+from verify.checks.evidence import ORDER, Evidence, Outcome
 from verify.checks.looks import blocks_of, doubled
-from verify.evidence import ORDER, Evidence, Outcome
-from verify.pictures import Picture, Role, Series, Slope
+from verify.checks.pictures import Picture, Role, Series, Slope
 
 Row = dict[str, Any]
 

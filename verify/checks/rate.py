@@ -16,8 +16,8 @@ from typing import Any, Literal, final
 import numpy as np
 
 from verify.checks.base import Check, Level, Result, Seed, Task
-from verify.evidence import Evidence
-from verify.pictures import Picture, Series
+from verify.checks.evidence import Evidence
+from verify.checks.pictures import Picture, Series
 
 Relation = Literal["theta", "upper", "lower"]
 # Increments that shrink below BOUNDED of the one before sum up to a finite limit; at GROWING or above they do not.

@@ -11,9 +11,9 @@ from typing import Any, final
 import numpy as np
 
 from verify.checks.base import Check, Level, Result, Seed, Task, by_level
+from verify.checks.domains import Box, corners, points
+from verify.checks.evidence import Evidence
 from verify.checks.inequality import EVALUATIONS
-from verify.domains import Box, corners, points
-from verify.evidence import Evidence
 
 Sides = tuple[Any, Any]
 # Rounding in double precision, relative to the sides.

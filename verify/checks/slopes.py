@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Any, final
 
-from verify import statistics
+from verify.checks import statistics
 from verify.checks.base import Check, Level, Result, Seed, Task
+from verify.checks.evidence import ORDER, Evidence, Outcome
 from verify.checks.means import Means, Row
-from verify.evidence import ORDER, Evidence, Outcome
-from verify.pictures import Slope
+from verify.checks.pictures import Slope
 
 
 @final

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from verify.checks.base import Check, Level, Result, Seed, Task
-from verify.evidence import Evidence, Outcome, weakest
+from verify.checks.evidence import Evidence, Outcome, weakest
 
 
 @final

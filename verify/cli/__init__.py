@@ -166,7 +166,7 @@ def _add_design(commands: argparse._SubParsersAction, words: Sequence[str]) -> N
 def _add_topics(command: argparse.ArgumentParser, words: Sequence[str], name: str) -> None:
     """The topics that have this command; the arguments of one are loaded if the command line names it."""
     topics = command.add_subparsers(title="topics", metavar="TOPIC")
-    for topic in importlib.import_module("verify.topics").topics().values():
+    for topic in importlib.import_module("verify.statements.topics").topics().values():
         module = getattr(topic, name)
         if not module and name == "design":
             topics.add_parser(topic.name).set_defaults(topic=topic.name)

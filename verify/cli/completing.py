@@ -25,7 +25,7 @@ def complete() -> None:
 
 def names(prefix: str, **_: object) -> list[str]:
     """Topics; after `TOPIC/` its claims, which takes a second to load."""
-    from verify.topics import topics
+    from verify.statements.topics import topics
 
     topic, slash, _own = prefix.partition("/")
     if not slash:

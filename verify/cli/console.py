@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from verify.store import strict
+from verify.running.store import strict
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -16,10 +16,10 @@ from typing import Any
 from xml.etree import ElementTree
 
 from dpbounds import DomainError
-from verify.plain import plain
-from verify.runner import Decided
-from verify.store import write_whole
-from verify.topics import topics
+from verify.running.runner import Decided
+from verify.running.store import write_whole
+from verify.statements.plain import plain
+from verify.statements.topics import topics
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 KINDS = {"confirmed": "pass", "corrected": "pass", "refuted": "fail", "undecided": "open", "not run": "notApplicable"}

@@ -7,12 +7,12 @@ from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
-from verify import results
-from verify.claims import Claim
 from verify.cli import STORE
 from verify.cli.console import print_json, print_table
-from verify.plain import plain
-from verify.topics import resolve, select, spread
+from verify.running import results
+from verify.statements.claims import Claim
+from verify.statements.plain import plain
+from verify.statements.topics import resolve, select, spread
 
 # Claims that are shown in full beneath the table.
 IN_FULL = 10

@@ -13,9 +13,9 @@ from reports.reader import read
 from reports.render import report
 from reports.results import ReportError
 from verify.cli import printable
-from verify.naming import joined
-from verify.results import RESULTS
-from verify.topics import resolve, spread
+from verify.running.results import RESULTS
+from verify.statements.naming import joined
+from verify.statements.topics import resolve, spread
 
 
 def run(arguments: Namespace) -> int:

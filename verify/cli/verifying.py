@@ -13,15 +13,15 @@ from threadpoolctl import threadpool_limits
 
 from dpbounds import DomainError
 from dpbounds.errors import count
-from verify import results
-from verify.claims import DATA_DIR
 from verify.cli import export
 from verify.cli.console import print_json, print_table, progress
 from verify.cli.listing import chosen
-from verify.executor import Dask, Executor, Processes, Serial, default_jobs
-from verify.plain import plain
-from verify.runner import Decided, Impostor, Run
-from verify.store import Store
+from verify.running import results
+from verify.running.executor import Dask, Executor, Processes, Serial, default_jobs
+from verify.running.runner import Decided, Impostor, Run
+from verify.running.store import Store
+from verify.statements.claims import DATA_DIR
+from verify.statements.plain import plain
 
 
 def run(arguments: Namespace) -> int:

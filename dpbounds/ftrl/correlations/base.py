@@ -15,8 +15,8 @@ import numpy as np
 from jaxtyping import Float
 
 from dpbounds.arithmetic import FLOATS, Arithmetic
+from dpbounds.circle.quadrature import even_integral
 from dpbounds.errors import AccuracyError, DomainError, count, real_array, vector
-from dpbounds.quadrature import even_integral
 from dpbounds.values import Value
 
 # Steps of which a dense matrix (0.8 GB), or all weights, can be held; entries of an elementwise function at a time.

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 from jaxtyping import Complex, Float
 
-from dpbounds.arc_integrals import means
-from dpbounds.arcs import Points
 from dpbounds.arguments import typed
 from dpbounds.arithmetic import FLOATS, Arithmetic
-from dpbounds.discs import SLACK, TINY, UNIT, Discs
-from dpbounds.enclosures import integrate
+from dpbounds.circle.arcs import Points
+from dpbounds.circle.balls import integrate
+from dpbounds.circle.discs import SLACK, TINY, UNIT, Discs
+from dpbounds.circle.floats import means
+from dpbounds.circle.polynomials import Fraction, exact
+from dpbounds.circle.quadrature import even_integral
 from dpbounds.errors import LARGEST, DomainError, count, listed
 from dpbounds.ftrl.correlations.base import ToeplitzCorrelation, by_parts, decay_rates, filtered_by_quadrature, limit_of
-from dpbounds.polynomials import Fraction, exact
-from dpbounds.quadrature import even_integral
 from dpbounds.values import Value
 
 # Largest term of the series that is folded back onto the first quarter of the grid, relative to the largest of all.

@@ -19,9 +19,9 @@ from jaxtyping import Float
 
 from dpbounds.arguments import typed
 from dpbounds.arithmetic import FLOATS, Arithmetic
+from dpbounds.circle.quadrature import even_integral
 from dpbounds.errors import AccuracyError, DomainError, count, listed, positive, vector
 from dpbounds.ftrl.correlations.base import ToeplitzCorrelation, by_parts, decay_rates, filtered_by_quadrature
-from dpbounds.quadrature import even_integral
 from dpbounds.values import Value
 
 # Largest term of the series that is folded back onto the first quarter of the grid, relative to the largest of all.

@@ -11,6 +11,7 @@ from jaxtyping import Float
 
 from dpbounds.arguments import typed
 from dpbounds.arithmetic import FLOATS, Arithmetic
+from dpbounds.circle.quadrature import circle_nodes, even_integral
 from dpbounds.errors import AccuracyError, DomainError, positive, real_array
 from dpbounds.ftrl.correlations.base import (
     ToeplitzCorrelation,
@@ -20,7 +21,6 @@ from dpbounds.ftrl.correlations.base import (
     frequencies,
     horizon,
 )
-from dpbounds.quadrature import circle_nodes, even_integral
 from dpbounds.values import Value
 
 SMALLEST_GRID = 2**10

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
+from dpbounds.circle.polynomials import exact
 from dpbounds.errors import AccuracyError
-from dpbounds.polynomials import exact
 
 Place = Literal["outside", "circle", "inside"]
 

@@ -17,10 +17,10 @@ from jaxtyping import Float
 from dpbounds import elliptic
 from dpbounds.arguments import typed
 from dpbounds.arithmetic import FLOATS, Arithmetic
+from dpbounds.circle.polynomials import Fraction, exact, in_sine
 from dpbounds.errors import AccuracyError, DomainError, vector, within
 from dpbounds.ftrl.correlations.base import ToeplitzCorrelation, decay_rates, frequencies, horizon, limit_of
 from dpbounds.ftrl.correlations.step_down import PRECISIONS, step_down
-from dpbounds.polynomials import Fraction, exact, in_sine
 from dpbounds.values import Value
 
 # Below, 1 / beta_0 is not a finite float or its digits are lost.

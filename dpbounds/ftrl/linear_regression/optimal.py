@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from dpbounds.circle.quadrature import even_integral
 from dpbounds.errors import AccuracyError, all_moderate, moderate
 from dpbounds.ftrl.correlations import DampedHalfPowers, from_resonances, nu
 from dpbounds.ftrl.linear_regression.exact import CONVENTION, GAUSSIAN_KURTOSIS, _arguments, _stable, suboptimality
-from dpbounds.quadrature import even_integral
 from dpbounds.values import Value
 
 # Rates times frequencies that one evaluation of the spectrum sums over: some ten seconds.

@@ -2,7 +2,7 @@
 
 In float64 with proved rounding errors where that is enough (`floats`). Else as exact fractions: D and |c|^2 - a b are
 cosine polynomials with rational coefficients, so polynomials in s = sin^2(omega / 2) on [0, 1], and
-`dpbounds.enclosures` integrates them in balls.
+`dpbounds.circle.balls` integrates them in balls.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import numpy as np
 
 from dpbounds import arithmetic
 from dpbounds.arithmetic import Arithmetic
-from dpbounds.enclosures import integrate
+from dpbounds.circle.balls import integrate
+from dpbounds.circle.polynomials import Fraction, exact, in_sine
 from dpbounds.errors import AccuracyError
 from dpbounds.ftrl.strongly_convex import floats
 from dpbounds.ftrl.strongly_convex.noise import NoiseSpectrum
 from dpbounds.ftrl.strongly_convex.programs import Program
-from dpbounds.polynomials import Fraction, exact, in_sine
 
 # Relative difference between gamma_inf^2 as a correlation states it and the mean of 1 / |B|^2 that is proved.
 AGREEMENT = 1e-6

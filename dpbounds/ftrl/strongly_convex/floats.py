@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from dpbounds.arc_integrals import means
-from dpbounds.arcs import SECOND_ORDER, Points
-from dpbounds.discs import UNIT, Discs, discs
+from dpbounds.circle.arcs import SECOND_ORDER, Points
+from dpbounds.circle.discs import UNIT, Discs, discs
+from dpbounds.circle.floats import means
 from dpbounds.ftrl.correlations import DampedAntiPGD, FiniteImpulse, HalfPowers, NuCorrelation, ToeplitzCorrelation
 from dpbounds.ftrl.strongly_convex.noise import Noise
 from dpbounds.ftrl.strongly_convex.programs import Program

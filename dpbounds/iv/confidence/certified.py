@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dpbounds.circle.polynomials import exact
 from dpbounds.errors import AccuracyError, DomainError
 from dpbounds.iv.confidence.anderson_rubin import chi_square_quantile
 from dpbounds.iv.confidence.pieces import Piece
-from dpbounds.polynomials import exact
 from dpbounds.values import Value
 
 if TYPE_CHECKING:

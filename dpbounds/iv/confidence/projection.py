@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 from dpbounds.arguments import typed
+from dpbounds.circle.polynomials import exact
 from dpbounds.errors import AccuracyError, DomainError, within
 from dpbounds.iv.confidence.anderson_rubin import LEVELS, chi_square_quantile
 from dpbounds.iv.confidence.certified import (
@@ -29,7 +30,6 @@ from dpbounds.iv.confidence.certified import (
 )
 from dpbounds.iv.confidence.pieces import ConfidenceSet, Piece, shape_of
 from dpbounds.iv.confidence.release import Release
-from dpbounds.polynomials import exact
 from dpbounds.values import Value
 
 # Degrees of the discriminant grow as 4 q²: 12, 30, 56 for 2, 3 and 4 instruments.

@@ -8,7 +8,7 @@ import pytest
 
 from dpbounds import AccuracyError, DomainError, Value
 from dpbounds.arithmetic import balls
-from dpbounds.enclosures import allowance, integrate
+from dpbounds.circle.balls import allowance, integrate
 from dpbounds.ftrl import correlations as c
 from dpbounds.ftrl import linear_regression as lr
 from dpbounds.ftrl import mean_estimation as me

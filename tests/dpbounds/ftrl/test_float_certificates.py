@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dpbounds import AccuracyError
-from dpbounds.arcs import Cells, first_cells
+from dpbounds.circle.arcs import Cells, first_cells
 from dpbounds.ftrl import correlations as c
 from dpbounds.ftrl import strongly_convex as sc
 from dpbounds.ftrl.strongly_convex import certificate, floats

@@ -14,7 +14,7 @@ from dpbounds import DomainError, elliptic
 from dpbounds.ftrl import correlations, linear_regression
 from dpbounds.ftrl.linear_regression import exact, suboptimality, trajectory
 from dpbounds.ftrl.linear_regression.bounds import Form
-from verify.ftrl.tools import input_laws, second_moments
+from verify.papers.ftrl.tools import input_laws, second_moments
 
 LAWS = {"gaussian": (input_laws.gaussian, 3.0), "signs": (input_laws.signs, 1.0), "skewed": (input_laws.skewed, 3.25)}
 FINITE = [(1.0,), (1.0, -0.7), (1.0, -0.5, 0.2, 0.1), (2.0, 0.5)]

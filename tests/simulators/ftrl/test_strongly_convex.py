@@ -28,7 +28,7 @@ from simulators.ftrl import (
     strongly_convex,
 )
 from tests.simulators.ftrl.strongly_convex_oracles import coloured_error, quadratic_error, white_error
-from verify.statistics import Moments, mean_test
+from verify.checks.statistics import Moments, mean_test
 
 ALPHA = 1e-9
 SPECTRA = {

@@ -35,7 +35,7 @@ from simulators.ftrl import (
     strongly_convex,
 )
 from tests.simulators.ftrl.strongly_convex_oracles import white_error
-from verify.statistics import Moments
+from verify.checks.statistics import Moments
 
 ALPHA = 1e-9
 # 210 cases: draws of spectrum and parameters, and losses on each.

@@ -19,7 +19,7 @@ from simulators.ols import (
     recentred_newton,
 )
 from simulators.ols.newton import histogram
-from verify.ols.tools import newton_by_hand
+from verify.papers.ols.tools import newton_by_hand
 
 
 def records(n: int = 60, d: int = 3, scale: float = 1.0) -> LeastSquares:

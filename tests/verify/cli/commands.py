@@ -16,7 +16,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from verify.cli import main
-from verify.topics import topics
+from verify.statements.topics import topics
 
 SCRIPT = "import sys; from verify.cli import main; sys.exit(main())"
 SECONDS = 300

@@ -9,10 +9,10 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.verify.cli.commands import dpbounds
-from verify.claims import Claim, Correction, Fault
 from verify.cli import export, main
-from verify.runner import Decided
-from verify.verdicts import Verdict
+from verify.running.runner import Decided
+from verify.statements.claims import Claim, Correction, Fault
+from verify.statements.verdicts import Verdict
 
 FAULT = Fault(severity="hypothesis", touches="statement", finding="It is $rho^2$.", consequence="The bound falls.")
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.verify.cli.commands import SCRIPT
-from verify import results
 from verify.cli import main
+from verify.running import results
 
 LONG = "a" * 300
 DIGITS = "1" * 400

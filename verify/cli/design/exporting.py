@@ -19,7 +19,7 @@ from dpbounds.ftrl.design.best import Design
 from dpbounds.ftrl.design.exports import Consumer, Export
 from dpbounds.ftrl.design.exports import export as exported
 from simulators.ftrl.design_files import design_bytes
-from verify.store import write_whole
+from verify.running.store import write_whole
 
 SUFFIXES = {"npz": ".npz", "jax-privacy": ".py", "opacus": ".py"}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 
-from verify.topics import topics
+from verify.statements.topics import topics
 
 
 def run(arguments: Namespace) -> int:

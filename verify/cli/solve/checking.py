@@ -7,7 +7,7 @@ import sys
 from argparse import Namespace
 
 from dpbounds import DomainError
-from verify.topics import topics
+from verify.statements.topics import topics
 
 
 def run(arguments: Namespace) -> int:

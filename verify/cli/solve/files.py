@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from dpbounds import DomainError
-from verify.store import write_whole
+from verify.running.store import write_whole
 
 # Bytes that are read: more than any file of bounds, weights or matrices that can be used.
 LARGEST = 4_000_000

@@ -65,7 +65,7 @@ def median_interval(samples: Sequence[float] | np.ndarray, level: float = LEVEL)
     `LEAST_TRIALS` samples, nan, or a level outside [0.5, 0.997].
     """
     from dpbounds.errors import within
-    from verify.statistics import quantile_interval
+    from verify.checks.statistics import quantile_interval
 
     ordered = _samples(samples)
     low, high = quantile_interval(ordered, 0.5, alpha=1 - within("level", level, "[0.5, 0.997]"))

@@ -19,9 +19,9 @@ from jaxtyping import Float
 
 from dpbounds.arguments import typed
 from dpbounds.arithmetic import FLOATS, Arithmetic
+from dpbounds.circle.polynomials import Fraction, exact, in_sine
 from dpbounds.errors import DomainError, listed, vector
 from dpbounds.ftrl.correlations.base import ToeplitzCorrelation, decay_rates, horizon
-from dpbounds.polynomials import Fraction, exact, in_sine
 from dpbounds.values import Value
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from dpbounds.ftrl.design.tuning import Setting
 from verify.cli.design.exporting import files_of
 from verify.cli.design.ftrl.problem import Run
 from verify.cli.solve.files import write
-from verify.store import strict
+from verify.running.store import strict
 
 Row = Mapping[str, Any]
 

@@ -19,14 +19,14 @@ from typing import Any, Literal
 import numpy as np
 
 from dpbounds import DomainError
-from dpbounds.enclosures import OVERHEAD, allowance
+from dpbounds.circle.balls import OVERHEAD, allowance
 from dpbounds.ftrl.correlations import DampedAntiPGD, FiniteImpulse, HalfPowers, NuCorrelation, ToeplitzCorrelation
 from dpbounds.ftrl.strongly_convex import ConvexBound, Noise, Program, recertify
 from dpbounds.ftrl.strongly_convex.bounds import proves
 from verify.cli.console import print_json
 from verify.cli.solve.files import read, write
 from verify.cli.solve.ftrl.rows import SIMPLE, SIMULATED, Case, Row, is_certified, row_of, show
-from verify.store import strict
+from verify.running.store import strict
 
 FORMAT = "dpbounds-bounds/1"
 ALLOWED = "a file of bounds that dpbounds saved"

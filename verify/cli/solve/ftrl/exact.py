@@ -15,7 +15,7 @@ from verify.cli.solve.files import check_target, write
 from verify.cli.solve.ftrl import show
 from verify.cli.solve.ftrl.exact_cases import ExactCase, mean_cases, regression_cases
 from verify.cli.solve.ftrl.mechanisms import check_coefficients
-from verify.store import strict
+from verify.running.store import strict
 
 # Options that mean nothing elsewhere.
 SPECTRUM = ("spectrum", "eigenvalues", "decay")

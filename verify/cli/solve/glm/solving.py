@@ -18,7 +18,7 @@ from verify.cli.solve.files import check_target, write
 from verify.cli.solve.glm.problem import Asked, asked
 from verify.cli.solve.glm.show import show
 from verify.cli.solve.simulating import Simulated, median_interval, simulate
-from verify.store import strict
+from verify.running.store import strict
 
 # Records of one simulated run.
 MOST_SIMULATED = 20_000_000

@@ -16,7 +16,7 @@ from verify.cli.solve.iv import budgets, data, problem
 from verify.cli.solve.iv.coefficients import coefficients
 from verify.cli.solve.iv.confidence.asked import require_without
 from verify.cli.solve.iv.show import show
-from verify.store import strict
+from verify.running.store import strict
 
 
 def run(arguments: Namespace) -> int:

@@ -17,7 +17,7 @@ from verify.cli.solve.files import check_target, write
 from verify.cli.solve.ols.problem import Question, question
 from verify.cli.solve.ols.show import show
 from verify.cli.solve.simulating import Simulated, median_interval, simulate
-from verify.store import strict
+from verify.running.store import strict
 
 BLOCK = 250
 # Fields of the scales that go by another name, or are said elsewhere.

@@ -11,7 +11,7 @@ from dpbounds import DomainError
 from verify.cli.console import print_json
 from verify.cli.solve.files import check_target, write
 from verify.cli.solve.iv.confidence import asked as questions
-from verify.store import strict
+from verify.running.store import strict
 
 Row = dict[str, Any]
 

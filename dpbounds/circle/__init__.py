@@ -1,0 +1,1 @@
+"""Everything on the unit circle: quadrature, enclosures of integrals in floats and in balls, polynomials."""

@@ -1,0 +1,33 @@
+"""Further looks at a check that is still unclear."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.verify.judging import case, experiment, results_of
+from verify.checks import Means, MonteCarlo
+from verify.checks.statistics import ALPHA, BETA, COMPARISON_ALPHA, LOOKS, normal_quantile
+
+
+def test_a_true_mean_does_not_fail_more_often_for_being_looked_at_again():
+    """20,000 runs whose interval is too wide at first: at a level of 1 in 100 a look, of at most 4 looks, at most 4 in
+    100 may fail; 5 in 100 would be 1,000 of them, 27 standard deviations more than the bound allows by chance.
+    """
+    rng = np.random.default_rng(0)
+    totals = np.cumsum(rng.standard_normal((20_000, 8)), axis=1)
+    looks = [totals[:, n - 1] / np.sqrt(n) for n in (1, 2, 4, 8)]
+    failed = np.any(np.abs(looks) > normal_quantile(0.01), axis=0)
+    assert len(looks) == LOOKS and ALPHA * LOOKS == COMPARISON_ALPHA and BETA < 0.01
+    assert failed.mean() <= 0.04
+
+
+def test_looks_stop_at_eight_times_the_trials():
+    check = MonteCarlo(means=Means(cases=lambda: [case(experiment=experiment(10.0, spread=20.0))]))
+    first = check.tasks("quick")
+    results = results_of(check, first, 0)
+    blocks = len(first) - 1
+    for look in range(1, LOOKS):
+        further = check.more(results, "quick")
+        assert [task["block"] for task in further] == list(range(blocks * 2 ** (look - 1), blocks * 2**look))
+        results += results_of(check, further, 0)
+    assert check.more(results, "quick") == []

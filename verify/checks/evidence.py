@@ -1,0 +1,61 @@
+"""What a check found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from dpbounds import DomainError
+from verify.checks.pictures import Picture
+
+Outcome = Literal["holds", "fails", "unclear"]
+How = Literal["proved", "certified", "numeric", "statistical"]
+
+# From the strongest ground to the weakest: a claim stands on the weakest of its checks.
+GROUNDS: tuple[How, ...] = ("proved", "certified", "numeric", "statistical")
+# From the best outcome to the worst: the worst of several decides.
+ORDER: tuple[Outcome, ...] = ("holds", "unclear", "fails")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """The result of one check.
+
+    - `summary`: one line with the numbers.
+    - `slack`: for bounds, bound / truth where it is tightest.
+    - `counterexample`: parameters and both sides, enough to compute it again; findings take their numbers from it.
+    - `resolution`: the relative discrepancy the check would have seen.
+    - `alpha`: the rate of false alarms over all its looks, 0 without chance; statistical checks must state it.
+    - `beta`: the rate of missing a discrepancy of `resolution`.
+    - `needed`: for `unclear`, what would decide it.
+    - `rows`: the comparisons one by one; `picture`: the arrays of its figure.
+    """
+
+    outcome: Outcome
+    how: How
+    summary: str
+    alpha: float | None = None
+    slack: float | None = None
+    counterexample: Mapping[str, Any] | None = None
+    resolution: float | None = None
+    beta: float | None = None
+    trials: int = 0
+    evaluations: int = 0
+    needed: str = ""
+    rows: Sequence[Mapping[str, Any]] = field(default=())
+    picture: Picture | None = None
+
+    def __post_init__(self) -> None:
+        if self.how == "statistical" and self.alpha is None:
+            raise DomainError("alpha", None, "the rate of false alarms of a statistical check")
+
+
+def weakest(evidence: Sequence[Evidence]) -> How:
+    """The weakest ground among several."""
+    return GROUNDS[max(GROUNDS.index(item.how) for item in evidence)]
+
+
+def tightest(evidence: Sequence[Evidence]) -> float | None:
+    """The smallest slack among several."""
+    return min((item.slack for item in evidence if item.slack is not None), default=None)

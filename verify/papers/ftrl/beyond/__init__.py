@@ -1,0 +1,1 @@
+"""What is ours of paper `ftrl`: sharper, exact, or beside it."""

@@ -1,0 +1,327 @@
+"""Bounds with constants for every law of the inputs: what the recursion of second moments gives for Theorem 2.2.
+
+F has the factor 1/2 of (8), R^2 is the least number with E ||x||^2 x x^T <= R^2 H, x_j = eta lambda_j, c_j = sum_{t,s}
+beta_t beta_s (1 - x_j)^|t-s|, N = G^2 gamma_inf^2 / (2 rho).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+
+from dpbounds.ftrl import correlations, linear_regression
+from dpbounds.ftrl.linear_regression import power_law
+from verify.checks import Agreement, Fact, Inequality, Level, Search, Times
+from verify.checks.domains import Real, Whole
+from verify.papers.ftrl.beyond.exact import BUDGET, CLIP_NORM, OURS
+from verify.papers.ftrl.tools.input_laws import PLANAR, planar, signs
+from verify.papers.ftrl.tools.regression import Sides, minimum_phase
+from verify.papers.ftrl.tools.second_moments import Systems, stationary, suboptimality
+from verify.statements.claims import Claim
+
+Batch = tuple[np.ndarray, np.ndarray]
+
+# Weights of nu-Noisy-FTRL that are kept in brute force: at nu >= 0.01 the rest sums to less than 1e-4.
+TERMS = 500
+# Of searches beside a certificate.
+SUPPLEMENT: dict[Level, int] = {"quick": 1500, "full": 20_000}
+NU_BOX = {"x": Real(1e-12, 1.0, "log"), "share": Real(1e-12, 1.0, "log")}
+
+
+# --- any inputs: the trace of the recursion ---
+
+
+def _any_law(
+    second: np.ndarray,
+    atoms: np.ndarray,
+    weights: np.ndarray,
+    reflection: np.ndarray,
+    share: np.ndarray,
+    residual: np.ndarray,
+    factor: float = 1.0,
+) -> Batch:
+    """F_inf by brute force inside `trace_bounds`, laws of five atoms and their mirror images, eta R^2 = 2 share."""
+    laws = planar(second, atoms, weights)
+    R_squared, beta = laws.r_squared(), minimum_phase(reflection)
+    eta = np.minimum(2.0 * share / R_squared, 1.0)
+    noise = (1.0 - residual) / np.prod(1.0 - reflection**2, axis=1)
+    exact = 0.5 * Systems(laws, eta, beta, noise, residual).doubled_suboptimality()
+    low, high = np.array(
+        [
+            linear_regression.trace_bounds(
+                correlations.from_coefficients(beta[row]),
+                laws.eigenvalues[row],
+                eta[row],
+                0.5,
+                clip_norm=np.sqrt(1.0 - residual[row]),
+                sigma_sgd=np.sqrt(residual[row]),
+                R_squared=R_squared[row],
+            )
+            for row in range(len(eta))
+        ]
+    ).T
+    return np.maximum(factor * low / exact, exact / high), np.ones_like(exact)
+
+
+def _attained(rng: np.random.Generator) -> Iterator[Fact]:
+    """Entries +-1 make ||x||^2 constant: the upper end is exact. The ends differ by the factor 1 - eta R^2 / 2."""
+    for spectrum in ([1.0], [1.0, 0.2], [0.9, 0.5, 0.05]):
+        law = signs(spectrum)
+        R_squared = float(law.r_squared()[0])
+        for share in (0.1, 0.7):
+            eta, weights = min(2 * share / R_squared, 1.0), (1.0, -0.6, 0.1)
+            correlation = correlations.from_coefficients(weights)
+            noise = CLIP_NORM**2 * float(correlation.limiting_sensitivity()) ** 2 / (2 * BUDGET)
+            brute = suboptimality(law, stationary(law, eta, weights, noise, 0.4))
+            options = {"clip_norm": CLIP_NORM, "sigma_sgd": np.sqrt(0.4)}
+            lower, upper = linear_regression.trace_bounds(
+                correlation, np.array(spectrum), eta, BUDGET, **options, R_squared=R_squared
+            )
+            label = f"signs, lambda = {spectrum}, eta = {eta:.3g}"
+            yield Fact(label, [brute, brute], [float(upper), float(lower) / (1 - eta * R_squared / 2)], 1e-10)
+            default = linear_regression.trace_bounds(correlation, np.array(spectrum), eta / 5, BUDGET, **options)
+            gaussian = 2 * max(spectrum) + sum(spectrum)
+            stated = 1 - eta / 5 * gaussian / 2
+            yield Fact(f"{label}: ratio of the ends, Gaussian", float(default[0]) / float(default[1]), stated, 1e-12)
+
+
+TRACE_BOUNDS = Claim(
+    id="ftrl/beyond-trace-bounds",
+    where=OURS,
+    kind="inequality",
+    statement=(
+        '$eta/4 (sigma_s^2 op("Tr") H + N sum_j c_j) <= F_oo <= 2/(2 - eta R^2) eta/4 (sigma_s^2 op("Tr") H + N '
+        "sum_j c_j)$; the upper end is exact for inputs with constant $norm(x)$."
+    ),
+    hypotheses="Any inputs, any correlation, $eta R^2 < 2$, $eta lambda_1 <= 1$. No kurtosis constant.",
+    checks=(
+        Search(
+            sides=_any_law,
+            box={
+                **PLANAR,
+                "reflection": (Real(-0.95, 0.95), 3),
+                "share": Real(1e-3, 0.99),
+                "residual": Real(0.0, 0.999),
+            },
+            vectorised=True,
+            evaluations={"quick": 4_000, "full": 20_000},
+            impostors={"5 % above the lower end": {"sides": {"factor": 1.05}}},
+        ),
+        Agreement(facts=_attained, impostors={"5 % off": {"facts": Times(1.05)}}),
+    ),
+)
+
+
+# --- nu-Noisy-FTRL with constants ---
+
+
+def _sensitivity_squared(m, nu):
+    return m.integral_inverse(nu) / (2 * m.pi)
+
+
+def _power(m, x, share):
+    """c(x) / x at nu = share x."""
+    return (2 - x) / (2 * m.pi) * m.integral_ratio(x * share, x)
+
+
+def _product(m, x, share):
+    return _sensitivity_squared(m, x * share) * _power(m, x, share)
+
+
+def _logarithm(m, number):
+    """log(8 / number)."""
+    return m.log(8 / number)
+
+
+def _theorem(d: float, alpha: float, share: float, damping: float, kurtosis: float, residual: float) -> Sides:
+    """Exact F_inf for independent entries against `nu_upper_bound`; eta R^2 = 2 share."""
+    spectrum = power_law(int(d), alpha)
+    R_squared = spectrum.sum() + (kurtosis - 1.0) * spectrum.max()
+    eta = min(2.0 * share / R_squared, 1.0)
+    nu = damping * eta * spectrum.min()
+    privacy, sigma = np.sqrt(1.0 - residual), np.sqrt(residual)
+    value = linear_regression.suboptimality(
+        correlations.nu(nu), spectrum, eta, 0.5, clip_norm=privacy, sigma_sgd=sigma, kurtosis=kurtosis
+    )
+    bound = linear_regression.nu_upper_bound(
+        nu, spectrum, eta, 0.5, clip_norm=privacy, sigma_sgd=sigma, R_squared=R_squared
+    )
+    return float(value), float(bound)
+
+
+def _theorem_any_law(
+    second: np.ndarray,
+    atoms: np.ndarray,
+    weights: np.ndarray,
+    share: np.ndarray,
+    damping: np.ndarray,
+) -> Batch:
+    """The same with five-atom laws by brute force, weights cut at TERMS; privacy part."""
+    laws = planar(second, atoms, weights)
+    R_squared = laws.r_squared()
+    eta = np.minimum(2.0 * share / R_squared, 1.0)
+    nu = damping * eta * laws.eigenvalues.min(axis=1)
+    beta = correlations.nu(1e-300).coefficients(TERMS) * (1.0 - nu[:, None]) ** np.arange(TERMS)
+    noise = np.array([float(correlations.nu(value).limiting_sensitivity()) ** 2 for value in nu])
+    exact = 0.5 * Systems(laws, eta, beta, noise, np.zeros_like(eta)).doubled_suboptimality()
+    bounds = [
+        linear_regression.nu_upper_bound(nu[row], laws.eigenvalues[row], eta[row], 0.5, R_squared=R_squared[row])
+        for row in range(len(eta))
+    ]
+    return exact, np.array(bounds, dtype=float)
+
+
+def _stated(rng: np.random.Generator) -> Iterator[Fact]:
+    """`nu_upper_bound` is the number that the claim states."""
+    spectrum, eta, nu = np.array([1.0, 0.4, 0.2]), 0.2, 0.03
+    total, logarithm = spectrum.sum(), np.log(8 / nu)
+    for R_squared in (None, 4.5):
+        found = linear_regression.nu_upper_bound(
+            nu, spectrum, eta, BUDGET, clip_norm=CLIP_NORM, sigma_sgd=0.7, R_squared=R_squared
+        )
+        parts = eta * 0.7**2 / 4 + eta**2 * CLIP_NORM**2 / BUDGET * (logarithm / np.log(8)) ** 2 / 2
+        stated = 2 / (2 - eta * (R_squared or total + 2.0)) * parts * total
+        yield Fact(f"R^2 = {R_squared or 'that of Gaussian inputs'}", float(found), stated, 1e-12)
+
+
+def _few_terms(m, x, share):
+    """4 log(8 / nu) / log 8."""
+    return 4 * _logarithm(m, x * share) / m.log(m.number(8))
+
+
+def _constant_times(m, x, share, constant="0.029"):
+    """8 `constant` log^2(8 / nu)."""
+    return 8 * m.number(constant) * _logarithm(m, x * share) ** 2
+
+
+def _of_nu(m, nu, constant="0.481"):
+    """`constant` log(8 / nu)."""
+    return m.number(constant) * _logarithm(m, nu)
+
+
+THM_2_2_CONSTANTS = Claim(
+    id="ftrl/beyond-thm-2.2-constants",
+    where=OURS,
+    kind="inequality",
+    statement=(
+        "$nu$-Noisy-FTRL: $F_oo <= 2/(2 - eta R^2) (eta/4 sigma_s^2 + 1/(2 log^2 8) (eta^2 G^2)/rho log^2 8/nu) "
+        'op("Tr") H$.'
+    ),
+    hypotheses="Any inputs, $nu <= eta mu$, $eta R^2 < 2$.",
+    remark=(
+        "From $gamma_oo^2 <= l$ and $c_j <= 4 x_j l$, $l = log(8\\/nu)\\/log 8$, where $c_j <= max abs(B)^2 <= 2$ "
+        "serves for $x_j > 1$. For $eta lambda_1 <= 1$ the constant 0.029 will do for $1\\/(2 log^2 8) = 0.1156$; at "
+        "$nu = eta lambda_1 = 1$ it must be at least $1\\/(8 log^2 8) = 0.02891$."
+    ),
+    checks=(
+        Inequality(
+            smaller=_sensitivity_squared,
+            larger=_of_nu,
+            box={"nu": Real(1e-300, 1.0, "log")},
+            impostors={"0.48": {"larger": {"constant": "0.48"}}},
+        ),
+        Inequality(
+            smaller=_power,
+            larger=_few_terms,
+            box=NU_BOX,
+            impostors={"an eighth": {"larger": Times("0.125")}},
+        ),
+        Inequality(
+            smaller=_product,
+            larger=_constant_times,
+            box=NU_BOX,
+            impostors={"0.0289": {"larger": {"constant": "0.0289"}}},
+        ),
+        Search(
+            sides=_theorem,
+            box={
+                "d": Whole(1, 100, "log"),
+                "alpha": Real(0.0, 3.0),
+                "share": Real(1e-6, 0.999, "log"),
+                "damping": Real(1e-9, 1.0, "log"),
+                "kurtosis": Real(1.0, 9.0),
+                "residual": Real(0.0, 0.999),
+            },
+            evaluations=SUPPLEMENT,
+            impostors={"halved": {"sides": Times(1, 0.5)}},
+        ),
+        Agreement(facts=_stated, impostors={"1e-6 off": {"facts": Times(1.000001)}}),
+        Search(
+            sides=_theorem_any_law,
+            box={**PLANAR, "second": Real(0.3, 1.0), "share": Real(0.3, 0.99), "damping": Real(0.5, 1.0)},
+            vectorised=True,
+            evaluations=SUPPLEMENT["quick"],
+            level="full",
+            impostors={"a fifth": {"sides": Times(1, 0.2)}},
+        ),
+    ),
+)
+
+
+# --- two logarithms ---
+
+
+def _of_x(m, x, share, constant):
+    """`constant` log(8 / x)."""
+    return m.number(constant) * _logarithm(m, x)
+
+
+def _two_sided_rate(d: float, alpha: float, share: float, damping: float, lower: float = 0.018) -> Sides:
+    """Gaussian inputs, G = rho = 1: F_inf over eta^2 log(8/nu) sum_j lambda_j log(8/x_j) in [0.018, 0.04 * 2/(2 - eta
+    R^2)].
+    """
+    spectrum = power_law(int(d), alpha)
+    eta = 2.0 * share / linear_regression.gaussian_r_squared(spectrum)
+    nu = damping * eta * spectrum.min()
+    value = float(linear_regression.suboptimality(correlations.nu(nu), spectrum, eta, 1.0))
+    rate = eta**2 * np.log(8 / nu) * float(spectrum @ np.log(8 / (eta * spectrum)))
+    return max(lower * rate / value, value * (1.0 - share) / (0.04 * rate)), 1.0
+
+
+NU_RATE = Claim(
+    id="ftrl/beyond-nu-rate",
+    where=OURS,
+    kind="inequality",
+    statement=(
+        "$nu$-Noisy-FTRL: $F_oo = Theta(eta^2 G^2 rho^(-1) log(8\\/nu) sum_j lambda_j log(8\\/(eta lambda_j)))$, "
+        "constants 0.018 below and $0.04 dot 2\\/(2 - eta R^2)$ above."
+    ),
+    hypotheses="$nu <= eta mu$, $eta lambda_1 <= 1$, no residuals, any inputs.",
+    remark=(
+        "One logarithm only is that of $nu$: $log^2 1\\/nu$ in Theorem 2.2 is not needed for $nu << eta mu$, nor for "
+        "eigenvalues far above $mu$."
+    ),
+    checks=(
+        Inequality(
+            smaller=partial(_of_nu, constant="0.31"),
+            larger=_sensitivity_squared,
+            box={"nu": Real(1e-300, 1.0, "log")},
+            impostors={"0.33": {"smaller": {"constant": "0.33"}}},
+        ),
+        Inequality(
+            smaller=_power,
+            larger=partial(_of_x, constant="0.66"),
+            box=NU_BOX,
+            impostors={"0.63": {"larger": {"constant": "0.63"}}},
+        ),
+        Inequality(
+            smaller=partial(_of_x, constant="0.47"),
+            larger=_power,
+            box=NU_BOX,
+            impostors={"0.5": {"smaller": {"constant": "0.5"}}},
+        ),
+        Search(
+            sides=_two_sided_rate,
+            box={
+                "d": Whole(1, 100, "log"),
+                "alpha": Real(0.0, 3.0),
+                "share": Real(1e-6, 0.99, "log"),
+                "damping": Real(1e-9, 1.0, "log"),
+            },
+            evaluations=SUPPLEMENT,
+            impostors={"0.027 below": {"sides": {"lower": 0.027}}},
+        ),
+    ),
+)

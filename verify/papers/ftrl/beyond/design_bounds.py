@@ -1,0 +1,380 @@
+"""Beyond the paper: the exact loss of a run with correlated noise, and the least that any correlation can reach."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import flint
+import numpy as np
+from scipy.optimize import minimize
+
+from dpbounds import AccuracyError
+from dpbounds.ftrl.correlations import MatrixCorrelation, nu
+from dpbounds.ftrl.design import Objective, lower_bound, optimum
+from dpbounds.ftrl.design.certified import certified_bound, gram_in_balls
+from dpbounds.ftrl.design.objective import largest_stable_rate
+from dpbounds.ftrl.design.smoother import compressed, hat_diagonals, rational_root, streamed_bound
+from verify.checks import Agreement, Fact, Search, Times
+from verify.checks.domains import Real, Whole
+from verify.papers.ftrl.tools.design import heavy_ball_loss, random_mechanism, random_objective, weighted_loss
+from verify.statements.claims import Claim
+
+OURS = "beyond the paper"
+SPECTRA = {
+    "1/k": 1 / np.arange(1, 33),
+    "1/k^2": 1 / np.arange(1, 33) ** 2,
+    "flat": np.ones(32),
+    "two levels": np.where(np.arange(32) < 4, 1.0, 0.01),
+}
+
+
+def _run(eigenvalues: list[float], steps: int, **settings: Any) -> Objective:
+    return Objective(np.array(eigenvalues), steps, **settings)
+
+
+# --- the loss ---
+
+
+def _losses(rng: np.random.Generator, early: int = 0) -> Iterator[Fact]:
+    """Objective.loss against second moments run forward, and G by its columns."""
+    T = 11
+    correlation = nu(0.1)
+    decoder = correlation.matrix(T)
+    gamma = float(np.linalg.norm(np.linalg.inv(decoder), axis=0).max())
+    rho, clip = 0.7, 1.3
+    for weights in ("mean", "final", "tail", rng.uniform(0, 1, T)):
+        for m in (None, 1, 4):
+            settings: dict[str, Any] = {"initial": [2.0, 0.5, 1.0], "weights": weights, "batch_size": m}
+            sigma = 0.0 if m is None else 0.8
+            run = _run([1.0, 0.3, 0.05], T, schedule=np.linspace(0.2, 0.02, T), sigma_sgd=sigma, **settings)
+            variance = (gamma * clip / (m or 1)) ** 2 / (2 * rho)
+            loss = run.loss(correlation, rho, clip_norm=clip)
+            told = f"weights {weights if isinstance(weights, str) else 'given'}, m = {m or 'oo'}"
+            yield Fact(told, loss.total / weighted_loss(run, decoder, variance, early=early), 1.0, 1e-12)
+            quiet = weighted_loss(run, decoder, 0.0, early=early)
+            yield Fact(f"without noise, {told}", (loss.bias + loss.sgd_noise) / quiet, 1.0, 1e-12)
+    named = {"mean": np.full(11, 1 / 11), "final": np.eye(11)[-1], "tail": np.r_[np.zeros(9), 0.5, 0.5]}
+    for name, omega in named.items():
+        yield Fact(f"weights {name}", _run([1.0], 11, eta=0.1, weights=name).omega, omega, 1e-15)
+    run = _run([1.0, 0.3], 37, eta=0.4, momentum=0.8, weights="tail", initial=0.3)
+    total = run.loss(nu(0.1), rho).total
+    gamma = float(np.linalg.norm(nu(0.1).encoder(37), axis=0).max())
+    yield Fact("momentum", total / heavy_ball_loss(run, nu(0.1).matrix(37), gamma**2 / (2 * rho)), 1.0, 1e-12)
+    for one in (run, random_objective(rng, 41)):
+        columns = one.apply(np.eye(one.steps))
+        told = f"mu = {one.momentum:g}"
+        yield Fact(f"G by columns, {told}", columns, one.gram(), 1e-13)
+        yield Fact(f"its diagonal, {told}", one.diagonal(), np.diag(columns), 1e-13)
+
+
+def _stability(rng: np.random.Generator) -> Iterator[Fact]:
+    """The largest learning rate: there one step has spectral radius 1, by eigenvalues of the whole matrix."""
+    for m in (1, 2, 7):
+        eigenvalues = rng.uniform(0.1, 1.0, 4)
+        x = largest_stable_rate(eigenvalues, 1 / m) * eigenvalues
+        step = np.diag((1 - x) ** 2 + x**2 / m) + np.outer(x, x) / m
+        yield Fact(f"spectral radius, m = {m}", float(np.abs(np.linalg.eigvals(step)).max()), 1.0, 1e-10)
+
+
+LOSS = Claim(
+    id="ftrl/beyond-design-loss",
+    where=OURS,
+    kind="identity",
+    statement=(
+        "For averages of $m$ Gaussian examples and noise $B w$ the weighted loss $sum_t omega_t E F(theta_t)$ "
+        'is bias + gradient noise + $N op("tr")(G B B^T)$ with $G_(s t) = eta_s eta_t sum_j z_j (t) '
+        "product_(r=s+1)^t (1 - eta_r lambda_j)$, $s <= t$, $z$ the transposed recursion of second moments."
+    ),
+    setting="Schedules, weights on the mean, the last 10 %, the last iterate and at random; heavy ball at $m = oo$.",
+    checks=(
+        Agreement(
+            facts=_losses,
+            impostors={"weights one step early": {"facts": {"early": 1}}, "1e-4 off": {"facts": Times(1.0001)}},
+        ),
+        Agreement(facts=_stability, impostors={"1e-4 off": {"facts": Times(1.0001)}}),
+    ),
+)
+
+
+# --- duality ---
+
+
+def _any_mechanism(seed: float, size: float, factor: float = 1.0) -> tuple[float, float]:
+    """The bound against a random mechanism, or one near the best."""
+    rng = np.random.default_rng(int(seed))
+    run = random_objective(rng, int(rng.integers(1, 9)))
+    if rng.random() < 0.5:
+        mechanism = random_mechanism(rng, run.steps, size)
+    else:
+        best = optimum(run, tolerance=1e-4).mechanism.encoder(run.steps)
+        encoder = best * (1.0 + 0.1 * size * rng.standard_normal(best.shape))
+        mechanism = MatrixCorrelation("near the best", run.steps, np.linalg.inv(encoder), encoder)
+    bound = lower_bound(run, certify=rng.random() < 0.2)
+    columns = np.linalg.norm(mechanism.encoder(run.steps), axis=0).max()
+    power = weighted_loss(run, mechanism.matrix(run.steps), 1.0)
+    return factor * float(bound), float(columns**2 * power)
+
+
+def _solved(rng: np.random.Generator, gap: float = 1e-5) -> Iterator[Fact]:
+    """The optimum, valued by second moments run forward, is at most 1e-5 above the bound."""
+    T = 48
+    for name, spectrum in SPECTRA.items():
+        for weights, rates in (("mean", 0.5), ("final", 0.1), ("tail", 0.1 * (1 - np.arange(T) / T))):
+            m = None if weights == "mean" else 64
+            kind: dict[str, Any] = {"eta": rates} if isinstance(rates, float) else {"schedule": rates}
+            run = Objective(spectrum, T, weights=weights, batch_size=m, **kind)
+            best = optimum(run)
+            columns = np.linalg.norm(best.mechanism.encoder(T), axis=0)
+            value = columns.max() ** 2 * weighted_loss(run, best.mechanism.matrix(T), 1.0)
+            yield Fact(f"over the bound, {name}, {weights}", value / float(best.bound), 1.0 + gap / 2, gap / 2)
+            yield Fact(f"its columns, {name}, {weights}", columns, np.ones(T), 1e-12)
+
+
+def _by_search(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
+    """At T = 4 a direct search over encoders with unit columns finds no less, and finds it."""
+    run = _run([1.0, 0.2], 4, schedule=[0.5, 0.4, 0.3, 0.1], batch_size=3, weights=[0.1, 0.2, 0.3, 1.0])
+    lower = np.tril_indices(4)
+
+    def value(flat: np.ndarray) -> float:
+        encoder = np.zeros((4, 4))
+        encoder[lower] = flat
+        encoder += np.eye(4)
+        encoder /= np.linalg.norm(encoder, axis=0)
+        return weighted_loss(run, np.linalg.inv(encoder), 1.0)
+
+    found = min(minimize(value, 0.1 * rng.standard_normal(10), tol=1e-12).fun for _ in range(3))
+    yield Fact("least value found over the bound", found / (factor * float(lower_bound(run))), 1.0, 3e-6)
+    # Noiseless and final, one direction: only the last step's noise cannot be undone.
+    alone = _run([0.7], 6, eta=0.3, weights="final")
+    yield Fact("one direction, final, noiseless", float(lower_bound(alone)), factor * 0.5 * 0.3**2 * 0.7, 2e-6)
+
+
+BOUND = Claim(
+    id="ftrl/beyond-design-bound",
+    where=OURS,
+    kind="inequality",
+    statement=(
+        'For every encoder $C$ and every $q >= 0$ of sum 1, $max_t norm(C e_t)^2 op("tr")(G (C^T C)^(-1)) >= (op("tr") '
+        '(Q^(1\\/2) G Q^(1\\/2))^(1\\/2))^2$, $Q = op("diag") q$; at the best $q$ both sides meet.'
+    ),
+    checks=(
+        Search(
+            sides=_any_mechanism,
+            box={"seed": Whole(0, 10**9), "size": Whole(0, 1)},
+            evaluations={"quick": 60, "full": 2000},
+            impostors={"5 % more": {"sides": {"factor": 1.05}}},
+        ),
+        Agreement(facts=_solved, impostors={"gap 1e-7": {"facts": {"gap": 1e-7}}}),
+        Agreement(facts=_by_search, impostors={"1e-4 off": {"facts": {"factor": 1.0001}}}),
+    ),
+)
+
+
+def _nuclear(gram: np.ndarray, Q: np.ndarray) -> float:
+    """||A Q^{1/2}||_* for G = A^T A, from the eigenvalues of G Q, which has those of Q^{1/2} G Q^{1/2}."""
+    return float(np.sqrt(np.maximum(np.linalg.eigvals(gram @ Q).real, 0.0)).sum())
+
+
+def _any_pattern(rng: np.random.Generator, T: int) -> np.ndarray:
+    """E R_pi: random patterns with random correlation matrices on their steps."""
+    Q = np.zeros((T, T))
+    for weight in rng.dirichlet(np.ones(int(rng.integers(1, 6)))):
+        rows = rng.standard_normal((T, int(rng.integers(1, T + 1))))
+        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+        chosen = np.diag((rng.random(T) < 0.7).astype(float))
+        Q += weight * chosen @ rows @ rows.T @ chosen
+    return Q
+
+
+def _any_q(rng: np.random.Generator, T: int) -> np.ndarray:
+    """Diagonal over four orders, or of random patterns."""
+    return np.diag(10.0 ** rng.uniform(-4, 0, T)) if rng.random() < 0.5 else _any_pattern(rng, T)
+
+
+def _concave(seed: float, share: float, power: float = 2.0) -> tuple[float, float]:
+    """The squared norm at a mixture of two Q against the mixture of the squared norms."""
+    rng = np.random.default_rng(int(seed))
+    run = random_objective(rng, int(rng.integers(2, 9)))
+    first, second = _any_q(rng, run.steps), _any_q(rng, run.steps)
+    gram = run.gram()
+    mixed = share * _nuclear(gram, first) ** power + (1.0 - share) * _nuclear(gram, second) ** power
+    return mixed, _nuclear(gram, share * first + (1.0 - share) * second) ** power
+
+
+def _monotone(seed: float, kept: float, factor: float = 1.0) -> tuple[float, float]:
+    """The norm of the run with the first few eigenvalues against that with all of them, at the same Q."""
+    rng = np.random.default_rng(int(seed))
+    run = random_objective(rng, int(rng.integers(2, 9)))
+    few = replace(run, eigenvalues=run.eigenvalues[: int(kept)], initial=None)
+    Q = _any_q(rng, run.steps)
+    return factor * _nuclear(few.gram(), Q), _nuclear(run.gram(), Q)
+
+
+SHAPE = Claim(
+    id="ftrl/beyond-design-concave-monotone",
+    where=OURS,
+    kind="inequality",
+    statement=(
+        "$norm(A Q^(1\\/2))_*^2$, $G = A^top A$, is concave in $Q >= 0$ (so is its root), and more eigenvalues do not "
+        "lower it: a bound from some of them is one for all."
+    ),
+    setting="$Q$ diagonal over four orders, and mixtures of correlation matrices on random patterns.",
+    checks=(
+        Search(
+            sides=_concave,
+            box={"seed": Whole(0, 10**9), "share": Real(0.0, 1.0)},
+            evaluations={"quick": 100, "full": 4000},
+            impostors={"its power 2.2": {"sides": {"power": 2.2}}},
+        ),
+        Search(
+            sides=_monotone,
+            box={"seed": Whole(0, 10**9), "kept": Whole(1, 3)},
+            evaluations={"quick": 60, "full": 2000},
+            impostors={"5 % more": {"sides": {"factor": 1.05}}},
+        ),
+    ),
+)
+
+
+# --- in O(T) ---
+
+
+def _streamed(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
+    """The smoother against dense matrices, at the same q."""
+    for name, spectrum in SPECTRA.items():
+        T = 150
+        run = Objective(spectrum, T, schedule=0.3 * rng.uniform(0.5, 1.0, T), batch_size=64)
+        q = rng.uniform(0.5, 2.0, T) / T
+        root = np.sqrt(q)
+        eigenvalues = np.linalg.eigvalsh(run.gram() * np.outer(root, root))
+        dense = float(np.sum(np.sqrt(np.maximum(eigenvalues, 0.0))) ** 2)
+        bound = streamed_bound(run, q=q, tolerance=1e-9)
+        room = 1e-9 + 10 * bound.compression
+        yield Fact(f"over the dense one, {name}", factor * float(bound) / dense, 1.0 - room, room + 1e-9)
+        states = compressed(run)
+        noise = np.array([1e-3, 1.0])[:, None] * rng.uniform(0.1, 1.0, T) * run.diagonal().max()
+        hats = [np.diag(np.linalg.solve((run.gram() + np.diag(one)).T, run.gram().T)) for one in noise]
+        yield Fact(f"hat diagonals, {name}", factor * hat_diagonals(states, noise), np.array(hats), 1e-4)
+    found = streamed_bound(Objective(SPECTRA["flat"], 60, eta=0.3), tolerance=1e-8)
+    best = lower_bound(Objective(SPECTRA["flat"], 60, eta=0.3), tolerance=1e-8)
+    yield Fact("best q of both", factor * float(found) / float(best), 1.0, 1e-6)
+
+
+def _below_the_root(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
+    """The rational function is below the root everywhere, and near it inside."""
+    for ends, slack in (((1e-7, 1.0), 1e-6), ((3.0, 50.0), 1e-9), ((1e-10, 1e2), 1e-4)):
+        shifts, weights = rational_root(*ends, slack=slack)
+        x = np.exp(rng.uniform(np.log(ends[0]) - 20, np.log(ends[1]) + 20, 20_000))
+        ratio = factor * np.sum(weights * np.sqrt(x)[:, None] / (x[:, None] + shifts), axis=1)
+        inside = ratio[(x >= ends[0]) & (x <= ends[1])]
+        yield Fact(f"nowhere above the root, {ends}", bool(ratio.max() <= 1.0), True, 0)
+        yield Fact(f"smallest ratio inside, {ends}", float(inside.min()), 1.0 - slack / 2, 0.51 * slack + 1e-12)
+
+
+STREAMED = Claim(
+    id="ftrl/beyond-design-streamed-bound",
+    where=OURS,
+    kind="identity",
+    statement=(
+        "$sqrt(x) >= sum_i w_i x \\/ (x + s_i^2)$ on $x > 0$, and the diagonal of $G (G + s_i^2 Q^(-1))^(-1)$ comes "
+        "from a Kalman filter run backward in time and a Bryson-Frazier smoother forward: the bound costs $O(T)$."
+    ),
+    checks=(
+        Agreement(facts=_streamed, impostors={"0.1 % off": {"facts": {"factor": 1.001}}}),
+        Agreement(facts=_below_the_root, impostors={"0.1 % more": {"facts": {"factor": 1.001}}}),
+    ),
+)
+
+
+# --- certified ---
+
+
+def _exact_gram(eigenvalues: list[float], rates: list[float], omega: list[Fraction], m: int) -> np.ndarray:
+    """G in rational numbers, from the covariance of theta_t with every draw, for m examples (0: noiseless)."""
+    T, d = len(rates), len(eigenvalues)
+    lam, eta = [Fraction(x) for x in eigenvalues], [Fraction(x) for x in rates]
+    gram = np.full((T, T), Fraction(0), dtype=object)
+    for s in range(T):
+        # moment[j][u]: E theta_j of the run pushed at s times that of the run pushed at u.
+        for u in range(s, T):
+            mean = [-eta[s]] * d
+            for t in range(s + 1, u):
+                mean = [v * (1 - eta[t] * x) for v, x in zip(mean, lam, strict=True)]
+            pushed = mean if u == s else [v * (1 - eta[u] * x) for v, x in zip(mean, lam, strict=True)]
+            moment = [v * (-eta[u]) for v in pushed]
+            for t in range(u, T):
+                if t > u:
+                    mixed = sum(x * v for x, v in zip(lam, moment, strict=True))
+                    share = Fraction(1, m) if m else Fraction(0)
+                    moment = [
+                        ((1 - eta[t] * x) ** 2 + share * (eta[t] * x) ** 2) * v + share * eta[t] ** 2 * x * mixed
+                        for x, v in zip(lam, moment, strict=True)
+                    ]
+                gram[s, u] += omega[t] / 2 * sum(x * v for x, v in zip(lam, moment, strict=True))
+            gram[u, s] = gram[s, u]
+    return gram
+
+
+def _balls_hold(rng: np.random.Generator, factor: Fraction = Fraction(1)) -> Iterator[Fact]:
+    """The balls around G hold its rational entries, and are thin."""
+    T = 19
+    for m in (0, 2):
+        rates = rng.uniform(0.1, 0.4, T).tolist()
+        run = _run([1.0, 0.3, 0.3], T, schedule=rates, batch_size=m or None, weights="mean")
+        exact = factor * _exact_gram([1.0, 0.3, 0.3], rates, [Fraction(1, T)] * T, m)
+        balls = gram_in_balls(run)
+        with flint.ctx.workprec(300):
+            held = all(balls[s, t].contains(_rational(exact[s, t])) for s in range(T) for t in range(T))
+        yield Fact(f"all entries held, m = {m or 'oo'}", held, True, 0)
+        widest = max(float(balls[s, t].rad()) for s in range(T) for t in range(T))
+        yield Fact(f"widest ball, m = {m or 'oo'}", widest, 0.0, 1e-25)
+
+
+def _rational(number: Fraction) -> flint.fmpq:
+    return flint.fmpq(number.numerator, number.denominator)
+
+
+def _hostile(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
+    """Any q: the certified number is below the optimum's value; the best q's is within 1e-5 of it."""
+    for T in (5, 23):
+        run = random_objective(rng, T)
+        value = float(optimum(run).value)
+        hostile = (np.ones(T), 1e6 * np.ones(T), rng.uniform(0.01, 1, T), 10 ** rng.uniform(-6, 0, T))
+        for number, q in enumerate(hostile):
+            bound = certified_bound(run, q=q)
+            yield Fact(f"below the optimum, q number {number}", factor * float(bound) <= value * (1 + 1e-15), True, 0)
+        q = rng.uniform(0.9, 1.1, T)
+        eigenvalues, vectors = np.linalg.eigh(run.gram() * np.sqrt(np.outer(q, q)))
+        for size in (0.99, 1.0, 1.0001):
+            guess = size * (vectors * np.sqrt(np.maximum(eigenvalues, 0.0))) @ vectors.T
+            reached = float(np.sqrt(np.maximum(eigenvalues, 0.0)).sum()) ** 2 / q.sum()
+            bound = _or_nothing(run, q, guess)
+            yield Fact(f"Y the root times {size}: not above it", factor * bound <= reached * (1 + 1e-12), True, 0)
+        best = factor * float(lower_bound(run, certify=True))
+        yield Fact("the best q", best / value, 1.0, 1.5e-5)
+
+
+def _or_nothing(run: Objective, q: np.ndarray, guess: np.ndarray) -> float:
+    """The certified bound with this Y, 0 where it shows nothing."""
+    try:
+        return float(certified_bound(run, q=q, guess=guess))
+    except AccuracyError:
+        return 0.0
+
+
+CERTIFIED = Claim(
+    id="ftrl/beyond-design-certified-bound",
+    where=OURS,
+    kind="inequality",
+    statement=(
+        'For symmetric $Y$ with $Y^2 <= Q^(1\\/2) G Q^(1\\/2) + epsilon I$, $op("tr") Y - T sqrt(epsilon) <= op("tr") '
+        "(Q^(1\\/2) G Q^(1\\/2))^(1\\/2)$; in balls this proves the lower bound, whatever $q$ and $Y$."
+    ),
+    checks=(
+        Agreement(facts=_balls_hold, impostors={"1e-15 off": {"facts": {"factor": 1 + Fraction(1, 10**15)}}}),
+        Agreement(facts=_hostile, impostors={"1e-4 more": {"facts": {"factor": 1.0001}}}),
+    ),
+)

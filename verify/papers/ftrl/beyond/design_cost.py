@@ -1,0 +1,180 @@
+"""What a mechanism with few buffers costs: the exact cost in O(T), the slopes that fits follow, and its noise.
+
+G is the Gram matrix of a training run, C = B^{-1}; tr(G B B^T) is the cost at sensitivity 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from dpbounds.arithmetic import balls
+from dpbounds.errors import DomainError
+from dpbounds.ftrl import correlations, design
+from dpbounds.ftrl.design.banded_cost import stationary_cost
+from dpbounds.ftrl.design.buffered_cost import Decays, Directions, cost
+from dpbounds.ftrl.design.mechanisms.spectral import gain_spectrum
+from simulators.ftrl import DesignedTraining, designed_noise
+from verify.checks import Agreement, Fact, Times
+from verify.papers.ftrl.beyond.exact import OURS
+from verify.papers.ftrl.tools.design_problems import impulse_gram, mean_loss
+from verify.statements.claims import Claim
+
+BLT = design.Blt((0.97, 0.8, 0.3), (0.05, 0.12, 0.2))
+
+
+def _by_definition(rng: np.random.Generator) -> Iterator[Fact]:
+    """tr(G B B^T) in O(T) against the definition of G, by runs, and B by inversion; T = 7."""
+    rates, rows = np.array([0.5, 0.4, 0.4, 0.3, 0.3, 0.2, 0.1]), np.exp(0.3 * np.arange(7))
+    omega, eigenvalues = np.array([0.0, 0.1, 0, 0, 0.4, 0.2, 1.0]), np.array([1.0, 0.3])
+    cases: tuple[tuple[dict[str, Any], int, float], ...] = (
+        ({"batch_size": 3}, 3, 0.0),
+        ({"noiseless": True}, 0, 0.0),
+        ({"noiseless": True, "momentum": 0.6}, 0, 0.6),
+    )
+    for options, examples, momentum in cases:
+        objective = design.Objective(eigenvalues, 7, schedule=rates, weights=omega, **options)
+        mechanism = design.ScaledBlt(BLT, 7, rows)
+        powers = np.power.outer(np.array(BLT.buf_decay), np.arange(6))
+        c = np.concatenate([[1.0], np.array(BLT.output_scale) @ powers])
+        C = np.array([[c[i - j] if i >= j else 0.0 for j in range(7)] for i in range(7)]) * rows[:, None]
+        C /= np.linalg.norm(C, axis=0)
+        gram = impulse_gram(eigenvalues, rates, omega, examples, momentum)
+        stated = float(np.trace(gram @ np.linalg.inv(C.T @ C)))
+        label = ", ".join(f"{name} {value}" for name, value in options.items())
+        yield Fact(f"tr(G B B^T), {label}", objective.noise_power(mechanism), stated, 1e-11)
+        yield Fact(f"C, {label}", mechanism.encoder(7).tolist(), C.tolist(), 1e-12)
+        yield Fact("sensitivity", mechanism.sensitivity(7), 1.0, 1e-14)
+
+
+def _search_cost(rng: np.random.Generator) -> Iterator[Fact]:
+    """The cost that the fits minimise, and its slopes, against the dense cost of neighbouring mechanisms."""
+    objective = design.Objective(
+        np.array([1.0, 0.3, 0.05]), 23, schedule=0.3 * (1 - np.arange(23) / 25), batch_size=4, weights="final"
+    )
+    logs, rows = np.array([-3.0, -2.2, -1.1, 0.2]), np.linspace(0, 1, 23) ** 2
+
+    def dense(logs: np.ndarray, rows: np.ndarray, unit: bool) -> float:
+        decays = Decays.at(logs)
+        blt = design.Blt(tuple(decays.outer), tuple(decays.omega))
+        if unit:
+            return objective.noise_power(correlations.from_matrix(design.ScaledBlt(blt, 23, np.exp(rows)).matrix(23)))
+        return objective.noise_power(correlations.from_matrix(blt.matrix(23) / np.exp(rows)))
+
+    for unit in (True, False):
+        decays = Decays.at(logs)
+        value, slopes, by_rows = cost(Directions.of(objective), decays, rows, unit_columns=unit)
+        yield Fact(f"cost, unit columns {unit}", value, dense(logs, rows, unit), 1e-10)
+        inverse = design.Blt(tuple(decays.inner), tuple(-decays.kappa))
+        yield Fact("kappa", list(inverse.inverse_coefficients(9)), list(_blt(decays).coefficients(9)), 1e-12)
+        moves = 1e-5 * np.eye(4)
+        numeric = [(dense(logs + h, rows, unit) - dense(logs - h, rows, unit)) / 2e-5 for h in moves]
+        chain = np.stack(
+            [-decays.outer * (1 - decays.outer) * slopes[0], -decays.inner * (1 - decays.inner) * slopes[1]]
+        )
+        yield Fact(f"slopes by decays, unit columns {unit}", list(chain.T.ravel()), numeric, 1e-6)
+        moves = 1e-5 * np.eye(23)[::6]
+        numeric = [(dense(logs, rows + h, unit) - dense(logs, rows - h, unit)) / 2e-5 for h in moves]
+        yield Fact(f"slopes by rows, unit columns {unit}", list(by_rows[::6]), numeric, 1e-6)
+
+
+def _blt(decays: Decays) -> design.Blt:
+    """Its C, from the decays of C."""
+    return design.Blt(tuple(decays.outer), tuple(decays.omega))
+
+
+def _filters(rng: np.random.Generator) -> Iterator[Fact]:
+    """BLT and bands as correlations, by long sums; streams against B on the same draws."""
+    long, x = 6000, np.array([0.02, 0.3, 1.0])
+    for filtered in (BLT, design.Bands((1.0, 0.6, 0.3, 0.1)), design.truncated(BLT, 4)):
+        c, beta = filtered.inverse_coefficients(long), filtered.coefficients(long)
+        yield Fact(f"{filtered.name}: B C = 1", list(np.convolve(c, beta)[:50]), [1.0] + [0.0] * 49, 1e-12)
+        limit = float(filtered.limiting_sensitivity())
+        yield Fact(f"{filtered.name}: limit", limit, float(np.linalg.norm(c)), 1e-12)
+        states = [np.sum(np.convolve(beta[:2000], (1 - rate) ** np.arange(2000)) ** 2) for rate in x]
+        yield Fact(f"{filtered.name}: c(x)", list(filtered.filtered_power(x)), list(x * (2 - x) * states), 1e-9)
+        spectrum = np.abs(np.fft.fft(beta, 1 << 13)) ** 2
+        omega = 2 * np.pi * np.arange(1 << 13) / (1 << 13)
+        yield Fact(f"{filtered.name}: |B|^2", list(filtered.power_spectrum(omega)), list(spectrum), 1e-9)
+        with balls() as m:
+            shown = [float(filtered.spectral_density(m, m.number(s))) for s in np.sin(omega[:4096:512] / 2) ** 2]
+        yield Fact(f"{filtered.name}: |B|^2 in balls", shown, list(spectrum[:4096:512]), 1e-9)
+    yield from _many_bands()
+    yield Fact("the inverse of a BLT", list(BLT.inverse().inverse_coefficients(40)), list(BLT.coefficients(40)), 1e-12)
+    fitted = design.fit_coefficients(BLT.inverse_coefficients(300), 3)
+    yield Fact("a BLT fitted to its own coefficients", list(fitted.buf_decay), list(BLT.buf_decay), 1e-5)
+    rows = np.exp(np.linspace(0, 2, 61))
+    for mechanism in (
+        BLT,
+        design.ScaledBlt(BLT, 61, rows),
+        design.unit_columns(design.Bands((1.0, 0.6, 0.3, 0.1)), 61),
+        design.ScaledToeplitz(design.Bands((2.0, 0.6)), 61, rows),
+        design.unit_columns(design.spectral(mean_loss("1/k", 0.5, 61)), 61),
+    ):
+        if mechanism is not BLT:
+            norms = np.linalg.norm(mechanism.encoder(61), axis=0)
+            yield Fact(f"columns of {mechanism.name}", list(norms), [1.0] * 61, 1e-12)
+        seed = int(rng.integers(1 << 30))
+        draws = np.random.default_rng(seed).standard_normal((61, 2))
+        stream = np.array(list(designed_noise(mechanism, 61, (2,), np.random.default_rng(seed))))
+        yield Fact(f"stream of {mechanism.name}", stream.tolist(), (mechanism.matrix(61) @ draws).tolist(), 1e-9)
+
+
+def _many_bands() -> Iterator[Fact]:
+    """90 coefficients of (1 - z / 2)^{1/2}, and the same in reverse, whose zeros lie inside the disc."""
+    c = np.cumprod([1.0, *(0.5 * (k - 1.5) / k for k in range(1, 90))])
+    bands = design.Bands(tuple(c))
+    yield Fact("many bands: B C = 1", list(np.convolve(c, bands.coefficients(90))[:90]), [1.0] + [0.0] * 89, 1e-12)
+    try:
+        refused = not design.Bands(tuple(c[::-1]))
+    except DomainError:
+        refused = True
+    yield Fact("many bands in reverse are refused", refused, True, 0)
+
+
+def _long_run_bands(rng: np.random.Generator) -> Iterator[Fact]:
+    """The criterion for bands in long runs by a finer Riemann sum; its slopes by differences."""
+    objective = design.Objective(np.array([1.0, 0.4]), 64, 0.5, noiseless=True)
+    c, omega = np.array([1.0, 0.5, 0.3, 0.1]), 2 * np.pi * np.arange(1 << 14) / (1 << 14)
+    gain = gain_spectrum(objective, regularised=False)
+    h = gain(omega)
+
+    def value(c: np.ndarray) -> float:
+        return float(c @ c) * float(np.mean(h / np.abs(np.fft.fft(c, 1 << 14)) ** 2))
+
+    found, slopes = stationary_cost(gain, objective)(c)
+    yield Fact("stationary cost of bands", found, value(c), 1e-9)
+    numeric = [(value(c + move) - value(c - move)) / 2e-5 for move in 1e-5 * np.eye(4)]
+    yield Fact("its slopes", list(slopes), numeric, 1e-6)
+
+
+def _deviation(rng: np.random.Generator) -> Iterator[Fact]:
+    """Of the noise in a gradient: s(C) G_c / (m (2 rho)^{1/2}), m = 1 where gradients are noiseless."""
+    encoder = BLT.encoder(9)
+    cases: tuple[tuple[dict[str, Any], int], ...] = (({"noiseless": True}, 1), ({"batch_size": 3}, 3))
+    for options, examples in cases:
+        objective = design.Objective(np.array([1.0, 0.3]), 9, 0.3, **options)
+        found = DesignedTraining(objective=objective, mechanism=BLT, rho=0.4, clip_norm=0.7).noise_deviation
+        stated = float(np.linalg.norm(encoder[:, 0])) * 0.7 / examples / np.sqrt(0.8)
+        yield Fact(f"deviation of the noise, {next(iter(options))}", found, stated, 1e-12)
+
+
+EXACT_COST = Claim(
+    id="ftrl/beyond-design-cost",
+    where=OURS,
+    kind="identity",
+    statement=(
+        'The cost $op("tr")(G B B^top)$ of $C = op("diag")(r) L(c) op("diag")(1\\/n)$ with $c_t = sum_i omega_i '
+        "phi_i^(t-1)$ follows from the joint second moments of buffers and iterate, in $O(T)$, for every schedule, "
+        "batch size and momentum; its noise needs one vector per buffer."
+    ),
+    checks=(
+        Agreement(facts=_by_definition, impostors={"1e-6 off": {"facts": Times(1 + 1e-6)}}),
+        Agreement(facts=_search_cost, impostors={"1e-4 off": {"facts": Times(1 + 1e-4)}}),
+        Agreement(facts=_filters, impostors={"1e-4 off": {"facts": Times(1 + 1e-4)}}),
+        Agreement(facts=_long_run_bands, impostors={"1e-4 off": {"facts": Times(1 + 1e-4)}}),
+        Agreement(facts=_deviation, impostors={"1e-4 off": {"facts": Times(1 + 1e-4)}}),
+    ),
+)

@@ -1,0 +1,160 @@
+"""Beyond the paper: the elliptic integrals that everything rests on, in floats, in digits and as proved enclosures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import flint
+import mpmath
+import numpy as np
+
+from dpbounds import DomainError, arithmetic, elliptic
+from dpbounds.elliptic import balls, digits
+from verify.checks import Agreement, Fact, Identity, Times
+from verify.checks.domains import Real
+from verify.statements.claims import Claim
+
+
+def _root(m, a, s):
+    """E_a = |1 - a - e^{i omega}| at s = sin^2(omega / 2)."""
+    return m.sqrt(a * a + 4 * (1 - a) * s)
+
+
+def _ratio_quadrature(m, a, b):
+    return m.integral(lambda s: _root(m, a, s) / (b * b + 4 * (1 - b) * s))
+
+
+def _inverse_quadrature(m, a):
+    return m.integral(lambda s: 1 / _root(m, a, s))
+
+
+# Legendre's integrals, theta = omega / 2.
+
+
+def _first_quadrature(m, k):
+    return m.integral(lambda s: 1 / m.sqrt(1 - k * k * s)) / 4
+
+
+def _second_quadrature(m, k):
+    return m.integral(lambda s: m.sqrt(1 - k * k * s)) / 4
+
+
+def _third_quadrature(m, n, k):
+    return m.integral(lambda s: 1 / ((1 - n * s) * m.sqrt(1 - k * k * s))) / 4
+
+
+CASES: dict[str, tuple[Callable[..., Any], tuple[tuple[float, ...], ...]]] = {
+    "K": (_first_quadrature, ((0.0,), (0.3,), (0.999,))),
+    "E": (_second_quadrature, ((0.0,), (0.3,), (0.999,))),
+    "Pi": (_third_quadrature, ((0.5, 0.3), (-7.0, 0.9), (0.99, 0.999))),
+    "integral_inverse": (_inverse_quadrature, ((1e-12,), (0.01,), (0.4,), (1.0,))),
+    "integral_ratio": (
+        _ratio_quadrature,
+        ((1e-9, 1e-9), (1e-6, 0.3), (0.3, 1e-6), (0.2, 0.5), (0.0, 0.5), (1.0, 0.5), (0.7, 1.0)),
+    ),
+}
+
+
+def _all_kinds(rng: np.random.Generator) -> Iterator[Fact]:
+    """Floats, 30 digits and 128 bits against quadrature in 40 digits, also near the singular ends."""
+    for name, (quadrature, points) in CASES.items():
+        for point in points:
+            with arithmetic.digits(40) as m:
+                stated = quadrature(m, *map(m.number, point))
+                text = stated.mid().str(36, radius=False)
+            shown = ", ".join(f"{value:g}" for value in point)
+            yield Fact(f"floats: {name}({shown})", getattr(elliptic, name)(*point), float(text), 5e-15)
+            with mpmath.workdps(30):
+                quotient = getattr(digits, name)(*point) / mpmath.mpf(text)
+                yield Fact(f"digits: {name}({shown}) less its value", float(quotient - 1), 0.0, 1e-28)
+            with flint.ctx.workprec(128):
+                gap = getattr(balls, name)(*map(flint.arb, point)) / flint.arb(text) - 1
+                yield Fact(f"balls: {name}({shown}) less its value", float(abs(gap).upper()), 0.0, 1e-28)
+    many = np.array([0.01, 0.4, 1.0])
+    together = [float(elliptic.integral_ratio(a, 0.3)) for a in many]
+    yield Fact("arrays", elliptic.integral_ratio(many, 0.3), together, 1e-15)
+    yield Fact("quadrature in floats", elliptic.integral(lambda s: 1 / (1 + s)), 2 * np.pi / np.sqrt(2), 1e-13)
+    with mpmath.workdps(30):
+        quadrature = digits.integral(lambda s: 1 / (1 + s)) / (mpmath.sqrt(2) * mpmath.pi)
+        yield Fact("quadrature in digits, less its value", float(quadrature - 1), 0.0, 1e-28)
+
+
+WIDE: dict[str, tuple[tuple[float, float], ...]] = {
+    "K": ((0.2, 0.9),),
+    "E": ((0.2, 0.9),),
+    "Pi": ((-0.5, 0.5), (0.2, 0.9)),
+    "integral_inverse": ((0.01, 0.5),),
+    "integral_ratio": ((0.1, 0.4), (0.05, 0.2)),
+}
+
+
+def _enclosures(rng: np.random.Generator) -> Iterator[Fact]:
+    """Wide balls: the enclosure holds the values on a grid and reaches no further than they do (`integral_ratio`: by
+    at most the quotient of its factor's ends, on each side); radii have 30 bits.
+    """
+    for name, ranges in WIDE.items():
+        grids = np.meshgrid(*(np.linspace(low, high, 9) for low, high in ranges))
+        values = np.asarray(getattr(elliptic, name)(*grids))
+        with flint.ctx.workprec(128):
+            enclosure = getattr(balls, name)(*(flint.arb(low).union(flint.arb(high)) for low, high in ranges))
+            low, high = float(enclosure.lower()), float(enclosure.upper())
+        outside = int(np.sum((values < low * (1 - 1e-14)) | (values > high * (1 + 1e-14))))
+        yield Fact(f"values of {name} outside their enclosure", outside, 0, 0)
+        loose = (1.9 / 1.6) * (1.95 / 1.8) if name == "integral_ratio" else 1.0
+        excess = max(values.min() / low, high / values.max())
+        yield Fact(f"{name}: enclosure wider than the range", bool(excess > loose * (1 + 1e-8)), False, 0)
+    with flint.ctx.workprec(128):
+        cut = balls.E(flint.arb(1, 0.1))
+        yield Fact("E on the part of [0.9, 1.1] where it is defined", float(cut.lower()), 1.0, 1e-8)
+    for name, point in (("K", (1.5,)), ("E", (1.5,)), ("integral_inverse", (1.5,)), ("integral_ratio", (0.5, 1.5))):
+        for module in (elliptic, digits, balls):
+            yield Fact(f"{name} outside its domain, {module.__name__}", _refused(getattr(module, name), point), True, 0)
+
+
+def _elementary(rng: np.random.Generator) -> Iterator[Fact]:
+    """The elementary functions of all four arithmetics at a point, against those of Python."""
+    z = complex(0.6, 0.3)
+    with arithmetic.balls() as real, arithmetic.digits(30) as many, arithmetic.complex_balls() as m:
+        for name in ("sqrt", "exp", "log", "log1p", "expm1", "sin", "cos"):
+            expected = getattr(np, name)(z)
+            found = complex(getattr(m, name)(flint.acb(z.real, z.imag)))
+            yield Fact(f"{name} of a complex ball", [found.real, found.imag], [expected.real, expected.imag], 1e-14)
+            values = [float(getattr(other, name)(other.number(0.7))) for other in (real, many, arithmetic.FLOATS)]
+            yield Fact(f"{name} of balls, digits and floats", values, [getattr(np, name)(0.7)] * 3, 1e-14)
+        for exponent in (3, 1.75):
+            found, expected = complex(m.power(flint.acb(z.real, z.imag), exponent)), z**exponent
+            yield Fact(f"z^{exponent}", [found.real, found.imag], [expected.real, expected.imag], 1e-14)
+
+
+def _refused(function: Callable[..., Any], point: tuple[float, ...]) -> bool:
+    try:
+        function(*point)
+    except DomainError:
+        return True
+    return False
+
+
+BEYOND_ELLIPTIC = Claim(
+    id="ftrl/beyond-elliptic",
+    where="beyond the paper",
+    kind="identity",
+    statement=(
+        'With $E_a (omega) = abs(1 - a - e^(i omega))$, $integral dif omega \\/ E_a = 2 pi \\/ op("agm")(2 - a, a)$, '
+        "and $integral E_a \\/ E_b^2 dif omega$ is a complete elliptic integral of the third kind for all $0 <= a <= "
+        "1$, $0 < b <= 1$: one transformation of Gauss gives both to full precision at any ratio of $a$ to $b$."
+    ),
+    setting="Floats to $5 dot 10^(-15)$, digits and proved enclosures to 28 digits, against quadrature.",
+    checks=(
+        Agreement(facts=_elementary, impostors={"1e-12 off": {"facts": Times(1 + 1e-12)}}),
+        Identity(
+            left=_ratio_quadrature,
+            right=lambda m, a, b: m.integral_ratio(a, b),
+            box={"a": Real(1e-9, 1.0, "log"), "b": Real(1e-9, 1.0, "log")},
+            random_points=10,
+            impostors={"1e-40 off": {"right": Times("1.0000000000000000000000000000000000000001")}},
+        ),
+        Agreement(facts=_all_kinds, impostors={"1e-13 off": {"facts": Times(1 + 1e-13)}}),
+        Agreement(facts=_enclosures, impostors={"1 % off": {"facts": Times(1.01)}}),
+    ),
+)

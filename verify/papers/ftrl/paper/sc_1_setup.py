@@ -1,0 +1,378 @@
+"""Appendix C.1: linear regression, its objective, sensitivity and assumptions. The operators T_j are in
+`sc_1_operators`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
+
+import numpy as np
+import sympy
+
+from dpbounds.ftrl import correlations
+from dpbounds.ftrl.linear_regression import gaussian_r_squared
+from verify.checks import Agreement, Fact, Search, Symbolic, Times
+from verify.checks.domains import Real
+from verify.papers.ftrl.tools.input_laws import PLANAR, gaussian, planar
+from verify.papers.ftrl.tools.second_moments import Systems
+from verify.statements.claims import Claim, Correction, Fault
+
+Sides = tuple[np.ndarray, np.ndarray]
+
+
+# --- (22): the objective ---
+
+
+def _gradient(rng: np.random.Generator, half: float = 1.0) -> Iterator[Fact]:
+    """x = +-1, y = 0, theta = 1: E g over both inputs, and the slope of half * E (y - <theta, x>)^2 from its values at
+    0 and 2 (a parabola's central difference is exact).
+    """
+    inputs = np.array([1.0, -1.0])
+    theta = 1.0
+    F = [half * float(np.mean((0.0 - at * inputs) ** 2)) for at in (theta - 1, theta + 1)]
+    yield Fact("E g against the slope of F", float(np.mean(inputs * theta * inputs)), (F[1] - F[0]) / 2)
+
+
+def _mean_gradient(half: str = "1/2") -> Iterator[tuple[str, sympy.Expr]]:
+    """grad of half * E (y - <theta, x>)^2 less E g, four points (x, y) of the plane with any weights."""
+    theta = sympy.symbols("t0:2")
+    total, gradient = sympy.Integer(0), [sympy.Integer(0)] * 2
+    for n in range(4):
+        p, x, y = sympy.Symbol(f"p{n}"), sympy.symbols(f"x{n}_0:2"), sympy.Symbol(f"y{n}")
+        error = sum(t * entry for t, entry in zip(theta, x, strict=True)) - y
+        total += sympy.Rational(half) * p * error**2
+        gradient = [g + p * error * entry for g, entry in zip(gradient, x, strict=True)]
+    yield from ((f"dF/dtheta_{i} - E g_{i}", sympy.diff(total, t) - gradient[i]) for i, t in enumerate(theta))
+
+
+def _halved(
+    second: np.ndarray,
+    atoms: np.ndarray,
+    weights: np.ndarray,
+    later: np.ndarray,
+    share: np.ndarray,
+    residual: np.ndarray,
+    half: float = 0.5,
+) -> Sides:
+    """`half` times the last line of Theorem C.18 that names beta, against 1/2 Tr[H S]."""
+    laws = planar(second, atoms, weights)
+    beta = np.concatenate([np.ones((len(second), 1)), later], axis=1)
+    system = Systems(laws, share / laws.r_squared(), beta, 1.0 - residual, residual)
+    printed = 0.5 * residual * system.x.sum(axis=1) + 0.5 * system.eta * system.noise * system.powers().sum(axis=1)
+    return half * printed, 0.5 * system.doubled_suboptimality()
+
+
+EQ_22 = Claim(
+    id="ftrl/eq-22",
+    where="App. C.1.1, (22)",
+    page=18,
+    equation="(22)",
+    kind="identity",
+    statement=(
+        "The objective is $F(theta) = EE (y - chevron.l theta, x chevron.r)^2$, and $g = (x x^top)(theta - "
+        "theta^star) - xi x$ is a stochastic gradient of it, $EE g = nabla F(theta)$."
+    ),
+    checks=(Agreement(facts=_gradient),),
+    fault=Fault(
+        severity="slip",
+        touches="statement",
+        finding=(
+            "(22) prints $F(theta) = EE (y - chevron.l theta, x chevron.r)^2$ without the $1/2$ of (8), and two lines "
+            "later $EE g = nabla F$: for $x = plus.minus 1$, $y = 0$, $theta = 1$ the gradient of (22) is "
+            "${predicted}$ and $EE g = {observed}$."
+        ),
+        consequence=(
+            'The proof of Theorem C.18 bounds $op("Tr")[H S]$, the $F_oo$ of (22): for that of (8), which Theorem 2.2 '
+            "is about, both of its bounds for a given $beta$ are to be halved, and the $sigma_s$ part of its bound "
+            "for every $beta$. Theorems C.14 and C.15 hold for both; no rate changes."
+        ),
+    ),
+    correction=Correction(
+        statement=(
+            "The objective is $F(theta) = 1/2 EE (y - chevron.l theta, x chevron.r)^2$ as in (8), so that $EE g = "
+            "nabla F(theta)$ and $F - F^star = 1/2 norm(theta - theta^star)_H^2$; then Theorem C.18 reads $F_oo "
+            '(beta) >= (eta sigma_s^2)/4 op("Tr")[H] + (eta^2 G^2 gamma_oo^2)/(8 pi rho) integral abs(B)^2 h dif '
+            'omega >= (eta sigma_s^2)/4 op("Tr")[H] + (eta G^2 gamma_oo^2)/(8 rho) chevron.l beta, T beta chevron.r$ '
+            'and $inf_beta F_oo (beta) >= 1/4 (eta sigma_s^2 + (eta^2 G^2)/(2 rho)) op("Tr")[H]$.'
+        ),
+        ground=(
+            'The trace of the stationary recursion gives $op("Tr")[H S] >= eta/2 (sigma_s^2 op("Tr")[H] + sigma_w^2 '
+            "chevron.l beta, T beta chevron.r)$, with equality in the limit $eta -> 0$."
+        ),
+        checks=(
+            Symbolic(residuals=_mean_gradient, impostors={"without 1/2": {"residuals": {"half": "1"}}}),
+            Search(
+                sides=_halved,
+                box={
+                    **PLANAR,
+                    "later": (Real(-1.0, 1.0), 2),
+                    "share": Real(1e-3, 0.999),
+                    "residual": Real(0.0, 1.0),
+                },
+                vectorised=True,
+                impostors={"F without 1/2": {"sides": {"half": 1.0}}},
+            ),
+        ),
+    ),
+)
+
+# --- sensitivity: (24), (26), (28) ---
+
+
+def _inverse_columns(exponent: int = 2) -> Iterator[tuple[str, sympy.Expr]]:
+    """gamma_(T+1)^2 - gamma_T^2 and the excess of the first column over the others are sums of squares of its
+    entries.
+    """
+    beta = sympy.symbols("b0:4")
+    inverse = sympy.Matrix(4, 4, lambda t, s: beta[t - s] if t >= s else 0).inv()
+    first = [row[0] for row in inverse.tolist()]
+    for T in (1, 2, 3):
+        block = sympy.Matrix(T, T, lambda t, s: beta[t - s] if t >= s else 0).inv()
+        norms = [_sum_of_squares(column) for column in block.T.tolist()]
+        yield f"gamma_{T + 1}^2 - gamma_{T}^2", _sum_of_squares(first[: T + 1]) - norms[0] - first[T] ** exponent
+        for s in range(1, T):
+            yield f"columns 0 and {s} of {T}", norms[0] - norms[s] - _sum_of_squares(first[T - s : T])
+
+
+def _sum_of_squares(entries: Iterable[sympy.Expr]) -> sympy.Expr:
+    return sympy.Add(*(entry**2 for entry in entries))
+
+
+def _exact_growth(rng: np.random.Generator, *, strict: bool = False) -> Iterator[Fact]:
+    """gamma_t^2, t = 1 ... 8, by inverting each matrix in exact rationals."""
+    drawn = [[int(k) for k in rng.integers(-3, 4, size=6)] for _ in range(20)]
+    for beta in ([1], [1, -1], [1, 2], [2, 0, 1], *([k[0] or 1, *k[1:]] for k in drawn)):
+        squares = [_exact_sensitivity(beta, t) for t in range(1, 9)]
+        steps = [after - before for before, after in itertools.pairwise(squares)]
+        smallest = min(steps)
+        yield Fact(f"never falls, beta = {beta}", smallest > 0 if strict else smallest >= 0, True, 0)
+
+
+def _exact_sensitivity(beta: Sequence[int], T: int) -> Fraction:
+    """Largest squared column norm of the inverse of the T x T Toeplitz matrix, columns by forward substitution."""
+    norms = []
+    for s in range(T):
+        column: list[Fraction] = []
+        for t in range(T):
+            known = sum((b * column[t - k] for k, b in enumerate(beta[: t + 1]) if k), Fraction(0))
+            column.append((int(t == s) - known) / beta[0])
+        norms.append(sum((entry**2 for entry in column), Fraction(0)))
+    return max(norms)
+
+
+EQ_24_MONO = Claim(
+    id="ftrl/eq-24-mono",
+    where="App. C.1.1, below (24)",
+    page=18,
+    equation="(24)",
+    kind="inequality",
+    statement="$gamma_t (beta)$ increases with $t$.",
+    hypotheses="$beta_0 != 0$.",
+    remark="In the weak sense: for $beta = (1, 0, ...)$ it is constant.",
+    checks=(
+        Symbolic(residuals=_inverse_columns, impostors={"entry instead of its square": {"residuals": {"exponent": 1}}}),
+        Agreement(facts=_exact_growth, impostors={"strictly": {"facts": {"strict": True}}}),
+    ),
+)
+
+
+def _inverse_power(beta: np.ndarray, n: int = 1024) -> float:
+    """(1 / 2 pi) int |B|^{-2} on n points: the error falls geometrically while no zero is on the circle."""
+    return float(np.mean(np.abs(np.fft.fft(beta, n)) ** -2.0))
+
+
+def _causal(rng: np.random.Generator) -> Iterator[Fact]:
+    """beta = (1, 2) in causal sequences: B^{-1} e_0 = ((-2)^t)."""
+    for T in (2, 20):
+        squared = float(_exact_sensitivity([1, 2], T))
+        yield Fact(f"gamma_{T}^2, beta = (1, 2)", squared, _inverse_power(np.array([1, 2])), numbers={"T": T})
+
+
+def _minimum_phase(rng: np.random.Generator, exponent: float = -2.0) -> Iterator[Fact]:
+    """Random weights with all zeros outside |z| = 1.05, the named ones, and the two-sided inverse of (1, 2)."""
+    for _ in range(60):
+        inverse_roots = rng.uniform(0, 1 / 1.05, 3) * np.exp(1j * rng.uniform(0, np.pi, 3))
+        beta = np.poly([*inverse_roots, *inverse_roots.conj()]).real * rng.uniform(0.1, 10)
+        yield _squared_norm(f"beta = {np.round(beta, 3)}", correlations.from_coefficients(beta), exponent)
+    for correlation in (correlations.nu(0.1), correlations.damped_anti_pgd(0.2), correlations.independent()):
+        yield _squared_norm(correlation.name, correlation, exponent)
+    two_sided = sum(Fraction(1, 4) ** k for k in range(1, 60))
+    yield Fact("squared norm of (..., -1/4, 1/2; 0)", float(two_sided), _inverse_power(np.array([1, 2])), 1e-12)
+    for _ in range(20):
+        roots = [rng.uniform(0.2, 0.85), *(1.05 + rng.exponential(size=3))]
+        beta = np.poly(1 / np.array(roots))
+        inverse = correlations.from_coefficients(beta, allow_unstable_inverse=True).inverse_coefficients(150)
+        growth = np.sum(inverse**2) / _inverse_power(beta)
+        yield Fact(f"gamma_150^2 over the integral is above 1e6, a zero at {roots[0]:.3f}", bool(growth > 1e6), True, 0)
+
+
+def _squared_norm(label: str, correlation: correlations.ToeplitzCorrelation, exponent: float) -> Fact:
+    spectrum = np.abs(np.fft.fft(correlation.coefficients(1024))) ** 2
+    observed = np.sum(correlation.inverse_coefficients(1024) ** 2)
+    return Fact(f"gamma^2, {label}", observed, np.mean(spectrum ** (exponent / 2)), 1e-9)
+
+
+PROP_C_1 = Claim(
+    id="ftrl/prop-c.1",
+    where="App. C.1.1, Property C.1",
+    page=19,
+    equation="(28)",
+    kind="identity",
+    statement="$gamma_oo^2 = norm(B^(-1) e_0)_2^2 = 1/(2 pi) integral abs(B(omega))^(-2) dif omega$.",
+    hypotheses="$beta in ell^2$.",
+    checks=(Agreement(facts=_causal),),
+    fault=Fault(
+        severity="hypothesis",
+        touches="statement",
+        root="ftrl/eq-5",
+        finding=(
+            "(28) is stated for every $beta in ell^2$; for $beta = (1, 2)$ the integral is ${predicted}$, but $B^(-1) "
+            "e_0 = (1, -2, 4, ...)$, so that $gamma_{T}^2 = {observed}$ and $gamma_T -> oo$."
+        ),
+        consequence=(
+            "Where a result minimises over $abs(B)^2$, the minimiser must be taken outer; every weight sequence that "
+            "the paper uses is."
+        ),
+    ),
+    correction=Correction(
+        statement=(
+            "If $sum_t beta_t z^t$ is outer (finitely many weights: no zero in $abs(z) < 1$), then $gamma_oo^2 = "
+            "norm(B^(-1) e_0)_2^2 = 1/(2 pi) integral abs(B(omega))^(-2) dif omega$; otherwise $gamma_T$ exceeds that."
+        ),
+        ground=(
+            "In two-sided sequences Parseval gives (28) for every $beta$, but that inverse is causal, and its norm the "
+            "limit of (24), for outer $B$ only."
+        ),
+        checks=(Agreement(facts=_minimum_phase, impostors={"|B|^(-1) integrated": {"facts": {"exponent": -1.0}}}),),
+    ),
+)
+
+# --- Assumption C.2, Property C.3 ---
+
+
+def _norm_variance(share: str = "1") -> Iterator[tuple[str, sympy.Expr]]:
+    """Four values a of ||x||^2: E ||x||^4 - (E ||x||^2)^2 is a sum of squares, so R^2 Tr H >= E ||x||^4 >= (Tr H)^2."""
+    weights, values = sympy.symbols("w0:4", positive=True), sympy.symbols("a0:4")
+    p = [w / sum(weights) for w in weights]
+    mean = sympy.Add(*(p[k] * values[k] for k in range(4)))
+    variance = sympy.Add(*(p[k] * values[k] ** 2 for k in range(4))) - mean**2
+    squares = sympy.Add(*(p[k] * p[l] * (values[k] - values[l]) ** 2 for k in range(4) for l in range(k)))
+    yield "variance of ||x||^2 is a sum of squares", variance - sympy.Rational(share) * squares
+
+
+def _trace(second: np.ndarray, weights: np.ndarray, atoms: np.ndarray) -> Sides:
+    laws = planar(second, atoms, weights)
+    return laws.eigenvalues.sum(axis=1), laws.r_squared()
+
+
+def _signs() -> Iterator[dict[str, object]]:
+    """Independent signs: ||x|| is constant and R^2 = Tr H."""
+    yield {"second": 0.5, "weights": [0.0, 0.0, 1.0, 1.0, 0.0], "atoms": [1.0, 1.0, 1.0, -1.0, 0.0, 0.0]}
+
+
+def _shipped_constant(rng: np.random.Generator) -> Iterator[Fact]:
+    """The R^2 that `dpbounds` has for Gaussian inputs is the smallest one, from Wick's formula in three dimensions; and
+    C_kurt is 3.
+    """
+    for spectrum in ([1.0], [1.0, 1.0], [2.0, 0.5, 0.1]):
+        law = gaussian(spectrum)
+        yield Fact(f"R^2, spectrum {spectrum}", gaussian_r_squared(np.array(spectrum)), law.r_squared()[0])
+        yield Fact(f"C_kurt, spectrum {spectrum}", law.kurtosis_constant()[0], 3.0)
+
+
+ASM_C_2_TRACE = Claim(
+    id="ftrl/asm-c.2-trace",
+    where="App. C.1.2, below Assumption C.2",
+    page=20,
+    kind="inequality",
+    statement='$op("Tr")[H] <= R^2$.',
+    hypotheses="$EE norm(x)^2 x x^top prec.eq R^2 H$.",
+    checks=(
+        Symbolic(residuals=_norm_variance, impostors={"half of it": {"residuals": {"share": "1/2"}}}),
+        Search(
+            sides=_trace,
+            box=PLANAR,
+            extremal=_signs,
+            vectorised=True,
+            impostors={"1 % more": {"sides": Times(1.01, 1)}},
+        ),
+        Agreement(facts=_shipped_constant, impostors={"1 % more": {"facts": Times(1.01)}}),
+    ),
+)
+
+
+def _gaussian_mean(polynomial: sympy.Expr, z: Sequence[sympy.Symbol]) -> sympy.Expr:
+    """Mean for independent standard normal z, monomial by monomial: E z^n = (n - 1)!! for even n."""
+    terms = sympy.Poly(polynomial, *z).terms()
+    even = [(powers, c) for powers, c in terms if all(power % 2 == 0 for power in powers)]
+    return sympy.Add(*(c * sympy.prod([sympy.factorial2(power - 1) for power in powers]) for powers, c in even))
+
+
+def _gaussian_fourth() -> Iterator[tuple[str, sympy.MatrixBase]]:
+    """x = A z with any 2 x 2 matrix A, H = A A^T; and any symmetric 3 x 3 matrix between z z^T and z z^T."""
+    z = sympy.symbols("z0:3")
+    A = sympy.Matrix(2, 2, sympy.symbols("a0:4"))
+    x, H = A * sympy.Matrix(z[:2]), A * A.T
+    left = ((x.T * x)[0] * x * x.T).applyfunc(lambda entry: _gaussian_mean(sympy.expand(entry), z))
+    yield "E ||x||^2 x x^T", left - 2 * H * H - H.trace() * H
+    p = sympy.symbols("p0:6")
+    P = sympy.Matrix([[p[0], p[1], p[2]], [p[1], p[3], p[4]], [p[2], p[4], p[5]]])
+    outer = sympy.Matrix(z) * sympy.Matrix(z).T
+    middle = (outer * P * outer).applyfunc(lambda entry: _gaussian_mean(sympy.expand(entry), z))
+    yield "E z z^T P z z^T", middle - 2 * P - P.trace() * sympy.eye(3)
+
+
+def _gaussian_constants(constant: int = 3) -> Iterator[tuple[str, sympy.Expr]]:
+    """Both inequalities in the common eigenbasis, d = 4, direction by direction."""
+    eigenvalues, weights = sympy.symbols("lambda0:4", positive=True), sympy.symbols("p0:4", positive=True)
+    for j in range(4):
+        H = constant * sum(eigenvalues) * eigenvalues[j] - (2 * eigenvalues[j] ** 2 + sum(eigenvalues) * eigenvalues[j])
+        yield f"R^2, direction {j}", H
+        yield f"C_kurt, direction {j}", constant * sum(weights) - (2 * weights[j] + sum(weights))
+
+
+PROP_C_3 = Claim(
+    id="ftrl/prop-c.3",
+    where="App. C.1.2, Property C.3",
+    page=20,
+    kind="identity",
+    statement=(
+        'For $x tilde.op cal(N)(0, H)$: $EE norm(x)^2 x x^top = 2 H^2 + op("Tr")[H] H$, so $R^2 <= 3 op("Tr")[H]$ and '
+        '$C_"kurt" <= 3$.'
+    ),
+    checks=(
+        Symbolic(
+            residuals=_gaussian_fourth,
+            nonnegative=_gaussian_constants,
+            impostors={"constant 2": {"nonnegative": {"constant": 2}}},
+        ),
+    ),
+)
+
+# --- (30) ---
+
+
+def _recursion(residual_sign: int = 1) -> Iterator[tuple[str, sympy.MatrixBase]]:
+    """(25) with y = <theta*, x> + xi, less theta*, against (30); d = 2, one symbol for the sum over the draws."""
+    theta, star, x, noise = (sympy.Matrix(sympy.symbols(f"{name}0:2")) for name in ("theta", "star", "x", "n"))
+    eta, xi = sympy.symbols("eta xi")
+    y = star.dot(x) + xi
+    update = theta - eta * (x * x.T * theta - y * x) - eta * noise
+    centred = (sympy.eye(2) - eta * x * x.T) * (theta - star) + residual_sign * eta * xi * x - eta * noise
+    yield "theta'_(t+1)", update - star - centred
+
+
+EQ_30 = Claim(
+    id="ftrl/eq-30",
+    where="App. C.1.3, (30)",
+    page=21,
+    equation="(30)",
+    kind="identity",
+    statement=(
+        "$theta'_(t+1) = (I - eta x_t x_t^top) theta'_t + eta xi_t x_t - eta sum_tau beta_tau w_(t - tau)$ for $theta' "
+        "= theta - theta^star$."
+    ),
+    checks=(Symbolic(residuals=_recursion, impostors={"sign of the residual": {"residuals": {"residual_sign": -1}}}),),
+)

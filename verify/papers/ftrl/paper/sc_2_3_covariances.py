@@ -1,0 +1,200 @@
+"""Appendix C.2.3: stationary covariances of the systems whose sum Noisy-FTRL is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+import numpy as np
+
+from verify.checks import Agreement, Fact, Times
+from verify.checks.domains import Whole
+from verify.papers.ftrl.tools import input_laws, second_moments
+from verify.papers.ftrl.tools.input_laws import diagonal, largest_eigenvalue
+from verify.papers.ftrl.tools.law_searches import Sides, attacks
+from verify.papers.ftrl.tools.second_moments import Systems
+from verify.statements.claims import Claim
+
+EIGENVALUES = (1.0, 0.4, 0.1)
+C_2 = "Assumption C.2, $0 < eta < 1\\/R^2$, $sigma_w^2 = G^2 gamma_oo^2 \\/ (2 rho)$."
+
+
+def _noise_bound(system: Systems) -> np.ndarray:
+    """The diagonal of a I + c H^{-1/2} P_beta H^{-1/2}, a and c the two variances."""
+    return system.residual[:, None] + system.noise[:, None] * system.powers() / system.laws.eigenvalues
+
+
+def _total(system: Systems) -> np.ndarray:
+    """sigma_s^2 + C_kurt sigma_w^2 <beta, T beta> / R^2."""
+    power = system.powers().sum(axis=1)
+    return system.residual + system.laws.kurtosis_constant() * system.noise * power / system.laws.r_squared()
+
+
+def _at_level(system: Systems, level: np.ndarray) -> np.ndarray:
+    """S^(level)."""
+    every = np.array(list(islice(system.levels(), int(level.max()) + 1)))
+    return every[level, np.arange(len(level))]
+
+
+# --- Proposition C.10 ---
+
+
+def _base(system: Systems) -> Sides:
+    """Diagonal on both sides."""
+    level = next(system.levels())
+    ratio = np.einsum("njj->nj", level) / (system.eta[:, None] * _noise_bound(system))
+    return ratio.max(axis=1), np.ones(len(ratio))
+
+
+PROP_C_10 = Claim(
+    id="ftrl/prop-c.10",
+    where="App. C.2.3, Proposition C.10",
+    page=25,
+    kind="inequality",
+    statement=(
+        "$EE theta^((0))_t theta^((0) top)_t$ is the same for all $t$ and $prec.eq eta sigma_s^2 I + eta sigma_w^2 "
+        "H^(-1\\/2) P_beta H^(-1\\/2)$."
+    ),
+    hypotheses=C_2,
+    checks=attacks(_base, 1.03),
+)
+
+# --- Proposition C.11 ---
+
+
+def _higher(system: Systems, level: np.ndarray) -> Sides:
+    bound = system.eta * (system.eta * system.laws.r_squared()) ** level * _total(system)
+    return largest_eigenvalue(_at_level(system, level)), bound
+
+
+def _blocks(rng: np.random.Generator) -> Iterator[Fact]:
+    """The joint second moments of all sequences, past draws included: the sequences are uncorrelated, add up to theta',
+    and have the second moments of the recursion that the searches use.
+    """
+    for law in input_laws.examples(EIGENVALUES):
+        eta, beta = 0.6 / law.r_squared()[0], (1.0, -0.7, 0.2)
+        joint = second_moments.decomposition(law, eta, beta, 0.3, 0.5, 2)
+        system = second_moments.system(law, eta, beta, 0.3, 0.5)
+        levels = list(islice(system.levels(), 3))
+        recursion = np.concatenate([*levels, system.remainder(levels[-1])])
+        yield Fact(f"diagonal blocks, {law.name}", np.einsum("rrij->rij", joint), recursion, 1e-11)
+        off_diagonal = joint * (1 - np.eye(4))[:, :, None, None]
+        yield Fact(f"other blocks, {law.name}", np.abs(off_diagonal).max(), 0.0, 1e-11)
+        whole = second_moments.stationary(law, eta, beta, 0.3, 0.5)
+        yield Fact(f"sum of all blocks, {law.name}", joint.sum(axis=(0, 1)), whole, 1e-11)
+
+
+PROP_C_11 = Claim(
+    id="ftrl/prop-c.11",
+    where="App. C.2.3, Proposition C.11",
+    page=25,
+    kind="inequality",
+    statement=(
+        '$EE theta^((r))_0 theta^((r) top)_0 prec.eq eta (eta R^2)^r (sigma_s^2 + C_"kurt" sigma_w^2 chevron.l beta, T '
+        "beta chevron.r \\/ R^2) I$ for $r >= 1$."
+    ),
+    hypotheses="As Proposition C.10.",
+    remark="The right side, printed without a matrix, is read as a multiple of $I$.",
+    checks=(
+        *attacks(_higher, 2.2, levels=Whole(1, 12)),
+        Agreement(facts=_blocks, impostors={"1 % more": {"facts": Times(1.01)}}),
+    ),
+)
+
+# --- Lemma C.12 ---
+
+
+def _white_noise(system: Systems) -> Sides:
+    """(a): the covariance grows with that of theta^(r-1), so the hypothesis with equality is the worst."""
+    covariance = system.laws.fluctuation(diagonal(_noise_bound(system)))
+    root = np.sqrt(system.laws.eigenvalues)
+    return largest_eigenvalue(covariance / (root[:, :, None] * root[:, None, :])), (
+        system.laws.r_squared() * _total(system)
+    )
+
+
+def _next_level(system: Systems) -> Sides:
+    """(b), from the same worst case."""
+    x = system.x
+    decay = x[:, :, None] + x[:, None, :] - x[:, :, None] * x[:, None, :]
+    added = system.laws.fluctuation(diagonal(_noise_bound(system)))
+    after = system.eta[:, None, None] ** 2 * added / decay
+    return largest_eigenvalue(after), system.eta * system.laws.r_squared() * _total(system)
+
+
+def _histories(rng: np.random.Generator, centre: float = 1.0) -> Iterator[Fact]:
+    """Means over all 24^3 histories of three steps: x in {e_1, e_2, -e_1 - e_2}, signs xi, w in {+-e_1, +-e_2}."""
+    inputs = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]])
+    draws = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+    eta, beta, H = 0.3, (1.0, -0.6, 0.4), inputs.T @ inputs / 3
+    choices = np.indices((3, 2, 4) * 3).reshape(9, -1)
+    x = [inputs[choices[3 * t]] for t in range(3)]
+    w = [draws[choices[3 * t + 2]] for t in range(3)]
+    parts, zeta = np.zeros((2, len(w[0]), 2)), []
+    for t in range(3):
+        zeta.append([centre * part @ H - x[t] * np.sum(x[t] * part, axis=1)[:, None] for part in parts])
+        noise = sum(b * w[t - k] for k, b in enumerate(beta[: t + 1]))
+        fresh = (2.0 * choices[3 * t + 1] - 1.0)[:, None] * x[t] - noise
+        parts = parts - eta * parts @ H + eta * np.stack([fresh, zeta[t][0]])
+    for r in (1, 2):
+        for t, s in ((1, 0), (2, 0), (2, 1)):
+            cross = zeta[t][r - 1].T @ zeta[s][r - 1] / len(x[0])
+            yield Fact(f"E zeta^({r})_{t} zeta^({r})_{s}", np.abs(cross).max(), 0.0, 1e-12)
+        yield Fact(f"E zeta^({r})_2", np.abs(zeta[2][r - 1].mean(axis=0)).max(), 0.0, 1e-12)
+
+
+LEM_C_12A = Claim(
+    id="ftrl/lem-c.12a",
+    where="App. C.2.3, Lemma C.12 (a)",
+    page=25,
+    kind="inequality",
+    statement=(
+        "If $EE theta^((r-1))_t theta^((r-1) top)_t prec.eq a I + b H^(-1\\/2) P_beta H^(-1\\/2)$, then $zeta^((r))_t "
+        '= (H - x_t x_t^top) theta^((r-1))_t$ is white with covariance $prec.eq (a R^2 + b C_"kurt" chevron.l beta, T '
+        "beta chevron.r) H$."
+    ),
+    hypotheses="As Proposition C.10.",
+    checks=(
+        *attacks(_white_noise, 1.02),
+        Agreement(facts=_histories, impostors={"- x x^T without H": {"facts": {"centre": 0.0}}}),
+    ),
+)
+
+LEM_C_12B = Claim(
+    id="ftrl/lem-c.12b",
+    where="App. C.2.3, Lemma C.12 (b)",
+    page=25,
+    kind="inequality",
+    statement=(
+        'Then $EE theta^((r))_t theta^((r) top)_t$ is the same for all $t$ and $prec.eq eta (a R^2 + b C_"kurt" '
+        "chevron.l beta, T beta chevron.r) I$."
+    ),
+    hypotheses="As Lemma C.12 (a).",
+    checks=attacks(_next_level, 1.4),
+)
+
+# --- Proposition C.13 ---
+
+
+def _remainder(system: Systems, level: np.ndarray) -> Sides:
+    """The last line of the proof."""
+    product = system.eta * system.laws.r_squared()
+    bound = system.eta / (1.0 - product) * product ** (level + 1) * _total(system)
+    return largest_eigenvalue(system.remainder(_at_level(system, level))), bound
+
+
+PROP_C_13 = Claim(
+    id="ftrl/prop-c.13",
+    where="App. C.2.3, Proposition C.13",
+    page=26,
+    kind="inequality",
+    statement=(
+        '$0 prec.eq EE delta^((m))_t delta^((m) top)_t prec.eq eta/(1 - eta R^2) (eta R^2)^(m+1) (sigma_s^2 + C_"kurt" '
+        "sigma_w^2 chevron.l beta, T beta chevron.r \\/ R^2) I -> 0$ as $m -> oo$."
+    ),
+    hypotheses="As Proposition C.10.",
+    checks=(
+        *attacks(_remainder, 4.1, levels=Whole(0, 12)),
+        Agreement(facts=_blocks, impostors={"1 % more": {"facts": Times(1.01)}}),
+    ),
+)

@@ -1,0 +1,394 @@
+"""Appendices D.2.2 and D.2.4: what follows on the events of Proposition D.5, and the traces behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import sympy
+
+from dpbounds.ftrl import correlations, finite_time
+from verify.checks import Agreement, Fact, Inequality, Search, Symbolic
+from verify.checks.domains import Real, Whole
+from verify.checks.impostors import Times
+from verify.papers.ftrl.tools.planar_systems import SYSTEM, extremal, systems, trace
+from verify.papers.ftrl.tools.second_moments import wide
+from verify.statements.claims import Claim, Correction, Fault
+
+Sides = tuple[np.ndarray, np.ndarray]
+CONDITIONS = "$ell = log(T\\/p)$, $eta <= (C R^2 ell)^(-1)$ and the events named."
+
+# --- Proposition D.6 ---
+
+
+def _contraction(sign: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+    """Q = I - eta x x^T has eigenvalues 1 and 1 - eta ||x||^2; with eta ||x||^2 = 1 / (1 + s) none is negative and no
+    norm grows.
+    """
+    x, v = sympy.Matrix(sympy.symbols("x0:3", real=True)), sympy.Matrix(sympy.symbols("v0:3", real=True))
+    eta, k = sympy.symbols("eta k", positive=True)
+    norm = (x.T * x)[0]
+    Q = sympy.eye(3) - eta * x * x.T
+    yield "eigenvalues of Q", sympy.det(Q - k * sympy.eye(3)) - (1 - k) ** 2 * (1 - sign * eta * norm - k)
+    lost = (v.T * v)[0] - (v.T * Q * Q * v)[0]
+    yield "||v||^2 - ||Q v||^2", lost - eta * (x.T * v)[0] ** 2 * (2 - sign * eta * norm)
+
+
+PROP_D_6 = Claim(
+    id="ftrl/prop-d.6",
+    where="Proposition D.6, (74)",
+    page=41,
+    equation="(74)",
+    kind="inequality",
+    statement="$0 prec.eq Q_t prec.eq I$ and $norm(hat(theta)_t) <= norm(theta'_0)$.",
+    hypotheses=f"{CONDITIONS} They give $eta norm(x_t)^2 <= 1$.",
+    setting="$d = 3$, which shows every product of entries.",
+    checks=(Symbolic(residuals=_contraction, impostors={"sign": {"residuals": {"sign": -1}}}),),
+)
+
+# --- Proposition D.7 ---
+
+# d = 1, x = +-1, xi_0 = sigma, T = 2, p = 1/2, eta = 1/(C l), l = log 4: ||theta^s_1||^2 and the printed bound.
+UNSCALED = Inequality(
+    smaller=lambda m, C, sigma: m.power(sigma / (C * m.log(m.number(4))), 2),
+    larger=lambda m, C, sigma: m.power(m.log(m.number(4)), 2),
+    box={"C": Real(4.0, 1e6, "log"), "sigma": Real(1.0, 1e8, "log")},
+)
+
+
+def _telescopes(sign: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+    """I - Q^2 - eta x x^T = eta (1 - eta ||x||^2) x x^T >= 0: so P (x x^T) P^T <= (P P^T - P Q Q P^T) / eta."""
+    x, eta = sympy.Matrix(sympy.symbols("x0:3", real=True)), sympy.symbols("eta", positive=True)
+    Q, outer = sympy.eye(3) - eta * x * x.T, x * x.T
+    rest = eta * (1 - sign * eta * (x.T * x)[0])
+    yield "I - Q^2 - eta x x^T", sympy.eye(3) - Q * Q - eta * outer - rest * outer
+
+
+def _inputs(angles: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """sqrt(eta) x_t, norms at most 1: (n, T, 2)."""
+    return lengths[..., None] * np.stack([np.cos(angles), np.sin(angles)], axis=-1)
+
+
+def _residual_response(angles: np.ndarray, lengths: np.ndarray) -> Sides:
+    """eta Tr Sigma^sgd_T and d = 2, T = 6 inputs."""
+    x = _inputs(angles, lengths)
+    total, pushed = np.zeros(len(x)), np.zeros((len(x), 0, 2))
+    for t in range(x.shape[1]):
+        moved = pushed - np.sum(pushed * x[:, t, None], axis=-1, keepdims=True) * x[:, t, None]
+        pushed = np.concatenate([moved, x[:, t, None]], axis=1)
+        total = np.sum(pushed**2, axis=(1, 2))
+    return total, np.full(len(x), 2.0)
+
+
+PATHS = {"angles": (Real(0.0, np.pi), 6), "lengths": (Real(0.0, 1.0), 6)}
+
+PROP_D_7 = Claim(
+    id="ftrl/prop-d.7",
+    where="Proposition D.7",
+    page=41,
+    kind="inequality",
+    statement="On $E_1$, $E_1^s$, $E_2^s$: $norm(theta^s_t)^2 <= C eta R^2\\/mu dot.c ell^3$.",
+    hypotheses=CONDITIONS,
+    checks=(UNSCALED,),
+    fault=Fault(
+        severity="slip",
+        touches="statement",
+        finding=(
+            "Proposition D.7 leaves out $sigma_s^2$: with $d = 1$, $x = plus.minus 1$, $xi_0 = sigma_s = {sigma}$, "
+            "$T = 2$, $p = 1\\/2$, $C = {C}$, $eta = 1\\/(C ell)$ one has $norm(theta^s_1)^2 = {smaller}$, the bound "
+            "is ${larger}$."
+        ),
+        consequence="Theorem D.4 uses it with the factor $sigma_s^2$, and stands in this point.",
+    ),
+    correction=Correction(
+        statement=(
+            "On $E_1$ and $E_1^s$, $norm(theta^s_t)^2 <= C eta sigma_s^2 d ell <= C eta sigma_s^2 R^2\\/mu dot.c ell$: "
+            "two logarithms less, and without $E_2^s$."
+        ),
+        ground="$Sigma^s_t prec.eq I\\/eta$ telescopes, as $eta x x^top prec.eq I - Q^2$.",
+        checks=(
+            Symbolic(residuals=_telescopes, impostors={"sign": {"residuals": {"sign": -1}}}),
+            Search(
+                sides=_residual_response,
+                box=PATHS,
+                extremal=lambda: [{"angles": np.pi / 2 * np.arange(6), "lengths": np.ones(6)}],
+                vectorised=True,
+                impostors={"0.95 d": {"sides": Times(1, 0.95)}},
+            ),
+        ),
+    ),
+)
+
+# --- Proposition D.8 ---
+
+
+def _noise_responses(Q: np.ndarray, beta: np.ndarray) -> np.ndarray:
+    """Tr U_{t,tau} for tau = 0 ... T - 1 at t = T, from Q_1 ... Q_{T-1} of shape (n, T - 1, 2, 2)."""
+    traces, last = [], beta.shape[1] - 1
+    for tau in range(beta.shape[1]):
+        V = wide(beta[:, 0]) * np.eye(2)
+        for k in range(1, tau + 1):
+            V = wide(beta[:, k]) * np.eye(2) + Q[:, last - tau + k - 1] @ V
+        traces.append(np.sum(V**2, axis=(1, 2)))
+    return np.stack(traces, axis=1)
+
+
+def _weighted_sums(beta: np.ndarray, rate: np.ndarray) -> np.ndarray:
+    """sum_{k<=tau} |beta_k| (1 - rate)^{(tau-k)/2} for every tau."""
+    sums, total = [], np.zeros(len(beta))
+    for weight in np.abs(beta).T:
+        total = np.sqrt(1 - rate) * total + weight
+        sums.append(total)
+    return np.stack(sums, axis=1)
+
+
+def _noise_response(angles, lengths, beta, mu, share, log_p) -> Sides:
+    """Tr Sigma^dp_T at T = 6 against the bound that E_2^dp (squared) gives with nu = share eta mu, beta_0 = 1; p is
+    lowered until the event occurs.
+    """
+    x, beta = _inputs(angles, lengths)[:, 1:], np.concatenate([np.ones((len(mu), 1)), beta], axis=1)
+    U = _noise_responses(np.eye(2) - x[..., :, None] * x[..., None, :], beta)
+    T = beta.shape[1]
+    sums = _weighted_sums(beta, mu)
+    p = np.minimum(np.exp(log_p), np.min(T**2 * 2 * sums**2 / np.maximum(U, 1e-300), axis=1))
+    nu = share * mu
+    absolute = np.abs(beta).sum(axis=1)
+    constant = np.sum(np.abs(beta) * (1 - nu[:, None]) ** (-np.arange(T) / 2), axis=1)
+    remembered = (2 + np.log(T**2 * constant**2 / (p * absolute**2))) / nu
+    return U.sum(axis=1), 2 * absolute**2 * remembered
+
+
+def _tail_sum(m, nu, log_K):
+    """sum_tau min(1, K (1 - nu)^tau) <= n + K (1 - nu)^n / nu, n the next whole number after log K / -log(1 - nu)."""
+    return log_K / -m.log1p(-nu) + 1 + 1 / nu
+
+
+def _noise_part(rng: np.random.Generator) -> Iterator[Fact]:
+    """The corrected bound with p / 6 for p and C = 4, as `iterate_bound` has it for noise alone: weights 1 and 1/2 with
+    59 zeros between, and those of nu-DP-FTRL.
+    """
+    spectrum, p, ell = np.array([1.0, 0.5]), 0.5, np.log(6e5 / 0.5)
+    eta = 1 / (16 * ell)
+    rate = eta / 2
+    later = correlations.from_coefficients([1.0, *[0.0] * 59, 0.5])
+    for correlation, absolute, constant in (
+        (later, 1.5, 1 + 0.5 * (1 - rate) ** -30),
+        (correlations.nu(rate), 2 - rate**0.5, 2 - (1 - (1 - rate) ** 0.5) ** 0.5),
+    ):
+        remembered = (2 + np.log(1e10 * constant**2 / (p / 6 * absolute**2))) / rate
+        stated = 4 * eta**2 * 0.3 * 2 * absolute**2 * ell * remembered
+        run: dict[str, Any] = {"noise_variance": 0.3, "steps": 100_000, "failure": p, "initial_distance": 0.0}
+        bound = finite_time.iterate_bound(correlation, spectrum, eta, R_squared=4.0, **run)
+        yield Fact(f"noise alone, {correlation.name}", float(bound), stated, 1e-12)
+    alone: dict[str, Any] = {"noise_variance": 0.0, "steps": 1, "failure": p, "initial_distance": 0.0, "sigma_sgd": 3.0}
+    found = finite_time.gradient_bound(correlations.independent(), spectrum, 1e-30, R_squared=4.0, **alone)
+    tails = 3.0 * np.sqrt(4 * 1.5 * np.log(12.0) * 2 * np.log(24.0))
+    yield Fact("gradients of residuals alone", float(found), float(tails), 1e-12)
+
+
+RESPONSES = {
+    **PATHS,
+    "beta": (Real(-1.0, 1.0), 5),
+    "mu": Real(1e-3, 0.99, "log"),
+    "share": Real(0.01, 1.0, "log"),
+    "log_p": Real(-20.0, 0.0),
+}
+
+PROP_D_8 = Claim(
+    id="ftrl/prop-d.8",
+    where="Proposition D.8",
+    page=42,
+    kind="inequality",
+    statement="On $E_1$, $E_1^d$, $E_2^d$: $norm(theta^s_t)^2 <= C eta R^2\\/mu dot.c ell^3$.",
+    hypotheses=CONDITIONS,
+    checks=(UNSCALED,),
+    fault=Fault(
+        severity="slip",
+        touches="statement",
+        finding=(
+            "Proposition D.8 repeats the display of Proposition D.7 for $theta^s$, of which its events say nothing: "
+            "with $d = 1$, $x = plus.minus 1$, $xi_0 = {sigma}$, $T = 2$, $p = 1\\/2$, $C = {C}$ one has "
+            "$norm(theta^s_1)^2 = {smaller} > {larger}$."
+        ),
+        consequence="Its proof bounds $theta^d$, and Theorem D.4 uses that.",
+    ),
+    correction=Correction(
+        statement=(
+            "On $E_1$, $E_1^d$ and $E_2^d$ (with the square), $norm(theta^d_t)^2 <= C eta^2 sigma_w^2 d "
+            "norm(beta)_1^2\\/nu dot.c (2 + log(T^2 D^2\\/(p norm(beta)_1^2))) ell$, $D$ the constant of half-expo "
+            "decay with parameter $nu <= eta mu$."
+        ),
+        ground=(
+            'The sum over $tau$ of $min{norm(beta)_1^2, T^2\\/p dot.c D^2 (1 - nu)^tau}$ bounds $op("Tr") '
+            "Sigma^d_t\\/d$."
+        ),
+        checks=(
+            Inequality(
+                smaller=_tail_sum,
+                larger=lambda m, nu, log_K: (2 + log_K) / nu,
+                box={"nu": Real(1e-12, 1 - 1e-9, "logit"), "log_K": Real(0.0, 100.0)},
+                certificate=lambda m, nu, log_K: 1 - nu,  # at most the difference times nu: -log(1 - nu) >= nu
+                impostors={"1 + log K": {"larger": lambda m, nu, log_K: (1 + log_K) / nu}},
+            ),
+            Agreement(facts=_noise_part, impostors={"1e-9 off": {"facts": Times(1 + 1e-9)}}),
+            Search(
+                sides=_noise_response,
+                box=RESPONSES,
+                vectorised=True,
+                impostors={"a tenth": {"sides": Times(1, 0.1)}},
+            ),
+        ),
+    ),
+)
+
+# --- Lemma D.9 ---
+
+
+def _searched(sides: Callable[..., Sides], points: Callable[[], Any], **impostors: Any) -> Search:
+    """Over laws in the plane and lags 0 to 3."""
+    return Search(
+        sides=sides,
+        box={**SYSTEM, "time": Whole(0, 3)},
+        extremal=points,
+        vectorised=True,
+        impostors={name.replace("_", " "): {"sides": wrong} for name, wrong in impostors.items()},
+    )
+
+
+def _law_points() -> Iterator[Mapping[str, Any]]:
+    """Extremal laws at both ends of the time."""
+    for time in (0, 3):
+        yield from extremal(time=time)
+
+
+def _input_memory(time: np.ndarray, **law: np.ndarray) -> Sides:
+    """E Tr W_{t,tau} = Tr P^k H and R^2 (1 - eta mu)^k, k = t - 1 - tau = time."""
+    batch = systems(**law)
+    M = batch.laws.covariance
+    traces = [trace(M)]
+    for _ in range(int(time.max())):
+        M = batch.after_step(M)
+        traces.append(trace(M))
+    observed = np.array(traces)[time.astype(int), np.arange(len(time))]
+    return observed, batch.laws.r_squared() * (1 - batch.x.min(axis=1)) ** time
+
+
+LEM_D_9 = Claim(
+    id="ftrl/lem-d.9",
+    where="Lemma D.9",
+    page=43,
+    kind="inequality",
+    statement='$EE op("Tr") W_(t, tau) <= R^2 (1 - eta mu)^(t - 1 - tau)$.',
+    hypotheses="The setting of Theorem D.4.",
+    setting="Searched over laws in the plane, lags up to 3.",
+    remark=(
+        "For $eta <= 1\\/R^2$, as Lemma F.18 asks and as Theorem D.4 means: its condition on $eta$ is printed upside "
+        "down."
+    ),
+    checks=(_searched(_input_memory, _law_points, smaller_by_3_percent=Times(1, 0.97)),),
+)
+
+# --- Lemma D.10 ---
+
+
+def _expected_response(time: np.ndarray, power: int = 2, **law: np.ndarray) -> Sides:
+    """E Tr U_{t,tau}, tau = time, from A_{k+1} = beta_{k+1} I + Q A_k and its mean, against d (sum)^power."""
+    batch = systems(**law)
+    beta, unit = batch.beta, np.eye(2)
+    mean = wide(beta[:, 0]) * unit
+    second, traces = mean @ mean, []
+    for k in range(beta.shape[1]):
+        if k:
+            moved = batch.kept @ mean
+            weight = wide(beta[:, k])
+            second = weight**2 * unit + 2 * weight * moved + batch.after_step(second)
+            mean = weight * unit + moved
+        traces.append(trace(second))
+    rows = np.arange(len(time))
+    sums = _weighted_sums(beta, batch.x.min(axis=1))
+    return np.array(traces)[time.astype(int), rows], 2 * sums[rows, time.astype(int)] ** power
+
+
+def _printed_response(**law: np.ndarray) -> Sides:
+    """Without the square."""
+    return _expected_response(power=1, **law)
+
+
+def _large_first_weight() -> Iterator[Mapping[str, Any]]:
+    """beta = (2, 0, 0, 0), tau = 0."""
+    for point in _law_points():
+        yield {**point, "beta": [2.0, 0.0, 0.0, 0.0], "time": 0}
+
+
+LEM_D_10_A = Claim(
+    id="ftrl/lem-d.10-a",
+    where="Lemma D.10, first part",
+    page=43,
+    kind="inequality",
+    statement='$EE op("Tr") U_(t, tau) <= d sum_(k <= tau) abs(beta_k) (1 - eta mu)^((tau - k)\\/2)$.',
+    hypotheses="$eta <= 1\\/R^2$.",
+    setting="Searched over laws in the plane, four weights.",
+    checks=(_searched(_printed_response, _large_first_weight),),
+    fault=Fault(
+        severity="slip",
+        touches="statement",
+        finding=(
+            "Lemma D.10 bounds a quadratic trace by a linear sum: with $d = 2$, $tau = 0$, $beta_0 = 2$ it is $d "
+            "beta_0^2 = {smaller}$, the stated bound is $d beta_0 = {larger}$."
+        ),
+        consequence="Its proof has the square, and so have the places that use it, after (78).",
+    ),
+    correction=Correction(
+        statement=(
+            'For $eta <= 1\\/R^2$, $EE op("Tr") U_(t, tau) <= d (sum_(k <= tau) abs(beta_k) (1 - eta mu)^((tau - '
+            "k)\\/2))^2$."
+        ),
+        ground="As in the paper's proof: each factor $Q$ costs $sqrt(1 - eta mu)$ in mean square.",
+        checks=(
+            _searched(_expected_response, _law_points, smaller_by_3_percent=Times(1, 0.97), as_printed={"power": 1}),
+        ),
+    ),
+)
+
+
+def _bounded_response(angles, upper, lower, beta) -> Sides:
+    """Tr U_{t,4} for arbitrary 0 <= Q <= I with the given eigenvalues and axes, against d (sum |beta|)^2."""
+    u = np.stack([np.cos(angles), np.sin(angles)], axis=-1)
+    v = np.stack([-np.sin(angles), np.cos(angles)], axis=-1)
+    Q = upper[..., None, None] * u[..., :, None] * u[..., None, :]
+    Q = Q + lower[..., None, None] * v[..., :, None] * v[..., None, :]
+    return _noise_responses(Q, beta)[:, -1], 2 * np.abs(beta).sum(axis=1) ** 2
+
+
+def _projections() -> Iterator[dict[str, Any]]:
+    """Identities, and projections on axes that turn by a fixed angle."""
+    for beta in ([1.0] * 5, [1.0, -0.9, 0.8, -0.7, 0.6], [0.0, 0.0, 0.0, 0.0, 1.0]):
+        yield {"angles": [0.0] * 4, "upper": [1.0] * 4, "lower": [1.0] * 4, "beta": beta}
+        for turn in (0.1, np.pi / 8, np.pi / 4):
+            yield {"angles": turn * np.arange(4), "upper": [1.0] * 4, "lower": [0.0] * 4, "beta": beta}
+
+
+LEM_D_10_B = Claim(
+    id="ftrl/lem-d.10-b",
+    where="Lemma D.10, second part",
+    page=43,
+    kind="inequality",
+    statement='If all $Q_t succ.eq 0$: $op("Tr") U_(t, tau) <= d (sum_(k <= tau) abs(beta_k))^2$.',
+    remark="For all $0 prec.eq Q_t prec.eq I$; also $norm(V)_2 <= sum abs(beta_k)$ by the triangle inequality.",
+    setting="Searched over $d = 2$, $tau = 4$.",
+    checks=(
+        Search(
+            sides=_bounded_response,
+            box={
+                "angles": (Real(0.0, np.pi), 4),
+                "upper": (Real(0.0, 1.0), 4),
+                "lower": (Real(0.0, 1.0), 4),
+                "beta": (Real(-1.0, 1.0), 5),
+            },
+            extremal=_projections,
+            vectorised=True,
+            impostors={"0.97 d": {"sides": Times(1, 0.97)}},
+        ),
+    ),
+)

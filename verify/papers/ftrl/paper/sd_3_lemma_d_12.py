@@ -1,0 +1,322 @@
+"""Appendix D.3: the covariance of Noisy-FTRL started at the optimum, Lemma D.12."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import sympy
+
+from verify.checks import Agreement, Fact, Symbolic
+from verify.checks.impostors import Times
+from verify.papers.ftrl.tools import input_laws, second_moments
+from verify.papers.ftrl.tools.planar_systems import STEPS, Sides, nearest, searched, started, trace
+from verify.statements.claims import Claim, Correction, Fault
+
+ASSUMED = "Assumption C.2, $eta <= 1\\/R^2$, $beta in ell^2$."
+SEARCHED = "Beside the proof: a search over laws in the plane, four weights, $t <= 30$."
+
+# --- the responses to every input and every draw: exact rationals ---
+
+
+class _Enumerated:
+    """d = 2, three inputs with rational probabilities: expectations as sums over all sequences of inputs."""
+
+    def __init__(self) -> None:
+        F = Fraction
+        self.eta, self.beta = F(1, 5), [F(1), F(-1, 2), F(1, 3), F(2)]
+        self.inputs = [(F(1, 2), _rational([1, 1])), (F(1, 3), _rational([-1, 2])), (F(1, 6), _rational([0, -3]))]
+        self.unit = _rational([[1, 0], [0, 1]])
+        self.H = sum((p * np.outer(x, x) for p, x in self.inputs), 0 * self.unit)
+        self.steps = [(p, self.unit - self.eta * np.outer(x, x)) for p, x in self.inputs]
+
+    def after_step(self, M: np.ndarray, times: int = 1) -> np.ndarray:
+        """P^times M."""
+        for _ in range(times):
+            M = sum((p * (Q @ M @ Q) for p, Q in self.steps), 0 * self.unit)
+        return M
+
+    def mean_power(self, k: int) -> np.ndarray:
+        """(I - eta H)^k."""
+        result = self.unit
+        for _ in range(k):
+            result = result @ (self.unit - self.eta * self.H)
+        return result
+
+    def paths(self, length: int) -> Iterator[tuple[Fraction, Sequence[np.ndarray]]]:
+        """All sequences Q_{t-1}, Q_{t-2}, ... with their probabilities."""
+        for path in itertools.product(self.steps, repeat=length):
+            yield math.prod((p for p, _ in path), start=Fraction(1)), [Q for _, Q in path]
+
+    def noise_response(self, tau: int) -> np.ndarray:
+        """E V_{t,tau} V_{t,tau}^T by the definition (65)."""
+        total = 0 * self.unit
+        for p, path in self.paths(tau):
+            V, product = self.beta[tau] * self.unit, self.unit
+            for k, Q in enumerate(path):
+                product = product @ Q
+                V = V + self.beta[tau - 1 - k] * product
+            total = total + p * V @ V.T
+        return total
+
+    def input_response(self, tau: int) -> np.ndarray:
+        """E W_{t,t-1-tau}."""
+        total = 0 * self.unit
+        for p, path in self.paths(tau):
+            product = self.unit
+            for Q in path:
+                product = product @ Q
+            total = total + p * product @ self.H @ product.T
+        return total
+
+    def covariance(self, t: int, residual: Fraction, noise: Fraction) -> np.ndarray:
+        """S_t from theta*: the step (57) on what every residual and every draw contribute to theta'_t, path by path."""
+        total = 0 * self.unit
+        for path in itertools.product(self.inputs, repeat=t):
+            residuals: list[np.ndarray] = []
+            draws: list[np.ndarray] = []
+            for s, (_, x) in enumerate(path):
+                Q = self.unit - self.eta * np.outer(x, x)
+                residuals = [*(Q @ part for part in residuals), self.eta * x]
+                draws = [Q @ part for part in draws] + [0 * self.unit]
+                draws = [part - self.eta * self.beta[s - k] * self.unit for k, part in enumerate(draws)]
+            probability = math.prod((p for p, _ in path), start=Fraction(1))
+            seen = sum((residual * np.outer(part, part) for part in residuals), 0 * self.unit)
+            total = total + probability * sum((noise * part @ part.T for part in draws), seen)
+        return total
+
+
+def _rational(numbers: Any) -> np.ndarray:
+    return np.vectorize(Fraction, otypes=[object])(np.asarray(numbers))
+
+
+# --- Lemma D.12, (82) and (83) ---
+
+
+def _response_formula(rng: np.random.Generator, *, diagonal: int = 1) -> Iterator[Fact]:
+    """(82), the terms l = k of the double sum counted `diagonal` times."""
+    case = _Enumerated()
+    b = case.beta
+    for tau in range(4):
+        stated = b[tau] ** 2 * case.unit
+        for k in range(tau):
+            stated = stated + 2 * b[tau] * b[k] * case.mean_power(tau - k)
+            for m in range(k + 1):
+                count = diagonal if m == k else 2
+                stated = stated + count * b[k] * b[m] * case.after_step(case.mean_power(k - m), tau - k)
+        found = case.noise_response(tau)
+        traces = {"found": float(np.trace(found)), "stated": float(np.trace(stated))}
+        yield Fact(f"E U_(t,{tau})", found, stated, 0, numbers=traces)
+
+
+RESPONSE = (
+    "$EE U_(t, tau) = beta_tau^2 I + 2 beta_tau sum_(k < tau) beta_k (I - eta H)^(tau - k) + {last}$, $U_(t, tau) = "
+    "V_(t, tau) V_(t, tau)^top$."
+)
+
+EQ_82 = Claim(
+    id="ftrl/eq-82",
+    where="Lemma D.12, (82)",
+    page=46,
+    equation="(82)",
+    kind="identity",
+    statement=RESPONSE.format(last="2 sum_(k < tau) sum_(l <= k) beta_k beta_l cal(P)^(tau - k) ((I - eta H)^(k - l))"),
+    setting="Exact rationals: three inputs in the plane, four weights, $tau <= 3$.",
+    checks=(Agreement(facts=lambda rng: _response_formula(rng, diagonal=2)),),
+    fault=Fault(
+        severity="slip",
+        touches="proof",
+        finding=(
+            "(82) counts the terms $l = k$ of its double sum twice: for $x = (1, 1), (-1, 2), (0, -3)$ with "
+            "probabilities $1\\/2, 1\\/3, 1\\/6$, $eta = 1\\/5$, $beta = (1, -1\\/2, ...)$, $tau = 1$ the trace is "
+            "${found}$, the printed one ${stated}$."
+        ),
+        consequence="Nothing: the recursion (83) that follows is right.",
+    ),
+    correction=Correction(
+        statement=RESPONSE.format(
+            last=(
+                "sum_(k < tau) beta_k^2 cal(P)^(tau - k) (I) + 2 sum_(k < tau) sum_(l < k) beta_k beta_l "
+                "cal(P)^(tau - k) ((I - eta H)^(k - l))"
+            )
+        ),
+        ground="The square of a sum has each square once.",
+        checks=(Agreement(facts=_response_formula, impostors={"as printed": {"facts": {"diagonal": 2}}}),),
+    ),
+)
+
+
+def _recursion(rng: np.random.Generator, past: int = 1) -> Iterator[Fact]:
+    """(83) for S_t summed up from the responses to every input and every draw, sigma_s^2 = 2/3, sigma_w^2 = 5; the
+    impostor forgets the cross terms.
+    """
+    case, residual, noise = _Enumerated(), Fraction(2, 3), Fraction(5)
+    S, b = 0 * case.unit, case.beta
+    for t in range(4):
+        after = S + case.eta**2 * (residual * case.input_response(t) + noise * case.noise_response(t))
+        forcing = sum(
+            (
+                b[i] * b[k] * case.mean_power(abs(i - k)) * (1 if i == k else past)
+                for i in range(t + 1)
+                for k in range(t + 1)
+            ),
+            0 * case.unit,
+        )
+        stated = case.after_step(S) + case.eta**2 * (residual * case.H + noise * forcing)
+        yield Fact(f"S_{t + 1}", after, stated, 0)
+        S = after
+
+
+EQ_83 = Claim(
+    id="ftrl/eq-83",
+    where="Lemma D.12, (83)",
+    page=47,
+    equation="(83)",
+    kind="identity",
+    statement=(
+        "$S_(t + 1) = cal(P) S_t + eta^2 EE[xi^2 x x^top] + eta^2 sigma_w^2 sum_(tau, k <= t) beta_tau beta_k (I "
+        "- eta H)^abs(tau - k)$, started at $theta^star$."
+    ),
+    setting="Exact rationals: three inputs in the plane, four weights, $t <= 3$.",
+    checks=(Agreement(facts=_recursion, impostors={"no cross terms": {"facts": {"past": 0}}}),),
+)
+
+
+def _increments(rng: np.random.Generator, lag: int = 0) -> Iterator[Fact]:
+    """S_{t+1} - S_t is eta^2 times the second moments of the responses to the oldest input and draw, hence >= 0: the
+    later t have the law of those in S_t. The impostor takes responses of another age.
+    """
+    case, residual, noise = _Enumerated(), Fraction(2, 3), Fraction(5)
+    S = [case.covariance(t, residual, noise) for t in range(5)]
+    for t in range(4):
+        age = max(t - lag, 0)
+        squares = case.eta**2 * (residual * case.input_response(age) + noise * case.noise_response(age))
+        yield Fact(f"S_{t + 1} - S_{t}", S[t + 1] - S[t], squares, 0)
+
+
+MONOTONE = Agreement(facts=_increments, impostors={"one step younger": {"facts": {"lag": 1}}})
+
+
+def _monotone(sign: float = 1.0, **law: np.ndarray) -> Sides:
+    """<v, S_t v> and <v, S_{t+1} v> from theta*, v the lowest eigenvector of the difference, at the t where it is
+    lowest.
+    """
+    batch, start = started(law)
+    S = np.array(list(batch.trajectory(0.0 * start, STEPS)))
+    values, vectors = np.linalg.eigh(sign * (S[1:] - S[:-1]))
+    v = vectors[..., 0]
+    before, after = (np.einsum("tni,tnij,tnj->tn", v, part, v) for part in (S[:-1], S[1:]))
+    worst, rows = np.argmin(values[..., 0], axis=0), np.arange(len(start))
+    return (before if sign > 0 else after)[worst, rows], (after if sign > 0 else before)[worst, rows]
+
+
+LEM_D_12_A = Claim(
+    id="ftrl/lem-d.12-a",
+    where="Lemma D.12(a)",
+    page=45,
+    kind="inequality",
+    statement="$S_t = EE theta'_t theta'^top_t$ started at $theta^star$: $S_t prec.eq S_(t + 1)$.",
+    hypotheses=ASSUMED,
+    setting=f"$S_(t + 1) - S_t$ as a sum of second moments, in exact rationals. {SEARCHED}",
+    checks=(MONOTONE, searched(_monotone, the_other_way={"sign": -1.0})),
+)
+
+
+def _unrolled(start: int = 0) -> Iterator[tuple[str, sympy.Expr]]:
+    """Tr S_{t+1} <= (1 - eta mu) Tr S_t + forcing keeps Tr S_t at or below forcing / (eta mu), from 0 on."""
+    eta, mu, noise, power, inverse, r2, residual = sympy.symbols("eta mu N b h r s", positive=True)
+    forcing = 2 * eta * noise * power * inverse + eta**2 * r2 * residual  # Lemma F.17: sum_j (2 - x_j) / x_j
+    bound = (2 * noise * power * inverse + eta * r2 * residual) / mu
+    yield "induction", bound - (1 - eta * mu) * bound - forcing + start
+
+
+def _weights_form(lost: int = 0) -> Iterator[tuple[str, sympy.Expr]]:
+    """(2 - x) / x <= 2 / x, the forcing of one direction by Lemma F.17 with c = 1 - x."""
+    x = sympy.symbols("x", positive=True)
+    yield "2 / x - (1 + c) / (1 - c)", (2 - lost) / x - (2 - x) / x
+
+
+def _mean_square(first: int = 2) -> Iterator[tuple[str, sympy.Expr]]:
+    """E Q^2 = I - 2 eta H + eta^2 M <= (1 - eta mu) I: h = <v, H v> = mu + g, <v, M v> = R^2 h - s, eta R^2 = 1/(1 +
+    t). Likewise Tr P S <= (1 - eta mu) Tr S.
+    """
+    eta, mu, g, s, t = sympy.symbols("eta mu g s t", positive=True)
+    h = mu + g
+    second = eta / (1 + t) * h - eta**2 * s
+    yield "(1 - eta mu) - <v, E Q^2 v>", (1 - eta * mu) - (1 - first * eta * h + second)
+
+
+CONTRACTS = Symbolic(nonnegative=_mean_square, impostors={"I - eta H": {"nonnegative": {"first": 1}}})
+UNROLLS = Symbolic(
+    residuals=_unrolled,
+    nonnegative=_weights_form,
+    impostors={"forcing + 1": {"residuals": {"start": 1}}, "1/x": {"nonnegative": {"lost": 1}}},
+)
+
+
+def _trace_bound(**law: np.ndarray) -> Sides:
+    """Tr S_t at t = 30 and in the limit, from theta*."""
+    batch, start = started(law)
+    last = list(batch.trajectory(0.0 * start, STEPS))[-1]
+    traces = np.array([trace(last), trace(batch.second_moments())])
+    power, inverse = np.sum(batch.beta**2, axis=1), np.sum(1.0 / batch.laws.eigenvalues, axis=1)
+    residual = batch.eta * batch.laws.r_squared() * batch.residual
+    bound = (2.0 * batch.noise * power * inverse + residual) / batch.laws.eigenvalues.min(axis=1)
+    return nearest(traces, np.broadcast_to(bound, traces.shape))
+
+
+LEM_D_12_TR = Claim(
+    id="ftrl/lem-d.12-tr",
+    where="Lemma D.12, last display of the proof",
+    page=48,
+    kind="inequality",
+    statement=(
+        '$op("Tr") S_t <= 1\\/mu dot.c (2 sigma_w^2 norm(beta)_2^2 op("Tr")[H^(-1)] + eta R^2 sigma_s^2)$ for all $t$.'
+    ),
+    hypotheses=ASSUMED,
+    setting=f"The three steps of the proof, with Lemma F.17. {SEARCHED}",
+    checks=(CONTRACTS, UNROLLS, searched(_trace_bound, a_third=Times(1, 0.3))),
+)
+
+
+def _limits(rng: np.random.Generator) -> Iterator[Fact]:
+    """S_t at large t: the solution of the stationary equation, from any start; and for 3000 slowly falling weights."""
+    for law in input_laws.examples((1.0, 0.3)):
+        eta = 1.0 / float(law.r_squared()[0])
+        for beta in ((1.0,), (1.0, -0.9), (0.5, 1.0, 0.7)):
+            limit = second_moments.stationary(law, eta, beta, 0.7, 0.2)
+            for start in (np.zeros(2), np.array([3.0, -2.0])):
+                S = second_moments.trajectory(law, eta, beta, 0.7, 0.2, 400, start)
+                yield Fact(f"S_400, {law.name} inputs, beta = {beta}, start {start}", S[-1], limit, 1e-10)
+    slow = (1.0 + np.arange(3000)) ** -0.6
+    yield Fact("S_6000, d = 1, signs, weights (1 + k)^(-0.6)", _line(slow, 6000), _line_limit(slow), 1e-8)
+
+
+def _line(beta: np.ndarray, steps: int) -> float:
+    """d = 1, signs, eta = 1/2: theta_{t+1} = theta_t / 2 - w~_t / 2; the squared responses to each draw add up."""
+    responses = np.convolve(0.5 * beta, 0.5 ** np.arange(60))[:steps]
+    return float(np.sum(responses**2))
+
+
+def _line_limit(beta: np.ndarray) -> float:
+    """The same from the autocorrelation of beta: eta^2 / (1 - 1/4) sum_k r_|k| 2^{-|k|}."""
+    sums = [float(beta[lag:] @ beta[: len(beta) - lag]) * 0.5**lag * (2 if lag else 1) for lag in range(60)]
+    return 0.25 / 0.75 * sum(sums)
+
+
+LIMITS = Agreement(facts=_limits, impostors={"1e-7 off": {"facts": Times(1 + 1e-7)}})
+
+LEM_D_12_B = Claim(
+    id="ftrl/lem-d.12-b",
+    where="Lemma D.12(b)",
+    page=45,
+    kind="inequality",
+    statement="$S_t$ converges.",
+    hypotheses=ASSUMED,
+    setting="It increases by (a) and its trace is bounded; the limit is computed at $eta = 1\\/R^2$ for four laws.",
+    checks=(MONOTONE, CONTRACTS, UNROLLS, LIMITS),
+)

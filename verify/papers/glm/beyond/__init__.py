@@ -1,0 +1,1 @@
+"""What is ours of paper `glm`: sharper, exact, or beside it."""

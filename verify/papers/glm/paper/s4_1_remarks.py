@@ -1,0 +1,127 @@
+"""Remarks 10 and 16, footnote 3: two rounds, many losses, when least squares is defined."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from dpbounds.glm import LINKS, privacy, scale
+from simulators.engine import Experiment
+from simulators.glm import GaussianModel, Settings, estimate, find_scale
+from verify.checks import Agreement, Event, Fact, Frequency
+from verify.papers.glm.tools.records import SIGMA, W, streams
+from verify.statements.claims import Claim
+
+_OFF = {"1 % off": {"facts": {"factor": 1.01}}}
+
+
+FAILURE, N, EPSILON, DELTA = 0.05, 10**6, 0.5, 1e-6
+
+
+# --- Remarks 10 and 16, footnote 3 ---
+
+
+def _two_rounds(rng: np.random.Generator, *, factor: float = 1.0) -> Iterator[Fact]:
+    """Noise of deviation s' on the projections: the root is that of N(0, s^2 + s'^2), none once that is beyond the
+    supremum; a private second round is far beyond.
+    """
+    model = GaussianModel(link=LINKS["logistic"], w=W, n=40_000, m=0, covariance=SIGMA)
+    for scale_of_noise in (0.0, 0.5):
+        settings = Settings(estimator="two-round", projection_scale=scale_of_noise)
+        run = estimate(model, settings, streams(3), 4)
+        for k in range(4):
+            w_ols = run["w_ols"][k]
+            s = math.sqrt(float(w_ols @ SIGMA @ w_ols) + scale_of_noise**2 * float(w_ols @ w_ols))
+            predicted = scale.inverse("logistic", s) / s
+            yield Fact(f"scale with noise {scale_of_noise:g}, run {k}", factor * run["scale"][k], predicted, 0.03)
+    radius = privacy.radius(1.0, 3, 40_000, FAILURE)
+    private = 2 * radius * math.sqrt(2 * math.log(1.25 / DELTA)) / 1.0
+    run = estimate(model, Settings(estimator="two-round", projection_scale=private), streams(4), 3)
+    yield Fact("no root at epsilon = 1", bool(run["found"].any()), False)
+
+
+REM_10 = Claim(
+    id="glm/rem-10",
+    where="Remark 10",
+    kind="algorithm",
+    statement=(
+        'Two rounds without public data: half the users give $hat(w)^"ols"$; each other user releases a noisy '
+        '$tilde(y)_j = chevron.l x_j, hat(w)^"ols" chevron.r$, from which $hat(c)$ is found; the noise may make the '
+        "error of $hat(c)$ large."
+    ),
+    equation="Remark 10",
+    setting='Records up to the radius of Algorithm 1, sensitivity $2 R norm(hat(w)^"ols")$.',
+    remark=(
+        "Worse than that: private noise at $epsilon = 1$ leaves no root at all. $s^2 = b^top A^(-1) b$ gives the "
+        "scale without a second round."
+    ),
+    checks=(Agreement(facts=_two_rounds, alpha=1e-8, impostors={"6 % off": {"facts": {"factor": 1.06}}}),),
+)
+
+
+def _many_losses(rng: np.random.Generator, *, factor: float = 1.0) -> Iterator[Fact]:
+    """From one w_ols, the scale of every link is a function of it and the public records: post-processing."""
+    model = GaussianModel(link=LINKS["logistic"], w=W, n=4000, m=3000, covariance=SIGMA)
+    run = estimate(model, Settings(gram_scale=0.1, cross_scale=0.1), streams(5), 1)
+    given = streams(5)
+    model.sums(given.data)
+    average = model.public(given.data).average(run["w_ols"][0])
+    yield Fact(
+        "logistic, from the transcript alone",
+        factor * float(find_scale(LINKS["logistic"], average) or 0.0),
+        run["scale"][0],
+        1e-9,
+    )
+    for name in ("boosting", "poisson", "cubic", "sigmoid"):
+        c = find_scale(LINKS[name], average) or 0.0
+        value = c * average(lambda z, c=c, name=name: LINKS[name].slope(c * z))
+        yield Fact(f"{name}, the same transcript", factor * value, 1.0, 1e-9)
+
+
+REM_16 = Claim(
+    id="glm/rem-16",
+    where="Remark 16",
+    kind="mc-equality",
+    statement=(
+        'Private data enter only through $hat(w)^"ols"$, so $T$ losses, up to $T = e^(O(p))$, get the same errors '
+        "from the same sample with probability $1 - T e^(-Omega(p)) - xi$; parameter-free; no convexity."
+    ),
+    equation="Remark 16",
+    remark=(
+        "Post-processing and a union bound. $zeta$, the radius, the start and the bracket of the root are parameters "
+        "all the same; each loss has its own $w^*$ only if labels follow its model."
+    ),
+    checks=(Agreement(facts=_many_losses, impostors=_OFF),),
+)
+
+
+def _definite(*, share: float = 1.0) -> tuple[Event, ...]:
+    """n = 100 p sigma_1^2 / lambda^2: the noise matrix is a fifth of n lambda."""
+    size = 1.0
+    n = round(share * 100 * 3 * size**2 / float(np.linalg.eigvalsh(SIGMA)[0]) ** 2)
+    model = GaussianModel(link=LINKS["logistic"], w=W, n=max(n, 5), m=10, covariance=SIGMA)
+    experiment = Experiment(algorithm=estimate, problem=model, settings=Settings(gram_scale=size), block_trials=100)
+    return (
+        Event(label=f"n = {model.n}", experiment=experiment, occurs=lambda arrays: arrays["definite"], at_least=0.95),
+    )
+
+
+FN_3 = Claim(
+    id="glm/fn-3",
+    where="Footnote 3",
+    kind="mc-rate",
+    statement='$hat(w)^"ols"$ is well defined for $n$ large enough.',
+    equation="Footnote 3",
+    setting="$p = 3$, $sigma_1 = 1$: $A$ positive definite in 95 % of the runs at $n = 100 p sigma_1^2\\/lambda^2$.",
+    remark=(
+        '$A$ is invertible with probability 1; but $bb(E) norm(hat(w)^"ols") = infinity$ at every $n$, so medians '
+        "are what to compare."
+    ),
+    checks=(
+        Frequency(
+            events=_definite, trials={"quick": 500, "full": 4000}, impostors={"n / 60": {"events": {"share": 1 / 60}}}
+        ),
+    ),
+)

@@ -1,0 +1,371 @@
+"""Privacy of the messages of Algorithms 1 to 4: Theorems 7, 13, the first parts of 22 and 25, Appendix B."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+from scipy.stats import norm
+
+from dpbounds.glm import privacy
+from dpbounds.privacy import gaussian_delta
+from simulators.glm import Settings, bounded
+from verify.checks import Agreement, Fact, Search
+from verify.checks.domains import Real
+from verify.statements.claims import Claim, Correction, Fault
+
+# --- the message as a Gaussian location pair ---
+
+
+def shift(first: tuple[np.ndarray, float], second: tuple[np.ndarray, float], gram: float, cross: float) -> float:
+    """||difference of (upper triangle of x x^T, x y) in units of the noise||, record by record."""
+    (x, y), (z, u) = first, second
+    upper = np.triu_indices(len(x))
+    moved = (np.outer(x, x) - np.outer(z, z))[upper] / gram
+    return math.sqrt(float(moved @ moved) + float(np.sum((x * y - z * u) ** 2)) / cross**2)
+
+
+def _records(rng: np.random.Generator, p: int, inputs: str) -> tuple[np.ndarray, float]:
+    """A record on the unit sphere (or on the l1 sphere, sparse ones included), label on an end."""
+    x = rng.standard_normal(p) * (rng.random(p) < 0.7)
+    x[0] += 1e-3
+    size = np.linalg.norm(x) if inputs == "l2" else np.abs(x).sum()
+    return x / size, float(rng.choice([-1.0, 1.0]))
+
+
+def _worst_pair(a1: float, a2: float, p: int, inputs: str) -> tuple[tuple[np.ndarray, float], tuple[np.ndarray, float]]:
+    """The pair that attains the claimed mu: (a, b) against (b, a), two axes, or opposite records."""
+    if inputs == "l1":
+        if 2 / a2**2 >= 2 / a1**2:
+            return (np.eye(p)[0], 1.0), (np.eye(p)[0], -1.0)
+        return (np.eye(p)[0], 1.0), (np.eye(p)[1], 1.0)
+    t = -min(a1**2 / (2 * a2**2), 1.0)
+    angle = math.asin(t) / 2  # <(a, b), (b, a)> = 2 a b = sin(2 angle)
+    x = np.zeros(p)
+    x[:2] = math.cos(angle), math.sin(angle)
+    z = x.copy()
+    z[:2] = x[1], x[0]
+    return (x, 1.0), (z, 1.0)
+
+
+def _sensitivities(rng: np.random.Generator, *, factor: float = 1.0) -> Iterator[Fact]:
+    """The release's mu: attained by an explicit pair, exceeded by none of many, opposite labels on the same side."""
+    cases: tuple[tuple[int, privacy.Inputs], ...] = ((2, "l2"), (3, "l2"), (2, "l1"), (4, "l1"))
+    for p, inputs in cases:
+        for a1, a2 in ((1.0, 1.0), (0.5, 1.0), (2.0, 1.0), (0.9, 0.7)):
+            mu = factor * float(privacy.release_mu(a1, a2, radius=1.0, p=p, inputs=inputs))
+            label = f"p = {p}, {inputs}, noises {a1:g}, {a2:g}"
+            yield Fact(f"attained: {label}", shift(*_worst_pair(a1, a2, p, inputs), a1, a2), mu)
+            most = max(shift(_records(rng, p, inputs), _records(rng, p, inputs), a1, a2) for _ in range(150))
+            yield Fact(f"not exceeded: {label}", bool(most <= mu * (1 + 1e-9)), True)
+    unit = float(privacy.release_mu(1.0, 1.0, radius=1.0)) ** 2
+    yield Fact("equal noises: mu^2 = 4.5 / a^2", unit * factor**2, 4.5)
+    scaled = privacy.release_mu(9.0, 3.0 * 5.0, radius=3.0, label_bound=5.0)
+    yield Fact("radius 3, labels to 5", float(scaled) * factor, math.sqrt(4.5))
+    yield Fact("only x y", float(privacy.release_mu(math.inf, 2.0, radius=1.0)) * factor, 1.0)
+    line = [shift((np.array([1.0]), 1.0), (np.array([-s]), 1.0), 0.6, 1.0) for s in np.linspace(0, 1, 20_001)]
+    yield Fact("p = 1", factor * float(privacy.release_mu(0.6, 1.0, radius=1.0, p=1)), max(line), 1e-7)
+
+
+def _printed_delta(
+    epsilon: float, delta: float, *, p: int = 2, inputs: privacy.Inputs = "l2", variance: float = 32.0
+) -> float:
+    """Exact delta of a message with the printed noise; `variance` in place of the 32."""
+    scales = privacy.noise_scales(epsilon, delta, radius=1.0)
+    factor = math.sqrt(variance / 32.0)
+    return float(
+        privacy.exact_delta(epsilon, factor * scales.gram, factor * scales.cross, radius=1.0, p=p, inputs=inputs)
+    )
+
+
+def _within_bounds(
+    epsilon: float, delta: float, *, variance: float = 32.0, inputs: privacy.Inputs = "l2"
+) -> tuple[float, float]:
+    return _printed_delta(epsilon, delta, variance=variance, inputs=inputs), delta
+
+
+def _noise(rng: np.random.Generator, *, variance: float = 32.0) -> Iterator[Fact]:
+    """32 from two releases at epsilon / 2 and delta / 2, each of sensitivity 2 in its own units."""
+    for epsilon, delta in ((0.5, 1e-5), (1.0, 1e-6)):
+        printed = privacy.noise_scales(epsilon, delta, radius=2.0, label_bound=3.0)
+        classical = math.sqrt(2 * math.log(1.25 / (delta / 2))) * 2 / (epsilon / 2)
+        yield Fact("noise of x x^T, radius 2", printed.gram**2 * variance / 32, (classical * 4) ** 2)
+        yield Fact("noise of x y, radius 2, labels to 3", printed.cross**2 * variance / 32, (classical * 6) ** 2)
+    yield Fact(
+        "largest epsilon at delta = 1e-5", bool(_printed_delta(98.0, 1e-5) < 1e-5 < _printed_delta(98.2, 1e-5)), True
+    )
+    for delta in (1e-2, 1e-5, 1e-6):
+        end = float(privacy.printed_range(delta))
+        ends = [_printed_delta(end * share, delta, variance=variance) / delta for share in (1 - 1e-9, 1 + 1e-9)]
+        yield Fact(f"the range ends at epsilon = {end:.4g} for delta = {delta:g}", bool(ends[0] < 1 < ends[1]), True)
+
+
+def _tight(rng: np.random.Generator, *, factor: float = 1.0) -> Iterator[Fact]:
+    """The least noise: (epsilon, delta) is met exactly, by a formula for the divergence that shares nothing."""
+    for epsilon, delta, gram in ((1.0, 1e-5, True), (10.0, 1e-6, True), (0.5, 1e-3, False)):
+        scales = privacy.noise_scales(
+            epsilon,
+            delta,
+            radius=2.0,
+            label_bound=3.0,
+            calibration="tight",
+            release_gram=gram,
+            ratio=0.8 if gram else 1.0,
+        )
+        a1, a2 = scales.gram / 4.0, scales.cross / 6.0
+        squared = 2 / a1**2 + 2 / a2**2 + a1**2 / (2 * a2**4) if gram else 4 / a2**2
+        mu = factor * math.sqrt(squared)
+        exact = norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * norm.cdf(-mu / 2 - epsilon / mu)
+        yield Fact(f"delta at epsilon = {epsilon:g}", exact, delta, 1e-6)
+        if gram:
+            yield Fact("ratio of the two noises", a1 / a2, 0.8)
+
+
+ALG_1_NOISE = Claim(
+    id="glm/alg-1-noise",
+    where="Algorithms 1 and 2, Appendix B",
+    kind="privacy",
+    statement=(
+        "The variances $32 r^4 log(2.5\\/delta)\\/epsilon^2$ and $32 r^2 log(2.5\\/delta)\\/epsilon^2$ follow from "
+        "Lemma 4 and composition."
+    ),
+    hypotheses="$norm(x) <= r$, $abs(y) <= 1$, $epsilon, delta < 1$",
+    equation="Algorithm 1",
+    setting=(
+        "The joint message is a Gaussian location pair; its largest shift in closed form, attained by an explicit pair."
+    ),
+    remark=(
+        "$32 = 2 dot (2 dot 2)^2$: two releases at $epsilon\\/2$ and $delta\\/2$, sensitivity 2 each (of $x x^T$ it is "
+        "$sqrt(2)$). Jointly they cost $mu = epsilon sqrt(4.5\\/(32 log(2.5\\/delta)))$, and the noise is private up "
+        "to "
+        "$epsilon = 98$ at $delta = 10^(-5)$."
+    ),
+    checks=(
+        Agreement(facts=_sensitivities, impostors={"mu 1 % off": {"facts": {"factor": 1.01}}}),
+        Agreement(facts=_noise, impostors={"16 in place of 32": {"facts": {"variance": 16.0}}}),
+        Search(
+            sides=_within_bounds,
+            box={"epsilon": Real(0.01, 1.0, "log"), "delta": Real(1e-12, 0.99, "log")},
+            evaluations=400,
+            impostors={"2 in place of 32": {"sides": {"variance": 2.0}}},
+        ),
+    ),
+)
+
+# --- what the statements allow: records outside the radius, labels without bound ---
+
+
+def refused(size: float) -> bool:
+    """Whether Algorithm 1 as it is simulated leaves out a record of this norm, radius 1: its message is "outside"."""
+    sent, _ = bounded(size * np.eye(2)[:1], np.zeros(1), Settings(beyond="refuse", radius=1.0))
+    return len(sent) == 0
+
+
+def _refused(rng: np.random.Generator) -> Iterator[Fact]:
+    """The event "outside" has probability 0 or 1 for a record: the divergence of a pair that it tells apart."""
+    stated = float(privacy.exact_delta(1.0, 1.0, 1.0, radius=1.0, accepts="any"))
+    for inside, outside in ((0.5, 1.5), (0.99, 1.01)):
+        delta = float(refused(outside)) - math.e * float(refused(inside))
+        yield Fact(f"records of norms {inside:g} R and {outside:g} R", delta, stated)
+
+
+def _refusal_costs(epsilon: float, size: float) -> tuple[float, float]:
+    """(delta at this epsilon of the pair (size R, R / 2), 1e-3): 1 if the first is refused."""
+    scales = privacy.noise_scales(epsilon, 1e-3, radius=1.0)
+    if refused(size):
+        return float(refused(size)) - math.exp(epsilon) * float(refused(0.5)), 1e-3
+    mu = shift((np.array([size, 0.0]), 1.0), (np.array([0.5, 0.0]), -1.0), scales.gram, scales.cross)
+    return float(gaussian_delta(mu, epsilon)), 1e-3
+
+
+def _clipped_records(rng: np.random.Generator, *, factor: float = 1.0) -> Iterator[Fact]:
+    """Clipped to the radius and the label bound, no pair of records of any size exceeds the release's mu."""
+    for p, gram, cross in ((1, 0.7, 1.0), (3, 1.0, 1.0), (5, 0.5, 0.8)):
+        mu = float(privacy.release_mu(gram, cross, radius=1.0, p=p))
+        worst = 0.0
+        for _ in range(300):
+            pair = []
+            for _ in range(2):
+                x, y = (
+                    rng.standard_normal(p) * 10.0 ** rng.uniform(-1, 2),
+                    rng.standard_normal() * 10.0 ** rng.uniform(-1, 2),
+                )
+                pair.append((factor * x * min(1.0, 1.0 / float(np.linalg.norm(x))), float(np.clip(y, -1.0, 1.0))))
+            worst = max(worst, shift(pair[0], pair[1], gram, cross))
+        yield Fact(f"clipped records, p = {p}", bool(worst <= mu * (1 + 1e-9)), True)
+
+
+_CLIPPED = (
+    "With $x$ scaled down to norm $R$ where it is longer, and $y$ clipped to the bound that the noise is made for, the "
+    "algorithm is $(epsilon, delta)$-NLDP for all $0 < epsilon, delta < 1$, for every record."
+)
+_CLIP_CHECKS = (
+    Agreement(facts=_clipped_records, impostors={"clipped at 1.5 R": {"facts": {"factor": 1.5}}}),
+    Search(
+        sides=_within_bounds,
+        box={"epsilon": Real(0.01, 1.0, "log"), "delta": Real(1e-12, 0.99, "log")},
+        evaluations=200,
+        impostors={"2 in place of 32": {"sides": {"variance": 2.0}}},
+    ),
+)
+
+THM_7 = Claim(
+    id="glm/thm-7",
+    where="Theorem 7",
+    kind="privacy",
+    statement="Algorithm 1 is $(epsilon, delta)$-NLDP for all $0 < epsilon, delta < 1$.",
+    equation="Theorem 7",
+    setting="All pairs of records that the algorithm accepts, as Definition 3 has it: $x$ in $bb(R)^p$.",
+    fault=Fault(
+        severity="substantive",
+        touches="statement",
+        finding=(
+            'A user whose $norm(x)_2$ exceeds $R$ sends the message "outside" and nobody else does: for the pair of '
+            "records of norms ${size} R$ and $R\\/2$ the least $delta$ is $1$ at every $epsilon$, stated is less."
+        ),
+        consequence=(
+            "Local privacy is about all pairs of records, so Theorem 7 and the first part of Theorem 22 fail for every "
+            "$delta < 1$; for records within the radius they hold with room to spare, and clipping repairs both at no "
+            "cost in accuracy."
+        ),
+    ),
+    correction=Correction(
+        statement=_CLIPPED,
+        ground="Clipped records obey the bounds that the noise is calibrated to.",
+        checks=_CLIP_CHECKS,
+    ),
+    checks=(
+        Search(
+            sides=_refusal_costs,
+            box={"epsilon": Real(0.01, 1.0, "log"), "size": Real(0.0, 3.0)},
+            extremal=lambda: ({"epsilon": 0.5, "size": 1.5},),
+            evaluations=200,
+        ),
+        Agreement(facts=_refused),
+    ),
+)
+
+THM_13 = Claim(
+    id="glm/thm-13",
+    where="Theorem 13",
+    kind="privacy",
+    statement="Algorithm 2 is $(epsilon, delta)$-NLDP for $0 < epsilon, delta < 1$.",
+    hypotheses="Every record has $norm(x)_1 <= r$, $abs(y) <= 1$",
+    equation="Theorem 13",
+    remark="In the $ell_1$ ball opposite records are the worst pair: $mu = epsilon\\/sqrt(8 log(2.5\\/delta))$.",
+    checks=(
+        Search(
+            sides=lambda epsilon, delta, **changed: _within_bounds(epsilon, delta, inputs="l1", **changed),
+            box={"epsilon": Real(0.02, 1.0, "log"), "delta": Real(1e-12, 0.999, "log")},
+            evaluations=400,
+            impostors={"2 in place of 32": {"sides": {"variance": 2.0}}},
+        ),
+        Agreement(facts=_sensitivities, impostors={"mu 1 % off": {"facts": {"factor": 1.01}}}),
+        Agreement(facts=_tight, impostors={"mu 1 % off": {"facts": {"factor": 1.01}}}),
+    ),
+)
+
+
+def _unbounded_labels(epsilon: float, label: float) -> tuple[float, float]:
+    """(delta of the pair y = label, y = 0 at x = R e_1 with noise for labels to 1, 1e-3)."""
+    scales = privacy.noise_scales(epsilon, 1e-3, radius=1.0, label_bound=1.0)
+    mu = shift((np.eye(2)[0], label), (np.eye(2)[0], 0.0), scales.gram, scales.cross)
+    return float(gaussian_delta(mu, epsilon)), 1e-3
+
+
+_LABELS = Search(
+    sides=_unbounded_labels,
+    box={"epsilon": Real(0.01, 1.0, "log"), "label": Real(0.01, 100.0)},
+    extremal=lambda: ({"epsilon": 0.5, "label": 100.0},),
+    evaluations=200,
+)
+
+THM_22_PRIV = Claim(
+    id="glm/thm-22-priv",
+    where="Theorem 22, first part",
+    kind="privacy",
+    statement="Algorithm 3 is $(epsilon, delta)$-NLDP for all $0 < epsilon, delta < 1$.",
+    equation="Theorem 22",
+    setting="Records $(x, y)$ in $bb(R)^p times bb(R)$, as the algorithm takes them; labels in units of its bound.",
+    fault=Fault(
+        severity="substantive",
+        touches="statement",
+        finding=(
+            "Algorithm 3 takes $y$ in $bb(R)$ and adds noise for $abs(y) <= L R + abs(f(0)) + C = B$: the records $(x, "
+            "{label} B)$ and $(x, 0)$ have $delta = {smaller:3}$ at $epsilon = {epsilon}$ with the noise for $delta = "
+            "{larger}$."
+        ),
+        consequence=(
+            "The bound on $abs(y)$ comes from model (10), which a user need not obey; as in Theorem 7 the message "
+            '"outside" alone gives $delta = 1$. With both clipped the statement holds.'
+        ),
+        root="glm/thm-7",
+    ),
+    correction=Correction(statement=_CLIPPED, ground="As for Theorem 7.", checks=_CLIP_CHECKS),
+    checks=(_LABELS,),
+)
+
+THM_25_PRIV = Claim(
+    id="glm/thm-25-priv",
+    where="Theorem 25, first part; Appendix B",
+    kind="privacy",
+    statement=(
+        "Algorithm 4 is $(epsilon, delta)$-NLDP for $0 < epsilon, delta < 1$, because $norm(x_i y_i) <= norm(x_i) (L "
+        "norm(x_i) + abs(f(0)) + C)$."
+    ),
+    hypotheses="$norm(x)_1 <= r$",
+    equation="Theorem 25",
+    fault=Fault(
+        severity="substantive",
+        touches="statement",
+        finding=(
+            "Algorithm 4 takes $y$ in $bb(R)$; the bound on $abs(y)$ that its noise is made for holds for data from "
+            "model (10) only: the records $(x, {label} B)$ and $(x, 0)$ have $delta = {smaller:3}$ at $epsilon = "
+            "{epsilon}$ with the noise for $delta = {larger}$."
+        ),
+        consequence=(
+            "Local privacy must not rest on the model; with $y$ clipped to $L r + abs(f(0)) + C$ the theorem holds."
+        ),
+        root="glm/thm-7",
+    ),
+    correction=Correction(
+        statement=(
+            "With $y$ clipped to $plus.minus (L r + abs(f(0)) + C)$, Algorithm 4 is $(epsilon, delta)$-NLDP for $0 < "
+            "epsilon, delta < 1$."
+        ),
+        ground="$norm(x) <= norm(x)_1 <= r$ and clipped labels obey the bounds that the noise is calibrated to.",
+        checks=_CLIP_CHECKS,
+    ),
+    checks=(_LABELS,),
+)
+
+APPB = Claim(
+    id="glm/appb",
+    where="Appendix B",
+    kind="privacy",
+    statement=(
+        "Privacy of Algorithms 1 and 2 follows from the Gaussian mechanism and composition; of Algorithm 4 also from "
+        "the bound on $norm(x_i y_i)$."
+    ),
+    equation="Appendix B",
+    fault=Fault(
+        severity="substantive",
+        touches="proof",
+        finding=(
+            'The proof covers the two noisy messages of records within the bounds, not the message "outside" of '
+            "Algorithm 1: records of norms ${size} R$ and $R\\/2$ are told apart with certainty."
+        ),
+        consequence="Algorithm 2 is covered; 1, 3 and 4 need clipping.",
+        root="glm/thm-7",
+    ),
+    correction=Correction(
+        statement=(
+            "For records clipped to the bounds, privacy of Algorithms 1 to 4 follows from the Gaussian mechanism and "
+            "composition."
+        ),
+        ground="As for Theorem 7.",
+        checks=_CLIP_CHECKS,
+    ),
+    checks=THM_7.checks[:1],
+)

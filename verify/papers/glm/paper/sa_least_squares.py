@@ -1,0 +1,219 @@
+"""Appendix A, Lemmas 31, 33 and 34: the private least squares step, and uniform convergence."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from dpbounds.glm import privacy
+from simulators.engine import Experiment
+from verify.checks import Agreement, Event, Fact, Frequency, Search
+from verify.checks.domains import Real
+from verify.papers.glm.tools.matrices import Slopes, slope_suprema
+from verify.papers.glm.tools.private_step import Step
+from verify.statements.claims import Claim, Correction, Fault
+
+FAILURE, N, EPSILON, DELTA = 0.05, 10**6, 0.5, 1e-6
+
+
+# --- Lemma 33 ---
+
+
+def _step(p: float, variance: float, slack: float, size: float) -> Step:
+    dimension = round(p)
+    radius = slack * math.sqrt(dimension * variance)
+    return Step(p=dimension, variance=variance, radius=radius, size=size, n=N, epsilon=EPSILON, delta=DELTA)
+
+
+def _lemma_33(p: float, variance: float, slack: float, size: float, *, constant: float = 64.0) -> tuple[float, float]:
+    """Square of the leading-order step against C p r^2 (1 + r^2 ||w||^2) log(1 / delta) log(p^2 / xi) / (epsilon^2 n
+    lambda^2).
+    """
+    step = _step(p, variance, slack, size)
+    r = step.radius
+    bound = step.p * r**2 * (1 + (r * size) ** 2) * step.logarithms(FAILURE) ** 2 / (EPSILON**2 * N * variance**2)
+    return step.root_mean_square**2, constant * bound
+
+
+def _condition(variance: float) -> float:
+    """What 2 sqrt(p n) sigma_1 <= n lambda / 2 asks for over p r^4 ||Sigma||^2 log(1 / delta) / (epsilon lambda)^2."""
+    p, r = 4, 1.0
+    scales = privacy.noise_scales(EPSILON, DELTA, radius=r)
+    needed = 16 * p * scales.gram**2 / variance**2
+    return needed / (p * r**4 * variance**2 * math.log(1 / DELTA) / (EPSILON * variance) ** 2)
+
+
+def _conditions(rng: np.random.Generator) -> Iterator[Fact]:
+    numbers = {"ordinary": _condition(0.25), "small": _condition(0.0025)}
+    yield Fact(
+        "the ratio stays within 100 as the variance falls from 1/4 to 1/400",
+        numbers["small"] < 100 * numbers["ordinary"],
+        True,
+        numbers=numbers,
+    )
+
+
+def _condition_right(variance: float, *, constant: float = 600.0) -> tuple[float, float]:
+    return _condition(variance), constant * max(1.0, variance**-2)
+
+
+LEM_33 = Claim(
+    id="glm/lem-33",
+    where="Lemma 33, (16)",
+    kind="mc-rate",
+    statement=(
+        "$norm(x) <= r$, $kappa = O(1)$; for $n >= Omega(kappa^4 norm(Sigma)^2 p r^4 log(1\\/delta)\\/(epsilon^2 "
+        'lambda^2))$, with high probability $X^top X + E_1$ is invertible and $norm(hat(w)^"ols" - '
+        'tilde(w)^"ols")^2 = O(p r^2 (1 + r^2 norm(tilde(w)^"ols")^2) log(1\\/delta) log(p^2\\/xi)\\/(epsilon^2 n '
+        "lambda^2))$."
+    ),
+    equation="(16)",
+    setting="Leading order, $Sigma = lambda I$.",
+    fault=Fault(
+        severity="hypothesis",
+        touches="statement",
+        finding=(
+            "(16) holds; the condition on $n$ has a factor $norm(Sigma)^2$ too much, which for $norm(Sigma) < 1$ "
+            "makes it too "
+            'weak: what $norm(E_1) <= lambda_"min" (X^top X)\\/2$ takes is ${ordinary:2}$ times it at $Sigma = '
+            "I\\/4$ and "
+            "${small:2}$ times at $Sigma = I\\/400$ ($r = 1$, $p = 4$)."
+        ),
+        consequence="(6), (14), (36) and (37) inherit it, in the paper's own designs, where $norm(Sigma) = 1\\/p^2$.",
+    ),
+    correction=Correction(
+        statement=(
+            "For $n >= Omega(kappa^4 max{1, norm(Sigma)^2} p r^4 log(1\\/delta)\\/(epsilon^2 lambda^2))$, with high "
+            "probability $X^top X + E_1$ is positive definite and (16) holds."
+        ),
+        ground=(
+            '$norm(E_1) <= O(r^2 sqrt(p n log(1\\/delta))\\/epsilon)$ and $lambda_"min" (X^top X) >= n lambda\\/2$.'
+        ),
+        checks=(
+            Search(
+                sides=_lemma_33,
+                box={
+                    "p": Real(1.0, 40.0),
+                    "variance": Real(1e-4, 1e2, "log"),
+                    "slack": Real(1.0, 10.0, "log"),
+                    "size": Real(1e-6, 10.0, "log"),
+                },
+                evaluations=1000,
+                impostors={"a hundredth of C": {"sides": {"constant": 0.64}}},
+            ),
+            Search(
+                sides=_condition_right,
+                box={"variance": Real(1e-4, 1.0, "log")},
+                evaluations=200,
+                impostors={"a tenth": {"sides": {"constant": 60.0}}},
+            ),
+        ),
+    ),
+    checks=(Agreement(facts=_conditions),),
+)
+
+
+# --- Lemma 34 ---
+
+
+def _sampling(w: np.ndarray, size: float) -> tuple[float, float]:
+    """(tr(Sigma^{-1} V Sigma^{-1}), V = Cov of x (y - x^T w_ols), binary labels, x_j = +-size) and p / lambda."""
+    x = size * np.array(list(itertools.product([1.0, -1.0], repeat=len(w))))
+    mean = 1 / (1 + np.exp(-(x @ w)))
+    direction = x.T @ mean / len(x) / size**2
+    residual = mean - 2 * mean * (x @ direction) + (x @ direction) ** 2
+    return float(np.sum((x.T**2) @ residual)) / len(x) / size**4, len(w) / size**2
+
+
+def _lemma_34(w: np.ndarray, size: float, *, constant: float = 4.0) -> tuple[float, float]:
+    left, right = _sampling(w, size)
+    return left, constant * right  # gamma <= 1 for labels in [0, 1], kappa >= the norm of a sign, 1
+
+
+def _rank(rng: np.random.Generator) -> Iterator[Fact]:
+    """Labels scaled by t = 0.001: the condition n >= 100 kappa gamma p asks for one record, whose X^T X has rank 1."""
+    p, gamma = 10, 1e-3
+    n = math.ceil(100 * gamma * p)
+    x = np.ones((n, p))
+    rank = int(np.linalg.matrix_rank(x.T @ x))
+    yield Fact("X^T X has full rank", rank, p, 0, {"n": n, "rank": rank})
+
+
+LEM_34 = Claim(
+    id="glm/lem-34",
+    where="Lemma 34",
+    kind="mc-rate",
+    statement=(
+        "$v$, $y$ sub-Gaussian with norms $kappa$, $gamma$, $n >= Omega(kappa gamma p)$: with probability $1 - 3 "
+        'e^(-p)$, $norm(tilde(w)^"ols" - w^"ols") <= O(gamma kappa sqrt(p\\/(n lambda)))$.'
+    ),
+    equation="Lemma 34",
+    setting="Leading order in $1\\/n$, $x_j = plus.minus a$, logistic labels.",
+    fault=Fault(
+        severity="hypothesis",
+        touches="statement",
+        finding=(
+            "The condition on $n$ changes when $y$ is scaled, the estimator does not: for labels of norm $gamma = "
+            "10^(-3)$ and "
+            "$p = 10$ even $100 kappa gamma p$ is ${n}$ record, and $X^top X$ has rank ${rank}$."
+        ),
+        consequence="None: it is used with $n >> p$.",
+    ),
+    correction=Correction(
+        statement=(
+            'For $n >= Omega(kappa^4 p)$: $norm(tilde(w)^"ols" - w^"ols") <= O(gamma kappa sqrt(p\\/(n lambda)))$ '
+            "with high probability."
+        ),
+        ground='Lemma 29 for $X^top X$; the covariance of $x (y - x^top w^"ols")$.',
+        checks=(
+            Search(
+                sides=_lemma_34,
+                box={"w": (Real(-3.0, 3.0), 4), "size": Real(0.1, 3.0, "log")},
+                evaluations=600,
+                impostors={"a fiftieth of C": {"sides": {"constant": 0.08}}},
+            ),
+        ),
+    ),
+    checks=(Agreement(facts=_rank),),
+)
+
+
+# --- Lemma 31 ---
+
+
+def _uniform(*, constant: float = 1.0) -> tuple[Event, ...]:
+    return tuple(
+        Event(
+            label=f"m = {m}, p = {p}",
+            experiment=Experiment(
+                algorithm=slope_suprema, problem=Slopes(p=p, m=m, radius=1.0), settings=None, block_trials=50
+            ),
+            occurs=lambda arrays, p=p, m=m: arrays["supremum"] <= constant * 0.25 * math.sqrt(p * math.log(m) / m),
+            at_least=1 - 2 * math.exp(-p),
+        )
+        for p in (2, 3)
+        for m in (50, 400)
+    )
+
+
+LEM_31 = Claim(
+    id="glm/lem-31",
+    where="Lemma 31",
+    kind="mc-rate",
+    statement=(
+        "Isotropic sub-Gaussian $x$, $g$ $G$-Lipschitz, $norm(g(chevron.l x, w chevron.r))_psi_2 <= kappa_g$ on "
+        "$B^delta (tilde(w))$: with probability $1 - 2 e^(-p)$, $sup_(w in B^delta) abs(1\\/m sum g(chevron.l x_i, w "
+        "chevron.r) - bb(E) g) <= c (kappa_g + kappa\\/tilde(mu)) sqrt(p log m\\/m)$."
+    ),
+    equation="Lemma 31",
+    setting="$g = Phi''$ of the logistic link, the unit ball at 400 points, $kappa_g = 1\\/4$, $c = 1$.",
+    remark="$n$ in its condition is $m$.",
+    checks=(
+        Frequency(
+            events=_uniform, trials={"quick": 150, "full": 2000}, impostors={"a tenth": {"events": {"constant": 0.1}}}
+        ),
+    ),
+)

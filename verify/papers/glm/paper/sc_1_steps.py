@@ -1,0 +1,308 @@
+"""Appendix C.1 and C.3, (17) to (25), (53), (57): from least squares to the estimate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from dpbounds.glm import LINKS
+from dpbounds.glm.gaussian import mean_of
+from verify.checks import Agreement, Fact, Search
+from verify.checks.domains import Real
+from verify.papers.glm.tools.private_step import Step
+from verify.statements.claims import Claim, Correction, Fault
+
+FAILURE, N, EPSILON, DELTA = 0.05, 10**6, 0.5, 1e-6
+
+
+# --- (17): from Lemma 33 to a bound that is proportional to ||w_ols|| ---
+
+
+def _step(p: float, variance: float, slack: float, size: float) -> Step:
+    """Radius `slack` times the smallest that the covariance allows."""
+    dimension = round(p)
+    radius = slack * math.sqrt(dimension * variance)
+    return Step(p=dimension, variance=variance, radius=radius, size=size, n=N, epsilon=EPSILON, delta=DELTA)
+
+
+def _eta(step: Step) -> float:
+    return step.logarithms(FAILURE) / (EPSILON * step.capital_lambda * math.sqrt(N))
+
+
+def _ratio_17(rng: np.random.Generator) -> Iterator[Fact]:
+    """Left over right side of (17) with r = 1, lambda = 1 / p, kappa = 1, as ||w_ols|| falls."""
+    ratios = {}
+    for size in (1.0, 1e-6):
+        step = _step(4, 0.25, 1.0, size)
+        ratios[size] = step.root_mean_square / (math.sqrt(4.0) * size * _eta(step))
+    numbers = {"ordinary": ratios[1.0], "small": ratios[1e-6]}
+    yield Fact(
+        "the ratio is bounded as the norm of w_ols falls to 1e-6",
+        bool(ratios[1e-6] < 1e3 * ratios[1.0]),
+        True,
+        numbers=numbers,
+    )
+
+
+def _corrected_17(
+    p: float, variance: float, slack: float, size: float, *, constant: float = 8.0
+) -> tuple[float, float]:
+    """Leading-order error against C sqrt(p) r (1 + r ||w_ols||) eta."""
+    step = _step(p, variance, slack, size)
+    r = step.radius
+    return step.root_mean_square, constant * math.sqrt(step.p) * r * (1 + r * size) * _eta(step)
+
+
+_STEPS = {
+    "p": Real(1.0, 40.0),
+    "variance": Real(1e-4, 1e2, "log"),
+    "slack": Real(1.0, 10.0, "log"),
+    "size": Real(1e-6, 10.0, "log"),
+}
+
+
+EQ_17 = Claim(
+    id="glm/eq-17",
+    where="(17)",
+    kind="mc-rate",
+    statement='$norm(hat(w)^"ols" - w^"ols") <= C_3 kappa sqrt(p) r^2 norm(w^"ols") eta$.',
+    hypotheses="Lemmas 33 and 34; $r = O(1)$",
+    equation="(17)",
+    setting="Leading order in $1\\/sqrt(n)$, $Sigma = lambda I$.",
+    fault=Fault(
+        severity="hypothesis",
+        touches="proof",
+        finding=(
+            '(16) has the factor $1 + r^2 norm(tilde(w))^2$, (17) $norm(w^"ols")^2$ alone: with $r = 1$, $lambda = '
+            '1\\/4$ the left side is ${ordinary:2}$ times the right one at $norm(w^"ols") = 1$ and ${small:2}$ '
+            "times at "
+            "$10^(-6)$, since the noise of $x y$ does not shrink with $w^*$."
+        ),
+        consequence=(
+            "Lemmas 35 to 37 and Theorems 8, 14, 17, 22 and 25 inherit it: their bounds and sample sizes need "
+            "$norm(w^*)$ "
+            'bounded away from 0, or $1 + r norm(w^"ols")$ for $r norm(w^"ols")$.'
+        ),
+    ),
+    correction=Correction(
+        statement='$norm(hat(w)^"ols" - w^"ols") <= C_3 kappa sqrt(p) r (1 + r norm(w^"ols")) eta$.',
+        ground="The square root of (16).",
+        checks=(
+            Search(
+                sides=_corrected_17,
+                box=_STEPS,
+                evaluations=1500,
+                impostors={"a hundredth": {"sides": {"constant": 0.08}}},
+            ),
+        ),
+    ),
+    checks=(Agreement(facts=_ratio_17),),
+)
+
+
+EQ_53 = Claim(
+    id="glm/eq-53",
+    where="C.3, (53)",
+    kind="identity",
+    statement=(
+        "For $m >= Omega(p)$, $norm(Sigma_m) <= 2 norm(Sigma)$, so $norm(x_i) <= sqrt(10 p norm(Sigma) log(n\\/xi))$ "
+        'and $norm(hat(w)^"ols" - w^"ols") <= C_3 p^(3\\/2) norm(Sigma) norm(w^"ols") log(n\\/xi) eta$.'
+    ),
+    equation="(53)",
+    fault=Fault(
+        severity="hypothesis",
+        touches="proof",
+        finding=(
+            "(53) is (17) at $r^2 = 10 p norm(Sigma) log(n\\/xi)$ and has its fault: the ratio of the two sides grows "
+            "from "
+            '${ordinary:2}$ to ${small:2}$ as $norm(w^"ols")$ falls from 1 to $10^(-6)$.'
+        ),
+        consequence="As for (17).",
+        root="glm/eq-17",
+    ),
+    correction=Correction(
+        statement=(
+            'With $r^2 = 10 p norm(Sigma) log(n\\/xi)$: $norm(hat(w)^"ols" - w^"ols") <= C_3 sqrt(p) r (1 + r '
+            'norm(w^"ols")) eta$.'
+        ),
+        ground="As for (17).",
+        checks=EQ_17.correction.checks if EQ_17.correction else (),
+    ),
+    checks=EQ_17.checks,
+)
+
+
+# --- (22), (23): which ball the scaled directions fill ---
+
+
+def _balls(scale: float, center: float, spread: float) -> tuple[float, float]:
+    """Distance of scale * (center + spread) from the center, against scale-bar * spread with scale-bar = 6 the largest
+    scale: in the ball if at most. One dimension.
+    """
+    return abs(scale * (center + spread) - center), 6.0 * spread
+
+
+def _union(scale: float, center: float, spread: float, *, factor: float = 1.0) -> tuple[float, float]:
+    """Every c u with c <= 6, |u - center| <= spread, is within 6 (center + spread) of 0."""
+    return scale * (center + spread), factor * 6.0 * (center + spread)
+
+
+_SETS = {"scale": Real(0.0, 6.0), "center": Real(0.0, 2.0), "spread": Real(1e-3, 1.0)}
+
+
+EQ_23 = Claim(
+    id="glm/eq-23",
+    where="(22), (23)",
+    kind="identity",
+    statement=(
+        '$sup_(c <= overline(c)) sup_(Sigma^(1\\/2) w in B^(delta\') (overline(w)^"ols")) abs(dot.c (c Sigma^(1\\/2) '
+        "w)) = sup_(w' in B^(overline(c) delta') (overline(w)^\"ols\")) abs(dot.c (w'))$."
+    ),
+    equation="(23)",
+    fault=Fault(
+        severity="slip",
+        touches="proof",
+        finding=(
+            'The scaled directions do not fill the ball around $overline(w)^"ols"$: in one dimension, at $c = '
+            "{scale}$, "
+            "centre ${center}$, $delta' = {spread}$, $overline(c) = 6$, the point is ${smaller:3}$ away from the "
+            "centre, "
+            "the ball has radius ${larger:3}$."
+        ),
+        consequence=(
+            'The supremum runs over the ball of radius $overline(c) (norm(overline(w)^"ols") + delta\')$ around 0, '
+            "to which Lemmas 31 and 32 apply as well."
+        ),
+    ),
+    correction=Correction(
+        statement=(
+            "The left side is at most the supremum over $norm(w') <= overline(c) (norm(overline(w)^\"ols\") + delta')$."
+        ),
+        ground='$norm(c u) <= overline(c) (norm(overline(w)^"ols") + delta\')$.',
+        checks=(Search(sides=_union, box=_SETS, evaluations=600, impostors={"half": {"sides": {"factor": 0.5}}}),),
+    ),
+    checks=(
+        Search(
+            sides=_balls, box=_SETS, extremal=lambda: ({"scale": 6.0, "center": 1.0, "spread": 0.1},), evaluations=100
+        ),
+    ),
+)
+
+
+# --- (25) ---
+
+
+def _differences(rng: np.random.Generator, *, factor: float = 1.0) -> Iterator[Fact]:
+    """v ~ N(0, 1), logistic: |f(c, w1) - f(c, w2)| against G c^2 E|v (w1 - w2)| and kappa G c^2 |w1 - w2|."""
+    for name in ("logistic", "boosting"):
+        link = LINKS[name]
+        for c, first, second in ((6.0, 0.3, 0.5), (2.0, 1.0, 0.2), (1.0, 0.1, 0.0)):
+            ends = [
+                c * float(mean_of(link.slope, (c * w) ** 2)) if w else c * float(link.slope(0.0))
+                for w in (first, second)
+            ]
+            bent = factor * link.suprema[1] * c * c * abs(first - second)
+            absolute = bent * math.sqrt(2 / math.pi)
+            yield Fact(
+                f"{name}: c = {c:g}, {first:g} and {second:g}", bool(abs(ends[0] - ends[1]) <= absolute <= bent), True
+            )
+
+
+def _signed(rng: np.random.Generator) -> Iterator[Fact]:
+    """As printed, without the absolute value: E v = 0."""
+    link = LINKS["logistic"]
+    left = abs(float(mean_of(link.slope, 1.0)) - float(mean_of(link.slope, 4.0)))
+    yield Fact("|f(1, 1) - f(1, 2)| <= G E[v (1 - 2)]", bool(left <= 0.0), True, numbers={"left": left})
+
+
+EQ_25 = Claim(
+    id="glm/eq-25",
+    where="(25), (26)",
+    kind="inequality",
+    statement=(
+        "$sup_(c <= overline(c)) abs(f(c, w_1) - f(c, w_2)) <= G overline(c)^2 bb(E)[chevron.l v, Sigma^(1\\/2) (w_1 "
+        "- w_2) chevron.r] <= kappa G overline(c)^2 norm(Sigma^(1\\/2) (w_1 - w_2))$."
+    ),
+    equation="(25)",
+    fault=Fault(
+        severity="slip",
+        touches="proof",
+        finding=(
+            "The expectation in the middle is 0 and the left side is not: ${left:3}$ for the logistic link, $c = 1$, "
+            "$v tilde cal(N)(0, 1)$, directions 1 and 2; the absolute value is missing."
+        ),
+        consequence="None.",
+    ),
+    correction=Correction(
+        statement=(
+            "$sup_(c <= overline(c)) abs(f(c, w_1) - f(c, w_2)) <= G overline(c)^2 bb(E) abs(v^top "
+            "Sigma^(1\\/2) (w_1 - w_2)) <= kappa G overline(c)^2 norm(Sigma^(1\\/2) (w_1 - w_2))$."
+        ),
+        ground="$Phi''$ is $G$-Lipschitz; Definition 1 with $m = 1$.",
+        checks=(Agreement(facts=_differences, impostors={"a fifth of G": {"facts": {"factor": 0.2}}}),),
+    ),
+    checks=(Agreement(facts=_signed),),
+)
+
+
+# --- (57): Theorem 8 assembled ---
+
+
+def _assembled(size: float, norm: float) -> tuple[float, float]:
+    """The second part of (57), p^{3/2} ||Sigma|| ||w_ols||, against the first, p^{3/2} ||Sigma||^{3/2} ||w_ols||^2,
+    which is all that Theorem 8 keeps; within a factor 100.
+    """
+    return norm * size, 100 * norm**1.5 * size**2
+
+
+def _assembled_right(size: float, norm: float, *, factor: float = 2.0) -> tuple[float, float]:
+    root = math.sqrt(norm) * size
+    return norm * size + norm**1.5 * size**2, factor * norm * size * max(1.0, root)
+
+
+_SIZES = {"size": Real(1e-6, 1e2, "log"), "norm": Real(1e-4, 1e4, "log")}
+
+
+EQ_57 = Claim(
+    id="glm/eq-57",
+    where="(57)",
+    kind="identity",
+    statement=(
+        '$norm(hat(c) hat(w)^"ols" - c_Phi w^"ols") <= abs(hat(c) - c_Phi) norm(hat(w)^"ols") + c_Phi '
+        'norm(hat(w)^"ols" - w^"ols")$; the second part is $O(overline(c) p^(3\\/2) norm(Sigma) norm(w^"ols") '
+        'log(n\\/xi) eta)$, the first (54) times $norm(w^"ols")$; $w^"ols" = w^*\\/c_Phi$ gives Theorem 8.'
+    ),
+    equation="(57)",
+    fault=Fault(
+        severity="hypothesis",
+        touches="proof",
+        finding=(
+            'Theorem 8 keeps the part with $norm(Sigma)^(3\\/2) norm(w^"ols")^2$ and drops that with $norm(Sigma) '
+            'norm(w^"ols")$: at $norm(w^"ols") = {size}$, $norm(Sigma) = {norm}$ the dropped one is more than 100 '
+            "times larger."
+        ),
+        consequence=(
+            "Theorems 8 and 22 need $norm(Sigma)^(1\\/2) norm(w^*) >= c_Phi$, or $max{1, norm(Sigma)^(1\\/2) "
+            'norm(w^"ols")}$.'
+        ),
+    ),
+    correction=Correction(
+        statement=(
+            'The two parts together are $O(p^(3\\/2) norm(Sigma) norm(w^"ols") max{1, norm(Sigma)^(1\\/2) '
+            'norm(w^"ols")} log(n\\/xi) eta)$, given (53) and (54).'
+        ),
+        ground="The sum of two terms is at most twice the larger.",
+        checks=(
+            Search(
+                sides=_assembled_right,
+                box=_SIZES,
+                extremal=lambda: ({"size": 1.0, "norm": 1.0},),
+                evaluations=600,
+                impostors={"1.9 in place of 2": {"sides": {"factor": 1.9}}},
+            ),
+        ),
+    ),
+    checks=(Search(sides=_assembled, box=_SIZES, extremal=lambda: ({"size": 0.001, "norm": 1.0},), evaluations=100),),
+)

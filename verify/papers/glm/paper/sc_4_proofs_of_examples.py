@@ -1,0 +1,245 @@
+"""Appendices C.4 and C.5: the steps behind Theorems 19 and 20."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import mpmath
+import numpy as np
+import sympy
+from scipy.special import ndtr
+
+from dpbounds.glm import LINKS
+from verify.checks import Agreement, Fact, Inequality, Symbolic
+from verify.checks.domains import Real
+from verify.statements.claims import Claim
+
+_diff: Any = sympy.diff
+
+# Typed as a number or a tuple.
+_quad: Any = mpmath.quad
+
+_Z = sympy.Symbol("z", real=True)
+_LOGISTIC, _BOOSTING = sympy.log(1 + sympy.exp(_Z)), _Z / 2 + sympy.sqrt(1 + _Z**2 / 4)
+# Where the tangents touch, and the margins that the proofs print: sup |Phi''''| z^2 / 400 at z = 6.
+TANGENT = {"logistic": sympy.Rational(5, 2), "boosting": sympy.Integer(2)}
+FOURTH = {"logistic": 1 / 8, "boosting": 3 / 16}
+PHI = {"logistic": _LOGISTIC, "boosting": _BOOSTING}
+
+
+def _logistic_derivatives(*, middle: int = 4) -> Iterator[tuple[str, sympy.Expr]]:
+    e = sympy.exp(_Z)
+    printed = {2: e / (1 + e) ** 2, 3: (e - e**2) / (1 + e) ** 3, 4: e * (1 - middle * e + e**2) / (1 + e) ** 4}
+    for order, value in printed.items():
+        yield f"derivative {order}", sympy.simplify(_diff(_LOGISTIC, _Z, order) - value)
+    for order in (2, 4):
+        yield f"derivative {order} is even", sympy.simplify(printed[order] - printed[order].subs(_Z, -_Z))
+
+
+def _shipped_logistic(rng: np.random.Generator, *, factor: float = 1.0) -> Iterator[Fact]:
+    z = np.array([-2.5, -0.3, 0.0, 1.7])
+    link = LINKS["logistic"]
+    for order, shown in enumerate((link.mean(z), link.slope(z), link.curvature(z), link.third(z)), start=1):
+        true = [float(_diff(_LOGISTIC, _Z, order).subs(_Z, point)) for point in z]
+        yield Fact(f"shipped derivative {order}", factor * shown, true, 1e-13)
+
+
+C4_DERIV = Claim(
+    id="glm/c4-deriv",
+    where="C.4",
+    kind="identity",
+    statement=(
+        "Logistic: $Phi'' = e^z\\/(1 + e^z)^2$, $Phi''' = (e^z - e^(2 z))\\/(1 + e^z)^3$, $Phi'''' = e^z (1 - 4 e^z + "
+        "e^(2 z))\\/(1 + e^z)^4$; $Phi''$ and $Phi''''$ are even."
+    ),
+    equation="C.4",
+    checks=(
+        Symbolic(residuals=_logistic_derivatives, impostors={"3 in place of 4": {"residuals": {"middle": 3}}}),
+        Agreement(facts=_shipped_logistic, impostors={"1 % off": {"facts": {"factor": 1.01}}}),
+    ),
+)
+
+
+def tangent(link: str) -> tuple[float, float]:
+    """(a, b) with a - b z the tangent of Phi'' at the point of the proof."""
+    at = TANGENT[link]
+    second, third = (_diff(PHI[link], _Z, order).subs(_Z, at) for order in (2, 3))
+    return float(second - at * third), float(-third)
+
+
+ROUNDED = {"logistic": (0.22, 0.06), "boosting": (0.22, 0.066)}
+
+
+def _below(link: str) -> Inequality:
+    """The tangent against Phi'' on [0, 4 z_0]; beyond, it is negative. Divided by the double root at z_0."""
+    a, b = tangent(link)
+    at = float(TANGENT[link])
+
+    def gap(m: Any, z: Any) -> Any:
+        return LINKS[link].jet(m, z)[1]
+
+    return Inequality(
+        smaller=lambda m, z: (a - 1e-12) - b * z,
+        larger=gap,
+        box={"z": Real(0.0, 4.0 * at)},
+        certify=False,
+        evaluations=20_000,
+        impostors={"a 1 % larger": {"smaller": lambda m, z: 1.01 * a - b * z}},
+    )
+
+
+def _tangents(rng: np.random.Generator, *, link: str, factor: float = 1.0) -> Iterator[Fact]:
+    a, b = tangent(link)
+    shown = ROUNDED[link]
+    yield Fact("a, rounded", factor * a, shown[0], 1e-2)
+    yield Fact("b, rounded", factor * b, shown[1], 1e-2)
+    # Phi'' is concave up to the zero of Phi'''' and convex after it; the tangent point lies in the convex part.
+    inflection = {"logistic": math.log(2 + math.sqrt(3)), "boosting": 1.0}[link]
+    fourth = _diff(PHI[link], _Z, 4)
+    yield Fact("inflection", float(fourth.subs(_Z, inflection)), 0.0, 1e-12)
+    yield Fact("the tangent point is beyond it", float(TANGENT[link]) > inflection, True)
+    yield Fact("at 0 the tangent is below", float(_diff(PHI[link], _Z, 2).subs(_Z, 0)) > a, True)
+
+
+C4_TANGENT = Claim(
+    id="glm/c4-tangent",
+    where="C.4",
+    kind="inequality",
+    statement="$Phi''(z) >= a - b z$ for all $z >= 0$, tangent at $2.5$: $a approx 0.22$, $b approx 0.06$.",
+    equation="C.4",
+    remark=(
+        "Called local convexity: $Phi''$ is concave up to $1.317$; there it lies above its chord, which lies above "
+        "the tangent."
+    ),
+    checks=(
+        _below("logistic"),
+        Agreement(facts=partial(_tangents, link="logistic"), impostors={"2 % off": {"facts": {"factor": 1.02}}}),
+    ),
+)
+
+
+def lower_bound(a: float, b: float, scale: float) -> float:
+    """B(z) of the proofs, s = z / 20: 2 (a Psi(a / (b s)) - a / 2 - b s (1 - e^{-a^2 / (2 b^2 s^2)}) / sqrt(2 pi))."""
+    reach = a / (b * scale)
+    tail = b * scale / math.sqrt(2 * math.pi) * -math.expm1(-reach * reach / 2)
+    return 2 * (a * float(ndtr(reach)) - a / 2 - tail)
+
+
+def _line_integral(a: float, b: float, scale: float) -> float:
+    """2 int_0^{a / (b s)} (a - b s w) phi(w) dw by quadrature."""
+    with mpmath.workdps(25):
+        return float(2 * _quad(lambda w: (a - b * scale * w) * mpmath.npdf(w), [0, 1, 3, 6, a / (b * scale)]))
+
+
+def _expected(link: str, scale: float) -> float:
+    """E Phi''(s W)."""
+    second = sympy.lambdify(_Z, _diff(PHI[link], _Z, 2), "mpmath")
+    with mpmath.workdps(25):
+        return float(2 * _quad(lambda w: second(scale * w) * mpmath.npdf(w), [0, 1, 3, 6, 14]))
+
+
+def _chain(rng: np.random.Generator, *, link: str, factor: float = 1.0) -> Iterator[Fact]:
+    """The integral of the tangent, the chain, and f(6) > 1.22, with a and b exact and rounded."""
+    for a, b in (tangent(link), ROUNDED[link]):
+        for scale in (0.3, 0.25, 1.0):
+            yield Fact(
+                f"integral at s = {scale}", factor * lower_bound(a, b, scale), _line_integral(a, b, scale), 1e-12
+            )
+        yield Fact("6 B(6) > 1.22", 6 * lower_bound(a, b, 0.3) > 1.22, True)
+    exact = tangent(link)
+    for scale in (0.05, 0.3):
+        yield Fact(f"B <= E Phi''(s W) at s = {scale}", lower_bound(*exact, scale) <= _expected(link, scale), True)
+
+
+def _scale_chain(rng: np.random.Generator, *, link: str, factor: float = 1.0) -> Iterator[Fact]:
+    """E Phi''(W / 4) >= the bound > 1 / 6."""
+    for a, b in (tangent(link), ROUNDED[link]):
+        yield Fact("integral", factor * lower_bound(a, b, 0.25), _line_integral(a, b, 0.25), 1e-12)
+        yield Fact("above 1/6", lower_bound(a, b, 0.25) > 1 / 6, True)
+    yield Fact("below the truth", lower_bound(*tangent(link), 0.25) <= _expected(link, 0.25), True)
+
+
+def _slope_chain(rng: np.random.Generator, *, link: str, least: float, factor: float = 1.0) -> Iterator[Fact]:
+    """f' = E Phi''(s W) + s^2 E Phi''''(s W), s = z / 20, >= B - 36 sup |Phi''''| / 400 > least on (0, 6]."""
+    a, b = tangent(link)
+    fourth = sympy.lambdify(_Z, _diff(PHI[link], _Z, 4), "mpmath")
+    tilted = sympy.lambdify(_Z, _diff(PHI[link], _Z, 2), "mpmath")
+    for z in (1.0, 3.0, 6.0):
+        s = z / 20
+        with mpmath.workdps(25):
+            pieces = [0, 1, 3, 6, 14]
+            stein = 2 * _quad(lambda w, s=s: fourth(s * w) * mpmath.npdf(w), pieces) * s * s
+            direct = 2 * _quad(lambda w, s=s: w * w * tilted(s * w) * mpmath.npdf(w), pieces)
+        yield Fact(f"Stein at z = {z:g}", factor * (_expected(link, s) + float(stein)), float(direct), 1e-12)
+    grid = np.linspace(-12.0, 12.0, 24_001)
+    values = np.abs(np.array(sympy.lambdify(_Z, _diff(PHI[link], _Z, 4), "numpy")(grid)))
+    yield Fact("sup |Phi''''|", factor * float(values.max()), FOURTH[link], 1e-6)
+    worst = min(lower_bound(a, b, z / 20) for z in np.linspace(0.01, 6.0, 600)) - 36 / 400 * FOURTH[link]
+    yield Fact(f"the bound exceeds {least}", bool(worst > least), True)
+
+
+def _three(link: str, least: float) -> tuple[Agreement, ...]:
+    off = {"1 % off": {"facts": {"factor": 1.01}}}
+    return (
+        Agreement(facts=partial(_chain, link=link), impostors=off),
+        Agreement(facts=partial(_scale_chain, link=link), impostors=off),
+        Agreement(facts=partial(_slope_chain, link=link, least=least), impostors=off),
+    )
+
+
+_CHAINS = {"logistic": _three("logistic", 0.19), "boosting": _three("boosting", 0.1)}
+
+C4_F = Claim(
+    id="glm/c4-f",
+    where="C.4",
+    kind="inequality",
+    statement=(
+        '$norm(w^"ols") = sqrt(p)\\/20$: $f(z) >= z B(z)$, $B(z) = 2 (a Psi(20 a\\/(b z)) - a\\/2 - b z\\/(20 '
+        "sqrt(2 pi)) (1 - e^(-200 a^2\\/(b^2 z^2))))$, hence $f(6) > 1.22$."
+    ),
+    equation="C.4",
+    remark="$6 B(6) = 1.228$ with $a$, $b$ exact, 1.234 with them rounded.",
+    checks=_CHAINS["logistic"][:1],
+)
+
+C4_C = Claim(
+    id="glm/c4-c",
+    where="C.4",
+    kind="inequality",
+    statement="$bb(E) Phi''(W\\/4) >= 2 (a Psi(4 a\\/b) - a\\/2 - b\\/(4 sqrt(2 pi)) (1 - e^(-8 a^2\\/b^2))) > 1\\/6$.",
+    equation="C.4",
+    checks=_CHAINS["logistic"][1:2],
+)
+
+C4_FPRIME = Claim(
+    id="glm/c4-fprime",
+    where="C.4",
+    kind="inequality",
+    statement=(
+        "$f'(z) = bb(E) Phi''(W z\\/20) + z^2\\/400 bb(E) Phi''''(W z\\/20) >= B(z) - 9\\/800 > 0.1$ on $[0, 6]$; $M "
+        "= 0.19$."
+    ),
+    equation="C.4",
+    remark="The bound is 0.1935 at its least, so $M = 0.19$ is proved as well.",
+    checks=_CHAINS["logistic"][2:],
+)
+
+C5_ALL = Claim(
+    id="glm/c5-all",
+    where="C.5",
+    kind="inequality",
+    statement=(
+        "Boosting: tangent at 2, $a approx 0.22$, $b approx 0.066$; the same three chains give $f(6) > 1.22$, $bb(E) "
+        "Phi''(W\\/4) > 1\\/6$ and $f' >= ... - 27\\/1600 > 0.1$."
+    ),
+    equation="C.5",
+    remark="With the true fourth derivative in place of the printed one; $sup abs(Phi'''') = 3\\/16$ is that of both.",
+    checks=(
+        _below("boosting"),
+        Agreement(facts=partial(_tangents, link="boosting"), impostors={"2 % off": {"facts": {"factor": 1.02}}}),
+        *_CHAINS["boosting"],
+    ),
+)

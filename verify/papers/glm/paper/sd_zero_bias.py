@@ -1,0 +1,249 @@
+"""Definition 23 and Appendices D.1, D.2: Stein's lemma, zero-bias laws, and the norms in the proof of Theorem 24."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import sympy
+from scipy.special import roots_legendre
+
+from dpbounds.glm import LINKS, TwoPointDesign, least_squares, scale
+from verify.checks import Agreement, Fact, Search, Symbolic
+from verify.checks.domains import Real
+from verify.statements.claims import Claim
+
+# Skewed and symmetric coordinates of variance 1: (high, low, probability of high).
+COORDINATES = ((1.0, -1.0, 0.5), (2.0, -0.5, 0.2), (3.0, -1.0 / 3.0, 0.1))
+
+
+def _zero_bias(rng: np.random.Generator, *, factor: float = 1.0) -> Iterator[Fact]:
+    """Density sigma^{-2} E[z 1{z > u}]: E[z g(z)] = sigma^2 E g'(z*) for monomials; uniform for two points, N for N."""
+    for high, low, share in COORDINATES:
+        variance = share * high**2 + (1 - share) * low**2
+        for k in range(1, 7):
+            left = share * high ** (k + 1) + (1 - share) * low ** (k + 1)
+            right = factor * variance * (high**k - low**k) / (high - low)  # z* uniform on [low, high]
+            yield Fact(f"two points ({high:.3g}, {low:.3g}), z^{k}", left, right)
+    for k in range(1, 7):
+        half = 1.0  # uniform on [-1, 1]: density of z* is 3 (1 - u^2) / 4
+        left = 0.0 if (k + 1) % 2 else half / (k + 2)
+        power = k - 1
+        right = 0.0 if power % 2 else factor / 3 * k * 3 / 4 * 2 * (1 / (power + 1) - 1 / (power + 3))
+        yield Fact(f"uniform, z^{k}", left, right)
+    for k in (2, 4, 6):
+        left = math.prod(range(k - 1, 0, -2))
+        yield Fact(f"normal, z^{k - 1}", left, factor * (k - 1) * math.prod(range(k - 3, 0, -2)))
+
+
+DEF_23 = Claim(
+    id="glm/def-23",
+    where="Definition 23",
+    kind="identity",
+    statement=(
+        "Mean 0, variance $sigma^2$: there is $z^*$ with $bb(E)[z g(z)] = sigma^2 bb(E)[g'(z^*)]$ for all "
+        "differentiable $g$; for Gaussian $z$, $z^* = z$ in law."
+    ),
+    equation="Definition 23",
+    checks=(Agreement(facts=_zero_bias, impostors={"1 % off": {"facts": {"factor": 1.01}}}),),
+)
+
+# --- D.1: Stein's lemma ---
+
+
+def _gradients(*, sign: int = -1) -> Iterator[tuple[str, sympy.Expr]]:
+    x, y, a, b, c = sympy.symbols("x y a b c", real=True)
+    matrix = sympy.Matrix([[a, b], [b, c]])
+    inverse = matrix.inv()
+    point = sympy.Matrix([x, y])
+    density = sympy.exp(-(point.T * inverse * point)[0] / 2)
+    for k, variable in enumerate((x, y)):
+        stated = sign * (inverse * point)[k] * density
+        yield f"component {k + 1}", sympy.simplify((sympy.diff(density, variable) - stated) / density)
+
+
+def _stein(rng: np.random.Generator, *, factor: float = 1.0) -> Iterator[Fact]:
+    """Sigma^{-1} E[x f(z)] by Gauss-Hermite in two dimensions against E f'(z) w."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(80)
+    weights = weights / weights.sum()
+    grid, mass = np.array(list(itertools.product(nodes, nodes))), np.outer(weights, weights).ravel()
+    covariance = np.array([[1.3, 0.4], [0.4, 0.7]])
+    w = np.array([0.6, -0.9])
+    x = grid @ np.linalg.cholesky(covariance).T
+    for name in ("sigmoid", "cubic", "softplus", "logistic"):
+        link = LINKS[name]
+        left = np.linalg.solve(covariance, x.T @ (mass * link.mean(x @ w)))
+        q = float(w @ covariance @ w)
+        yield Fact(f"{name}: w_ols", left, factor * w / float(scale.constant(link, q)), 1e-10)
+
+
+D1 = Claim(
+    id="glm/d1",
+    where="D.1",
+    kind="identity",
+    statement=(
+        "$nabla_x phi.alt(x; Sigma) = -Sigma^(-1) x phi.alt$ and integration by parts: $bb(E)[x f(z)] = Sigma w^* "
+        "bb(E) f'(z)$."
+    ),
+    equation="D.1",
+    checks=(
+        Symbolic(residuals=_gradients, impostors={"other sign": {"residuals": {"sign": 1}}}),
+        Agreement(facts=_stein, impostors={"1 % off": {"facts": {"factor": 1.01}}}),
+    ),
+)
+
+# --- D.2: the least squares direction by zero-bias laws ---
+
+
+def _by_zero_bias(link: str, w: np.ndarray, high: float, low: float, share: float) -> np.ndarray:
+    """D w with D_jj = E f'(v_j* w_j + V_j): v_j* uniform on [low, high] (Legendre), V_j by enumeration."""
+    nodes, weights = roots_legendre(40)
+    uniform, mass = (low + high) / 2 + (high - low) / 2 * nodes, weights / 2
+    result = np.empty(len(w))
+    for j in range(len(w)):
+        rest = np.delete(w, j)
+        outcomes = np.array(list(itertools.product([high, low], repeat=len(rest))))
+        chance = np.where(outcomes == high, share, 1 - share).prod(axis=1)
+        z = (outcomes @ rest)[:, None] + uniform * w[j]
+        result[j] = w[j] * float(chance @ (LINKS[link].slope(z) @ mass))
+    return result
+
+
+def _directions(rng: np.random.Generator, *, factor: float = 1.0) -> Iterator[Fact]:
+    w = np.array([0.9, -0.4, 0.4, 0.2, 1.5])
+    for high, low, share in COORDINATES:
+        for size in (1.0, 0.3):
+            design = TwoPointDesign(p=5, high=size * high, low=size * low, probability=share)
+            for link in ("sigmoid", "cubic", "softplus"):
+                exact = least_squares(link, w, design)
+                zero_bias = _by_zero_bias(link, w, size * high, size * low, share)
+                yield Fact(f"{link}, ({high:.3g}, {low:.3g}) times {size:g}", exact, factor * zero_bias, 1e-12)
+
+
+D2_ZB = Claim(
+    id="glm/d2-zb",
+    where="D.2",
+    kind="identity",
+    statement=(
+        '$w^"ols" = Sigma^(-1\\/2) cal(D) Sigma^(1\\/2) w^*$, $cal(D)$ diagonal, $cal(D)_(j j) = bb(E) f\'((v_j^* - '
+        "v_j) hat(w)_j^* + chevron.l v, hat(w)^* chevron.r)$."
+    ),
+    hypotheses="Assumption 1",
+    equation="D.2",
+    setting="Independent two-point coordinates, $p = 5$.",
+    checks=(Agreement(facts=_directions, impostors={"1 % off": {"facts": {"factor": 1.01}}}),),
+)
+
+
+def _couplings(rng: np.random.Generator, *, third: float = 1.5, constant: float = 8.0) -> Iterator[Fact]:
+    """E|v* - v| for independent v*, v, the dearest coupling tried, against 1.5 E|v|^3 and 8 kappa^3."""
+    for high, low, share in COORDINATES:
+        cubes = share * high**3 + (1 - share) * abs(low) ** 3
+        spread = sum(
+            chance * ((high - value) ** 2 + (value - low) ** 2) / (2 * (high - low))
+            for value, chance in ((high, share), (low, 1 - share))
+        )
+        orders = np.linspace(1.0, 60.0, 2000)
+        moments = share * high**orders + (1 - share) * abs(low) ** orders
+        kappa = float(np.max(moments ** (1 / orders) / np.sqrt(orders)))
+        label = f"two points ({high:.3g}, {low:.3g})"
+        yield Fact(f"{label}: E|v* - v| <= 1.5 E|v|^3", spread <= third * cubes, True)
+        yield Fact(f"{label}: 1.5 E|v|^3 <= 8 kappa^3", 1.5 * cubes <= constant * kappa**3, True)
+    yield Fact("1.5 3^(3/2) <= 8", constant >= 1.5 * 3**1.5, True)
+
+
+D2_MOMENT = Claim(
+    id="glm/d2-moment",
+    where="D.2",
+    kind="inequality",
+    statement=(
+        "$bb(E) abs(v_j^* - v_j) <= 1.5 bb(E) abs(v_j)^3 <= 8 kappa^3$; hence $abs(cal(D)_(j j) - 1\\/c_f) <= 8 G "
+        "kappa^3 norm(Sigma^(1\\/2) w^*)_infinity$."
+    ),
+    equation="D.2",
+    remark=(
+        "Any coupling: $bb(E) abs(v^*) = bb(E) abs(v)^3\\/2$, and $bb(E) abs(v) <= 1 <= bb(E) abs(v)^3$ for variance "
+        "1; $1.5 dot 3^(3\\/2) = 7.79$."
+    ),
+    checks=(
+        Agreement(
+            facts=_couplings,
+            impostors={"0.3 E|v|^3": {"facts": {"third": 0.3}}, "7.7 kappa^3": {"facts": {"constant": 7.7}}},
+        ),
+    ),
+)
+
+
+def _dominant(flat: np.ndarray, p: int = 4) -> np.ndarray:
+    """A symmetric positive, diagonally dominant B from numbers in [-1, 1]."""
+    matrix = np.zeros((p, p))
+    upper = np.triu_indices(p, 1)
+    matrix[upper] = flat[: len(upper[0])]
+    matrix = matrix + matrix.T
+    rest = np.abs(matrix).sum(axis=1)
+    return matrix + np.diag(rest + 0.01 + np.abs(flat[len(upper[0]) :]))
+
+
+def _row_norm(matrix: np.ndarray) -> float:
+    return float(np.abs(matrix).sum(axis=1).max())
+
+
+def _norm_chain(entries: np.ndarray, *, factor: float = 2.0) -> tuple[float, float]:
+    """The tightest link of ||B||_inf <= 2 max B_ii <= 2 ||B|| <= 2 r sqrt(rho_2 / p) with r^2 = Tr B^2."""
+    root = _dominant(entries)
+    spectrum = np.linalg.eigvalsh(root)
+    end = factor * math.sqrt(float(np.sum(spectrum**2))) * spectrum[-1] / spectrum[0] / math.sqrt(len(root))
+    links = (_row_norm(root), factor * float(root.diagonal().max()), factor * float(spectrum[-1]), end)
+    pairs = list(itertools.pairwise(links))
+    return max(pairs, key=lambda pair: pair[0] / pair[1])
+
+
+D2_NORM = Claim(
+    id="glm/d2-norm",
+    where="D.2",
+    kind="inequality",
+    statement=(
+        "$norm(Sigma^(1\\/2))_infinity <= 2 max_i Sigma^(1\\/2)_(i i) <= 2 norm(Sigma)^(1\\/2) <= 2 r sqrt(rho_2\\/p)$."
+    ),
+    hypotheses="$Sigma^(1\\/2)$ diagonally dominant, $norm(x)_2 <= r$",
+    equation="D.2",
+    setting="$p = 4$, the smallest $r$ that $Sigma$ allows.",
+    checks=(
+        Search(
+            sides=_norm_chain,
+            box={"entries": (Real(-1.0, 1.0), 10)},
+            extremal=lambda: ({"entries": np.r_[np.ones(6), np.full(4, 0.0)]},),
+            evaluations=3000,
+            impostors={"1.9 in place of 2": {"sides": {"factor": 1.9}}},
+        ),
+    ),
+)
+
+
+def _condition(entries: np.ndarray, *, power: int = 2, factor: float = 1.0) -> tuple[float, float]:
+    """cond_inf of B = Sigma^{1/2} against that of Sigma = B^2."""
+    root = _dominant(entries)
+    whole = np.linalg.matrix_power(root, power)
+    condition = _row_norm(whole) * _row_norm(np.linalg.inv(whole))
+    return _row_norm(root) * _row_norm(np.linalg.inv(root)), factor * condition
+
+
+D2_RHO = Claim(
+    id="glm/d2-rho",
+    where="D.2",
+    kind="inequality",
+    statement="$norm(Sigma^(-1\\/2))_infinity norm(Sigma^(1\\/2))_infinity <= rho_infinity$.",
+    hypotheses="$Sigma^(1\\/2)$ diagonally dominant",
+    equation="D.2",
+    setting="$rho_infinity$ of $Sigma$, as Lemma 12 has it; $p = 4$.",
+    checks=(
+        Search(
+            sides=_condition,
+            box={"entries": (Real(-1.0, 1.0), 10)},
+            evaluations=6000,
+            impostors={"Sigma^(1/2) for Sigma, 1 % less": {"sides": {"power": 1, "factor": 0.99}}},
+        ),
+    ),
+)

@@ -1,0 +1,1 @@
+"""What is ours of paper `iv`: sharper, exact, or beside it."""

@@ -1,0 +1,394 @@
+"""Beyond the paper: the Anderson-Rubin test of a private release, the set that it leaves, and its relatives."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+
+import numpy as np
+from scipy.stats import chi2, ncx2
+
+from dpbounds.iv.confidence import (
+    BlockRelease,
+    MomentRelease,
+    Release,
+    anderson_rubin,
+    anderson_rubin_curve,
+    bias_aware,
+    cell_form,
+    cell_variance,
+    conditional_qlr,
+    confidence_set,
+    first_stage,
+    point_estimate,
+    projection,
+)
+from verify.checks import Agreement, Fact, Times
+from verify.papers.iv.tools.confidence_releases import (
+    SHAPES,
+    covariance_of,
+    exact_excess,
+    random_release,
+    scaled_release,
+    statistic_of,
+    two_regressors,
+)
+from verify.statements.claims import Claim
+
+# --- the test ---
+
+
+def _test_facts(rng: np.random.Generator, noise: float = 1.0, projected: bool = True) -> Iterator[Fact]:
+    """Against sums over coordinates in the units of y and z, the covariance written out from T2 and s1."""
+    for q, p, seed in ((1, 1, 1), (2, 1, 2), (3, 2, 3), (4, 1, 4)):
+        release = random_release(seed, q=q, p=p)
+        beta = np.array([0.7, -1.3])[:p]
+        for level in (0.9, 0.95):
+            statistic, critical, tau = anderson_rubin(release, beta, level)
+            expected = statistic_of(release, beta, noise=noise, projected=projected)
+            quantile = float(chi2.ppf(level, q))
+            label = f"q = {q}, p = {p}, level {level}"
+            yield Fact(f"AR, {label}", statistic, expected[0], 1e-9)
+            yield Fact(f"tau, {label}", tau, expected[1], 1e-9)
+            stated = quantile * (1 + expected[1] ** 2 * (q + quantile) / 4)
+            yield Fact(f"c', {label}", critical, stated, 1e-9)
+            plain = anderson_rubin(release, beta, level, correct=False)
+            yield Fact(f"c, {label}", plain.critical, quantile, 1e-9)
+        points = rng.standard_normal((4, p))
+        curve = anderson_rubin_curve(release, points)
+        apart = [anderson_rubin(release, point) for point in points]
+        yield Fact(f"many points, q = {q}", np.array(curve), np.array(apart).T, 1e-12)
+        for j in range(p):
+            far = np.zeros(p)
+            far[j] = 1e9
+            strength = first_stage(release, j)
+            at = anderson_rubin(release, far)
+            yield Fact(f"first stage, q = {q}", [*strength[:3]], [at.statistic, at.statistic / q, at.critical], 1e-6)
+            yield Fact(f"bounded, q = {q}", strength.bounded, at.statistic > at.critical, 0)
+
+
+def _block_facts(rng: np.random.Generator) -> Iterator[Fact]:
+    """H: the quadratic form of V'V times Z'Z over n, plus the noise of Z'V; no correction."""
+    for q, p in ((2, 1), (3, 2)):
+        Z, V = rng.uniform(-0.5, 0.5, (300, q)), rng.uniform(-0.5, 0.5, (300, p + 1))
+        release = BlockRelease(
+            instruments=Z.T @ Z,
+            cross=Z.T @ V,
+            variables=V.T @ V,
+            instrument_scale=3.0,
+            cross_scale=1.7,
+            variable_scale=3.0,
+            outcome_weight=2.0,
+            regressor_weights=np.array([3.0, 0.5])[:p],
+            n=300,
+            adjacency="replace-one",
+        )
+        beta = np.array([0.4, -2.0])[:p]
+        e = 2.0 * V[:, 0] - V[:, 1:] * release.regressor_weights @ beta
+        length = 2.0**2 + np.sum((release.regressor_weights * beta) ** 2)
+        covariance = (e @ e) / 300 * (Z.T @ Z) + 1.7**2 * length * np.eye(q)
+        found = anderson_rubin(release, beta)
+        yield Fact(f"H, q = {q}", found.statistic, (Z.T @ e) @ np.linalg.solve(covariance, Z.T @ e), 1e-9)
+        yield Fact(f"H, q = {q}, critical", [found.critical, found.tau], [float(chi2.ppf(0.95, q)), 0.0], 1e-9)
+
+
+TEST = Claim(
+    id="iv/beyond-confidence-test",
+    where="private confidence sets, test",
+    kind="number",
+    statement=(
+        "With $b = (a_y, -beta_j a_j)$ and $g = (b' times.o I) T_1$ the statistic is $g' V^(-1) g$, $V = (b' "
+        "times.o I) T_2^+ (b times.o I) + s_1^2 abs(b)^2 I$, $T_2^+$ the positive part, compared with $c' = "
+        "c_q (1 + tau^2 (q + c_q) \\/ 4)$, $tau = s_2 abs(b)^2 tr(V^(-1)) \\/ q$; for blocks $V = (b' Q^+ b \\/ n) A^+ "
+        "+ s_C^2 abs(b)^2 I$ and $c_q$ itself. At infinity it is the private first stage."
+    ),
+    checks=(
+        Agreement(
+            facts=_test_facts,
+            impostors={
+                "s1² dropped": {"facts": {"noise": 0.0}},
+                "no positive part": {"facts": {"projected": False}},
+                "1 % off": {"facts": Times(1.01)},
+            },
+        ),
+        Agreement(facts=_block_facts, impostors={"1 % off": {"facts": Times(1.01)}}),
+    ),
+)
+
+# --- the correction for the noise of T2 ---
+
+NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(9)
+
+
+def _coverage(q: int, tau: float, *, correct: bool) -> float:
+    """P(AR <= critical) for g ~ N(0, I) and T2 = I + tau W, W with independent entries N(0, 1) and N(0, 1/2): Gauss
+    and Hermite over W, q = 1 by the normal law, q = 2 by the angle of g.
+    """
+    total, angles = 0.0, (np.arange(24) + 0.5) * math.pi / 24
+    for index in itertools.product(range(len(NODES)), repeat=q * (q + 1) // 2):
+        x, weight = NODES[list(index)], float(np.prod(WEIGHTS[list(index)])) / (2 * math.pi) ** (len(index) / 2)
+        W = np.array([[x[0]]]) if q == 1 else np.array([[x[0], x[1] / math.sqrt(2)], [x[1] / math.sqrt(2), x[2]]])
+        directions = np.ones((1, 1)) if q == 1 else np.stack([np.cos(angles), np.sin(angles)], axis=1)
+        inverse = np.linalg.inv(np.eye(q) + tau * W)
+        critical = float(chi2.ppf(0.95, q))
+        if correct:
+            critical = _critical(np.eye(q) + tau * W, tau)
+        stretched = np.einsum("mi,ij,mj->m", directions, inverse, directions)
+        total += weight * float(np.mean(chi2.cdf(critical / stretched, q)))
+    return total
+
+
+def _critical(second: np.ndarray, tau: float) -> float:
+    """c' as shipped, at beta = 0: the block of y is the matrix, that of x does not enter."""
+    q = len(second)
+    T2 = np.block([[second, np.zeros((q, q))], [np.zeros((q, q)), np.eye(q)]])
+    release = MomentRelease(
+        first=np.ones(2 * q),
+        second=T2,
+        first_scale=0.0,
+        second_scale=tau,
+        outcome_weight=1.0,
+        regressor_weights=np.ones(1),
+        n=10,
+        adjacency="zero-out",
+    )
+    return anderson_rubin(release, [0.0]).critical
+
+
+def _correction_facts(rng: np.random.Generator) -> Iterator[Fact]:
+    """The loss without the correction over tau², its limit, and what is left with it."""
+    for q in (1, 2):
+        c = float(chi2.ppf(0.95, q))
+        limit = float(chi2.pdf(c, q)) * c * (q + c) / 4
+        plain = (0.95 - _coverage(q, 0.05, correct=False)) / 0.05**2
+        yield Fact(f"coverage lost by c_q over tau², q = {q}", plain, limit, 0.02)
+        left = (0.95 - _coverage(q, 0.05, correct=True)) / 0.05**2 / limit
+        yield Fact(f"share of it left with c', q = {q}", left + 1, 1.0, 0.06)
+
+
+CORRECTION = Claim(
+    id="iv/beyond-confidence-correction",
+    where="private confidence sets, correction",
+    kind="number",
+    statement=(
+        "Noise of relative size $tau$ in $T_2$ costs the quantile $c_q$ coverage $f_q (c_q) c_q (q + c_q) tau^2 \\/ 4 "
+        "+ O(tau^3)$, $f_q$ being the density: $0.139 tau^2$ at $q = 1$; with $c'$ nothing of that order."
+    ),
+    setting="$q = 1, 2$, quadrature over the noise of $T_2$ at $tau = 0.05$.",
+    checks=(Agreement(facts=_correction_facts, impostors={"10 % off": {"facts": Times(1.1)}}),),
+)
+
+# --- the set ---
+
+
+def _pieces_of(release: Release, correct: bool, certify: bool) -> list[tuple[float, float]]:
+    pieces, _ = confidence_set(release, correct=correct, certify=certify)
+    return [(float(low), float(high)) for low, high in pieces]
+
+
+def _set_facts(rng: np.random.Generator, slip: float = 0.0) -> Iterator[Fact]:
+    """Exact rational arithmetic says at which points of a grid, and next to each end, the test rejects."""
+    for name, release in SHAPES().items():
+        for correct in (True, False):
+            certified = _pieces_of(release, correct, certify=True)
+            label = f"{name}{'' if correct else ', no correction'}"
+            fast = _pieces_of(release, correct, certify=False)
+            yield Fact(f"both ways agree, {label}", np.arctan(fast), np.arctan(certified), 1e-6)
+            grid = [Fraction(round(1000 * math.tan(angle)), 1000) for angle in np.linspace(-1.5, 1.5, 41)]
+            inside = [any(low <= point <= high for low, high in certified) for point in grid]
+            excess = [exact_excess(release, point, correct) for point in grid]
+            yield Fact(f"points of a grid, {label}", inside, [value <= 0 for value in excess], 0)
+            ends = [end for piece in certified for end in piece if math.isfinite(end)]
+            for end in ends:
+                step, at = Fraction(max(abs(end), 1e-3)) / 10**9, Fraction(end * (1 + slip))
+                sides = [exact_excess(release, at + sign * step, correct) <= 0 for sign in (-1, 1)]
+                yield Fact(f"the verdict changes at {end:.4g}, {label}", len(set(sides)), 2, 0)
+        found, shape = confidence_set(release, certify=True)
+        if not name.startswith("hostile"):
+            yield Fact(f"shape of {name}", shape == name.split(",")[0], True, 0)
+        moved = confidence_set(release).shifted(2.0).pieces
+        centred = [(low + 2.0, high + 2.0) for low, high in _pieces_of(release, True, certify=False)]
+        yield Fact(f"recentred, {name}", np.arctan(moved), np.arctan(centred), 1e-12)
+        strength = first_stage(release)
+        yield Fact(f"bounded if the first stage rejects, {name}", confidence_set(release).bounded, strength.bounded, 0)
+        scaled = scaled_release(release, 1e-7, 1e6)
+        back = [(1e13 * low, 1e13 * high) for low, high in _pieces_of(scaled, True, certify=False)]
+        yield Fact(f"in other units, {name}", np.arctan(back), np.arctan([tuple(piece) for piece in found]), 1e-6)
+
+
+def _estimate_facts(rng: np.random.Generator) -> Iterator[Fact]:
+    """The least statistic is at the point estimate: against a fine grid and parabolas; the ratio for q = 1."""
+    for q, seed in itertools.product((1, 2, 4), range(4)):
+        release = random_release(20 + 10 * seed + q, q=q)
+        estimate = point_estimate(release)
+        near = estimate + (abs(estimate) + 0.1) * np.array([-1e-4, 0.0, 1e-4])
+        values = anderson_rubin_curve(release, near).statistic
+        yield Fact(f"no neighbour is lower, q = {q}", int(np.argmin(values)), 1, 0)
+        grid = np.tan(np.linspace(-1.57, 1.57, 4001))
+        lowest = float(anderson_rubin_curve(release, grid).statistic.min())
+        yield Fact(f"no point is lower, q = {q}", float(values[1]) <= lowest + 1e-9, True, 0)
+        if q == 1:
+            y, x = release.moments[:, 0] * [release.outcome_weight, release.regressor_weights[0]]
+            yield Fact("ratio", estimate, y / x, 1e-9)
+
+
+SET = Claim(
+    id="iv/beyond-confidence-set",
+    where="private confidence sets, shape",
+    kind="number",
+    statement=(
+        "The set where the test of one regressor does not reject is where a polynomial of degree $4 q$ is not negative "
+        "($2 q$ without correction): an interval, the complement of one, the line, empty or, for $q >= 2$, several "
+        "pieces, bounded if and only if the first stage rejects; its ends, isolated over the rationals, are where "
+        "exact arithmetic on the released floats changes its verdict."
+    ),
+    checks=(
+        Agreement(
+            facts=_set_facts,
+            impostors={"ends a millionth off": {"facts": {"slip": 1e-6}}, "1 % off": {"facts": Times(1.01)}},
+        ),
+        Agreement(facts=_estimate_facts, impostors={"1 % off": {"facts": Times(1.01)}}),
+    ),
+)
+
+# --- one of two regressors ---
+
+
+def _projection_facts(rng: np.random.Generator, slip: float = 0.0) -> Iterator[Fact]:
+    """Next to the ends and on a grid: the least statistic over the other coefficient, by finer and finer grids."""
+    for q, strength, regressor in ((2, 60.0, 0), (2, 60.0, 1), (2, 9.0, 0), (3, 60.0, 1)):
+        release = two_regressors(q, strength)
+        found = projection(release, regressor)
+        ends = [end + slip for piece in found.pieces for end in piece if math.isfinite(end)]
+        looked = [*np.tan(np.linspace(-1.4, 1.4, 9)), *(end + sign * 1e-4 for end in ends for sign in (-1, 1))]
+        inside = [any(low + slip <= point <= high + slip for low, high in found.pieces) for point in looked]
+        least = [_least_over_the_other(release, point, regressor) for point in looked]
+        kept = [value <= float(chi2.ppf(0.95, q)) for value in least]
+        yield Fact(f"q = {q}, strength {strength}, regressor {regressor}", inside, kept, 0)
+        yield Fact("certified", found.certified, True, 0)
+
+
+def _least_over_the_other(release: MomentRelease, coefficient: float, regressor: int) -> float:
+    centre, width, least = 0.0, math.pi / 2, math.inf
+    for _ in range(4):
+        angles = centre + width * np.linspace(-1, 1, 301)
+        others = np.tan(np.clip(angles, -math.pi / 2 + 1e-9, math.pi / 2 - 1e-9))
+        pairs = np.column_stack([np.full(301, coefficient), others])[:, [regressor, 1 - regressor]]
+        statistics = anderson_rubin_curve(release, pairs, correct=False).statistic
+        best = int(np.argmin(statistics))
+        centre, width, least = angles[best], width / 75, min(least, float(statistics[best]))
+    return least
+
+
+PROJECTION = Claim(
+    id="iv/beyond-confidence-projection",
+    where="private confidence sets, two regressors",
+    kind="number",
+    statement=(
+        "The projection of the joint set of two regressors (with $c_q$) on one of them changes only at real roots of a "
+        "discriminant of degree at most $2 q (2 q - 1)$; between them the number of real roots at one rational point "
+        "decides: so the projected set is certified by exact arithmetic."
+    ),
+    checks=(Agreement(facts=_projection_facts, impostors={"ends a thousandth off": {"facts": {"slip": 1e-3}}}),),
+)
+
+# --- relatives of the test ---
+
+
+def _qlr_facts(rng: np.random.Generator) -> Iterator[Fact]:
+    """For Sigma = I QLR has a closed form (Moreira 2003), and so have its draws from the same generator."""
+    for q, theta, seed in ((2, 0.6, 3), (4, -1.5, 5), (1, 0.6, 7)):
+        T1 = np.random.default_rng(seed).standard_normal(2 * q) * 2
+        release = MomentRelease(
+            first=T1,
+            second=0.75 * np.eye(2 * q),
+            first_scale=0.5,
+            second_scale=0.1,
+            outcome_weight=2.0,
+            regressor_weights=np.full(1, 2.0),
+            n=50,
+            adjacency="replace-one",
+        )
+        found = conditional_qlr(release, theta, rng=np.random.default_rng(seed), draws=400)
+        draws = np.random.default_rng(seed).standard_normal((400, q))
+        y, x = release.moments
+        length = math.sqrt(1 + theta**2)
+        T = (theta * y + x) / length
+        statistic = _moreira((y - theta * x)[None] / length, T)[0]
+        law = np.sort(_moreira(draws, T))
+        yield Fact(f"QLR, q = {q}", found.statistic, statistic, 1e-7)
+        yield Fact(f"critical value, q = {q}", found.critical, law[math.ceil(0.95 * 399)], 1e-6)
+        yield Fact(f"p-value, q = {q}", found.p_value, (1 + int(np.sum(law >= statistic))) / 401, 1e-12)
+    skew = random_release(31, q=3)
+    found = conditional_qlr(skew, 1.1, rng=np.random.default_rng(1), draws=20)
+    grid = np.tan(np.linspace(-math.pi / 2, math.pi / 2, 20_001)[1:-1])
+    least = float(anderson_rubin_curve(skew, grid).statistic.min())
+    at = anderson_rubin(skew, [1.1]).statistic
+    yield Fact("QLR, any Sigma", [found.statistic, found.anderson_rubin], [at - least, at], 1e-4)
+
+
+def _moreira(S: np.ndarray, T: np.ndarray) -> np.ndarray:
+    """(S'S - T'T + sqrt((S'S + T'T)² - 4 (S'S T'T - (S'T)²))) / 2."""
+    ss, tt, st = np.sum(S**2, axis=1), float(T @ T), S @ T
+    return (ss - tt + np.sqrt((ss + tt) ** 2 - 4 * (ss * tt - st**2))) / 2
+
+
+def _bias_facts(rng: np.random.Generator) -> Iterator[Fact]:
+    """The shift in the units of z, x and y, and the quantile of the noncentral chi-square law."""
+    release = random_release(41, q=1)
+    for beta, centre, clamped, scale in ((1.4, 0.0, 12.0, 3.0), (-0.8, 0.5, 90.0, 0.5), (0.3, 0.0, 0.0, 0.0)):
+        found = bias_aware(release, beta, clamped=clamped, count_scale=scale, centre=centre)
+        share = (clamped + 2.3263478740408408 * scale) / release.n
+        moment = release.regressor_weights[0] * float(release.moments[1, 0])
+        variance = float(covariance_of(release, np.array([beta - centre]))[0, 0])
+        shift = share * abs(beta - centre) * abs(moment) / math.sqrt(variance)
+        yield Fact(f"shift, beta = {beta}", [found.shift, found.share], [shift, share], 1e-9)
+        quantile = float(ncx2.ppf(0.96, 1, shift**2)) if shift else float(chi2.ppf(0.96, 1))
+        tau = anderson_rubin(release, [beta - centre]).tau
+        yield Fact(f"critical, beta = {beta}", found.critical, quantile * (1 + tau**2 * (1 + quantile) / 4), 1e-7)
+        at = anderson_rubin(release, [beta - centre]).statistic
+        yield Fact(f"statistic, beta = {beta}", found.statistic, at, 1e-12)
+
+
+def _cell_facts(rng: np.random.Generator) -> Iterator[Fact]:
+    """n² E(error of z-bar)² E(error of e-bar)² of noisy means, by quadrature over the noise of the counts."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(40)
+    weights = weights / weights.sum()
+    beta, s0, counts = 0.7, 2.0, np.array([4_000.0, 9_000.0])
+    z, x, y = np.array([0.4, -0.6]), np.array([0.3, 0.8]), np.array([-0.5, 0.9])
+    e, size = y - beta * x, math.hypot(1, beta)
+    inverse = 1 / (counts[:, None] + s0 * nodes)
+    drift = -s0 * nodes * inverse
+    first = (s0 * inverse) ** 2 @ weights + z**2 * (drift**2 @ weights)
+    second = (s0 * size * inverse) ** 2 @ weights + e**2 * (drift**2 @ weights)
+    expected = float(np.sum(counts**2 * first * second))
+    found = cell_variance(counts, z, x, y, scale=s0, coefficients=beta)
+    yield Fact("extra variance", float(found), expected, 1e-4)
+    for centre in (0.0, 0.4):
+        b = np.array([1.0, -(beta - centre)])
+        form = cell_form(counts, z, x, y, scale=s0, centre=centre)
+        yield Fact(f"as a form, centre {centre}", float(b @ form @ b), float(found), 1e-12)
+    common = drift**2 @ weights * z * e
+    yield Fact("bias with one common count", common, z * e * s0**2 / counts**2, 1e-4)
+
+
+RELATIVES = Claim(
+    id="iv/beyond-confidence-relatives",
+    where="private confidence sets, QLR, clamping, controls",
+    kind="number",
+    statement=(
+        "QLR, the statistic less its least value, is compared with draws of its law given $D = c - C V^(-1) g$, $C$ "
+        "the covariance of $c$ and $g$; the test that allows for clamping with the noncentral quantile at $d = "
+        "overline(f) abs(beta - b_0) abs(sum z x) \\/ sqrt(V)$; centring in cells adds $sum_c s_0^4 (1 + "
+        "overline(z)_c^2) (1 + beta^2 + (overline(y)_c - beta overline(x)_c)^2) \\/ n_c^2$ to the variance, without "
+        "bias if both counts have noise of their own, with bias $overline(z)_c overline(e)_c s_0^2 \\/ n_c^2$ if they "
+        "share it."
+    ),
+    checks=(
+        Agreement(facts=_qlr_facts, impostors={"1 % off": {"facts": Times(1.01)}}),
+        Agreement(facts=_bias_facts, impostors={"1 % off": {"facts": Times(1.01)}}),
+        Agreement(facts=_cell_facts, impostors={"1 % off": {"facts": Times(1.01)}}),
+    ),
+)

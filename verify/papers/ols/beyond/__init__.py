@@ -1,0 +1,1 @@
+"""What is ours of paper `ols`: sharper, exact, or beside it."""

@@ -1,0 +1,139 @@
+"""Beyond the paper: all methods on one data set at equal true privacy, predicted and simulated."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import cache
+
+import numpy as np
+from scipy.special import erf
+
+from dpbounds.ols import Comparison, NewtonClips, compare, linear_sketch_size, typical_clips
+from dpbounds.privacy import gaussian_mu
+from simulators.ols import LeastSquares, experiment_of, family, measured_clips
+from verify.checks import Agreement, Fact
+from verify.statements.claims import Claim
+
+EPSILON, TRIALS = 1.0, 1000
+EDGES = [2.0 ** (-j / 2) for j in range(15)]
+
+
+@cache
+def _problem(name: str) -> LeastSquares:
+    if name == "half":  # outcomes in another unit, C_Y = 1/2
+        data = family("residual", n=2000)
+        return LeastSquares(regressors=data.regressors, outcome=0.5 * data.outcome, outcome_bound=0.5)
+    return family("mixfriendly", n=1500) if name == "mixfriendly" else family("wellcond", n=1500)
+
+
+@cache
+def _compared(name: str) -> Comparison:
+    data = _problem(name)
+    delta = data.n**-2.0
+    clips = measured_clips(data, float(gaussian_mu(EPSILON, delta)))
+    options = {"steps": 2, "k": 90, "clip": 1.5 * data.outcome_bound} if name == "half" else {}
+    return compare(
+        data.gram, data.cross, data.y_squared, data.n, EPSILON, delta,
+        outcome_bound=data.outcome_bound, newton_clips=clips, **options,
+    )  # fmt: skip
+
+
+def _simulated(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
+    """Means of the exact rows, medians of AdaSSP within 15 %; PRN within a factor of 3."""
+    for name in ("half", "wellcond", "mixfriendly"):
+        data, found = _problem(name), _compared(name)
+        for row in found.rows:
+            runs = experiment_of(row, data, failure=data.n**-2.0 / 10, block_trials=TRIALS).run_block(0, seed=1)
+            risk = factor * float(row.risk)
+            label = f"{name}, {row.method}, {row.accounting}"
+            if row.method == "PRN":
+                ratio = float(np.median(runs["risk"])) / risk
+                yield Fact(f"{label}: {ratio:.3g} of its estimate", 1 / 3 <= ratio <= 3, True, 0)
+            elif row.method.startswith("AdaSSP"):
+                yield Fact(label, float(np.median(runs["risk"])), risk, 0.15)
+            elif row.method != "LinMix":  # whose tail is too heavy for a mean of so few runs
+                yield Fact(label, float(np.mean(runs["risk"])), risk, 0.15)
+            else:
+                trimmed = float(np.mean(np.minimum(runs["risk"], 20 * risk)))
+                yield Fact(label, trimmed, risk, 0.25)
+
+
+def _advice(rng: np.random.Generator, place: int = 0) -> Iterator[Fact]:
+    """The ranking is by predicted risk, PRN's doubled; the recommendation is its first, and says so."""
+    for name in ("half", "wellcond"):
+        found = _compared(name)
+        scores = {row.method: float(row.risk) * (2 if row.method == "PRN" else 1) for row in found.under("tight")}
+        order = sorted(scores, key=scores.__getitem__)
+        yield Fact(f"ranking, {name}", str([row.method for row in found.ranking]), str(order), 0)
+        yield Fact(f"recommended, {name}", found.recommended.method, order[place], 0)
+        yield Fact(f"reason, {name}", order[1] in found.reason, True, 0)
+        yield Fact(f"mu, {name}", found.mu, float(gaussian_mu(EPSILON, _problem(name).n ** -2.0)), 1e-12)
+    for d, failure in ((3, 1e-7), (40, 1e-7), (1, 0.5)):
+        stated = max(int(2.5 * max(d, math.log(2 / failure))), 1)
+        yield Fact(f"rows of linear mixing, d = {d}", linear_sketch_size(d, failure), stated, 0)
+    hopeless = compare(np.eye(2) * 5, np.ones(2), 10.0, 20, 0.01, 1e-6, accountings=("tight",))
+    yield Fact("nothing beats theta = 0", hopeless.recommended.method, "theta = 0", 0)
+    yield Fact("which is said", "No private estimate" in hopeless.reason, True, 0)
+
+
+def _clips(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
+    """What PRN clips at: on records by its own rules without noise; for rows of one length with normal residuals."""
+    data, mu = _problem("half"), 0.5
+    lengths = np.linalg.norm(data.regressors, axis=1)
+    sizes = lengths * np.abs(data.outcome - data.regressors @ data.theta_star) / 0.5
+    first = [level for level in EDGES if np.sum(lengths * np.abs(data.outcome) / 0.5 > level) <= 0.3 * data.n]
+    found = measured_clips(data, mu)
+    path = _path(min(min(first), 0.15), lambda c: float(np.mean(sizes <= c)), mu, data.n, data.d)
+    yield Fact("c_u on records", list(found.gradients), [factor * value for value in path], 1e-9)
+    yield Fact("share not clipped", found.unclipped, float(np.mean(sizes <= path[-1])), 1e-12)
+    widest = [level for level in EDGES if np.sum(lengths > level) <= 0.15 * data.n]
+    wanted = min(min(widest) * math.sqrt(max(1.0, 0.05 * mu * data.n / data.d**1.5)), 1.0)
+    yield Fact("h on records", found.hessian, min(level for level in EDGES if level >= wanted - 1e-12), 1e-9)
+
+    typical = _typical(data, mu)
+    spread = math.sqrt(np.trace(data.gram) / data.n) * math.sqrt(data.least_loss / data.n) / 0.5
+    start = math.sqrt(np.trace(data.gram) / data.n) * math.sqrt(data.y_squared / data.n) / 0.5
+    path = _path(
+        min(min(level for level in EDGES if level >= start), 0.15),
+        lambda c: float(erf(c / spread / math.sqrt(2))),
+        mu,
+        data.n,
+        data.d,
+    )
+    yield Fact("c_u, typical", list(typical.gradients), [factor * value for value in path], 1e-9)
+    yield Fact("share, typical", typical.unclipped, float(erf(path[-1] / spread / math.sqrt(2))), 1e-9)
+
+
+def _typical(data: LeastSquares, mu: float) -> NewtonClips:
+    found = _compared("half").regime.features
+    return typical_clips(found, float(np.trace(data.gram)), mu, outcome_bound=0.5)
+
+
+def _path(c: float, share_below, mu: float, n: int, d: int) -> list[float]:
+    """Ten rounds by hand."""
+    noise, used = math.sqrt(9 / 0.04) / mu, []
+    for _ in range(10):
+        used.append(min(1.0, c * max(1.0, 0.3 * math.sqrt(n * mu / d))))
+        trust = 1 / (1 + (noise / (0.15 * n)) ** 2)
+        c = max(0.002, c * math.exp(-1.5 * trust * (share_below(c) - 0.7)))
+    return used
+
+
+BEYOND_COMPARISON = Claim(
+    id="ols/beyond-comparison",
+    where="Beyond the paper",
+    kind="mc-equality",
+    statement=(
+        "For one data set and budget: noise and predicted risk of IHM (with and without its ridge term), linear "
+        "mixing, AdaSSP (with its own and with isotropic noise), DP-GD and PRN, at equal true privacy and under the "
+        "experiments' accounting; the predictions are what the simulated methods do."
+    ),
+    setting="Three synthetic data sets, $epsilon = 1$, $delta = n^(-2)$, one with $C_Y = 1\\/2$, $T = 2$ and $k = 90$.",
+    remark="Exact for IHM, linear mixing and DP-GD; leading order for AdaSSP; within a factor of 3 for PRN.",
+    checks=(
+        Agreement(facts=_simulated, alpha=1e-8, impostors={"a third more": {"facts": {"factor": 1.35}}}),
+        Agreement(facts=_advice, impostors={"the second is recommended": {"facts": {"place": 1}}}),
+        Agreement(facts=_clips, impostors={"0.1 % more": {"facts": {"factor": 1.001}}}),
+    ),
+)

@@ -1,0 +1,313 @@
+"""Sections 2.2 and 3: what the risk, the gradient, the clipping and the step of (3) are; (10), (11) and the energy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import sympy
+
+from simulators.ols import ClippedSums, LeastSquares, hessian_step
+from verify.checks import Agreement, Fact, Search, Symbolic, Times
+from verify.checks.domains import Real
+from verify.statements.claims import Claim, Correction, Fault
+
+# --- the risk, (1) and (85) ---
+
+
+def _system(d: int) -> tuple[sympy.Matrix, sympy.Matrix, sympy.Matrix, sympy.Matrix]:
+    """X (d+1, d), Y, theta, all entries free symbols, and for d = 1 the solution of the normal equations."""
+    X = sympy.Matrix(d + 1, d, lambda i, j: sympy.Symbol(f"x{i}{j}"))
+    Y, theta = (
+        sympy.Matrix([sympy.Symbol(f"{name}{i}") for i in range(size)]) for name, size in (("y", d + 1), ("t", d))
+    )
+    return X, Y, theta, (X.T * X).inv() * X.T * Y if d == 1 else theta
+
+
+def _square(vector: sympy.Matrix) -> sympy.Expr:
+    return (vector.T * vector)[0]
+
+
+def _excess_loss(factor: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+    """L(theta) - L(theta*) - ||theta - theta*||²_A, which is twice (theta* - theta)'(X'Y - A theta*), for any theta*;
+    the normal equations make that 0. For d = 1 with the solution put in.
+    """
+    for d in (1, 2, 3):
+        X, Y, theta, _ = _system(d)
+        fit = sympy.Matrix(sympy.symbols(f"f0:{d}"))
+        excess = _square(Y - X * theta) - _square(Y - X * fit) - factor * _square(X * (theta - fit))
+        slope = X.T * Y - X.T * X * fit
+        yield f"d = {d}", sympy.expand(excess - 2 * ((fit - theta).T * slope)[0])
+    X, Y, theta, fit = _system(1)
+    excess = _square(Y - X * theta) - _square(Y - X * fit)
+    yield "d = 1, solved", sympy.cancel(sympy.together(excess - factor * _square(X * (theta - fit))))
+
+
+def _data(rng: np.random.Generator, n: int, d: int, rank: int) -> LeastSquares:
+    """Rows within the unit ball, X of this rank."""
+    X = rng.standard_normal((n, rank)) @ rng.standard_normal((rank, d))
+    return LeastSquares(regressors=X / np.linalg.norm(X, axis=1).max(), outcome=rng.uniform(-1, 1, n))
+
+
+SHAPES = ((5, 1, 1), (7, 3, 3), (9, 4, 2), (4, 4, 4), (6, 3, 1))
+
+
+def _risks(rng: np.random.Generator) -> Iterator[Fact]:
+    """`LeastSquares.risk` against the two losses, from the records; singular A too."""
+    for n, d, rank in SHAPES:
+        data = _data(rng, n, d, rank)
+        theta = rng.standard_normal((2, d))
+        fit = np.linalg.pinv(data.regressors) @ data.outcome
+        losses = [np.sum((data.outcome - data.regressors @ one) ** 2) for one in (*theta, fit)]
+        label = f"n = {n}, d = {d}, rank {rank}"
+        yield Fact(f"risk, {label}", data.risk(theta), np.array(losses[:2]) - losses[2], 1e-9)
+        yield Fact(f"least loss, {label}", data.least_loss + 1.0, losses[2] + 1.0, 1e-10)
+        yield Fact(f"theta*, {label}", data.theta_star, fit, 1e-8)
+
+
+def _squared_85(power: int, factor: float = 1.0) -> Iterator[Fact]:
+    """||b - A theta||² - ||b - A theta*||^power at A = (1, 1)', b = (1, 3)', theta = 1, where theta* = 2."""
+    A, b = (1, 1), (1, 3)
+    fit = Fraction(sum(a * c for a, c in zip(A, b, strict=True)), sum(a * a for a in A))
+    least = float(sum((c - a * fit) ** 2 for a, c in zip(A, b, strict=True)))
+    left = sum((c - a) ** 2 for a, c in zip(A, b, strict=True)) - least ** (power / 2)
+    right = float(sum((a * (1 - fit)) ** 2 for a in A))
+    yield Fact("(85) at A = (1, 1)', b = (1, 3)', theta = 1", left, factor * right, 1e-12)
+
+
+def _as_printed(rng: np.random.Generator) -> Iterator[Fact]:
+    return _squared_85(1)
+
+
+def _with_square(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
+    return _squared_85(2, factor)
+
+
+DEF_RISK = Claim(
+    id="ols/def-risk",
+    where="Section 1 and App. C.2",
+    equation="(1), (85)",
+    kind="identity",
+    statement=(
+        "$L(theta) - L(theta^*) = norm(theta - theta^*)_A^2$ for every $theta$; for general $A, b$ (85): $norm(b - A "
+        "theta)^2 - norm(b - A theta^*(A, b)) = norm(theta - theta^*(A, b))_(A^top A)^2$."
+    ),
+    checks=(
+        Symbolic(residuals=_excess_loss, impostors={"factor 2": {"residuals": {"factor": 2}}}),
+        Agreement(facts=_risks, impostors={"0.1 % more": {"facts": Times(1.001)}}),
+        Agreement(facts=_as_printed),
+    ),
+    fault=Fault(
+        severity="slip",
+        touches="proof",
+        exhibit=2,
+        finding=(
+            "(85) has $norm(b - A theta^*(A, b))$ where its square is meant: for $A = (1, 1)^top$, $b = (1, 3)^top$, "
+            "$theta = 1$ the left side is ${observed}$, the right side ${predicted}$."
+        ),
+        consequence="None: Lemma 4, which uses it, squares the norm.",
+    ),
+    correction=Correction(
+        statement=(
+            "$L(theta) - L(theta^*) = norm(theta - theta^*)_A^2$, and for general $A, b$: $norm(b - A theta)^2 - "
+            "norm(b - A theta^*(A, b))^2 = norm(theta - theta^*(A, b))_(A^top A)^2$."
+        ),
+        ground="The residual $b - A theta^*$ is orthogonal to the columns of $A$.",
+        checks=(
+            Symbolic(residuals=_excess_loss),
+            Agreement(facts=_with_square, impostors={"1 % more": {"facts": {"factor": 1.01}}}),
+        ),
+    ),
+)
+
+# --- the gradient ---
+
+
+def _gradient(factor: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+    """The derivative of (L(theta) + eta² ||theta||²)/2, entry by entry, less factor times the printed vector."""
+    eta = sympy.Symbol("eta")
+    for d in (1, 2, 3):
+        X, Y, theta, _ = _system(d)
+        objective = _square(Y - X * theta) + eta**2 * _square(theta)
+        printed = X.T * (X * theta - Y) + eta**2 * theta
+        for i in range(d):
+            yield f"d = {d}, entry {i + 1}", sympy.expand(sympy.diff(objective, theta[i]) - factor * printed[i])
+
+
+DEF_GRADIENT = Claim(
+    id="ols/def-gradient",
+    where="Section 3, item 2",
+    equation="item 2 after (IHS)",
+    kind="identity",
+    statement="$X^top (X theta - Y) + eta^2 theta$ is the gradient of $theta |-> L(theta) + eta^2 norm(theta)^2$.",
+    remark=(
+        "Up to the factor 2: it is half the gradient, the gradient of $(L(theta) + eta^2 norm(theta)^2) \\/ 2$, which "
+        "(10) uses. The text calls the noise $eta zeta_t$; line 7 of Algorithm 1 has $sigma zeta_t$."
+    ),
+    checks=(Symbolic(residuals=lambda: _gradient(2), impostors={"not halved": {"residuals": _gradient}}),),
+)
+
+# --- clipping ---
+
+LEVELS = (Fraction(1, 2), Fraction(1), Fraction(5, 2))
+VALUES = tuple(Fraction(value) for value in ("0", "1/4", "-1/4", "1/2", "-1/2", "3/4", "-2", "5/2", "3"))
+
+
+def _clipped(rng: np.random.Generator, at_zero: int = 0) -> Iterator[Fact]:
+    """`ClippedSums` of records that are unit vectors, one per axis, against v min{1, C / |v|} in rationals."""
+    for level in LEVELS:
+        data = LeastSquares(
+            regressors=np.eye(len(VALUES)), outcome=np.array([float(v) for v in VALUES]), outcome_bound=3.0
+        )
+        sums, share = ClippedSums(problem=data, clip=float(level), clipping="entrywise").at(np.zeros((1, len(VALUES))))
+        printed = [v * min(Fraction(1), level / abs(v)) if v else Fraction(at_zero) for v in VALUES]
+        truncated = [max(-level, min(level, v)) for v in VALUES]
+        yield Fact(f"clip at {level}", data.eigenvectors @ sums[0], [float(v) for v in printed], 1e-12)
+        yield Fact(f"the formula truncates to [-{level}, {level}]", printed, truncated, 0)
+        yield Fact(f"share beyond {level}", share[0], np.mean([abs(v) > level for v in VALUES]), 1e-12)
+
+
+DEF_CLIP = Claim(
+    id="ols/def-clip",
+    where="Section 3, after (3)",
+    equation="after (3)",
+    kind="identity",
+    statement='$op("clip")_C (v_i) = v_i min{1, C \\/ abs(v_i)}$ entry by entry: truncation to $[-C, C]$.',
+    remark="Read as $0$ at $v_i = 0$.",
+    checks=(Agreement(facts=_clipped, impostors={"1 at 0": {"facts": {"at_zero": 1}}}),),
+)
+
+# --- the step of (3) ---
+
+
+def _argmin(factor: Any = 1) -> Iterator[tuple[str, sympy.Expr]]:
+    """The derivative of 1/(2k) ||X~(theta - theta^)||² - theta'g at theta^ + factor (X~'X~/k)⁻¹ g, times det(X~'X~)."""
+    k = sympy.Symbol("k", positive=True)
+    for d in (1, 2):
+        sketch, _, hat, _ = _system(d)
+        theta, g = (sympy.Matrix(sympy.symbols(f"{name}0:{d}")) for name in ("s", "g"))
+        objective = _square(sketch * (theta - hat)) / (2 * k) - (theta.T * g)[0]
+        gram = sketch.T * sketch
+        move = factor * k * gram.adjugate() * g / gram.det()
+        for i in range(d):
+            slope = sympy.diff(objective, theta[i]).subs(
+                dict(zip(theta.flat(), (hat + move).flat(), strict=True)), simultaneous=True
+            )
+            yield f"d = {d}, entry {i + 1}", sympy.cancel(sympy.together(slope))
+
+
+def _steps(rng: np.random.Generator) -> Iterator[Fact]:
+    """`hessian_step` against the least squares solution of the same problem: X~ delta close to k X~ (X~'X~)⁻¹ g by
+    QR, and no smaller objective in a cloud around it.
+    """
+    for d, k in ((1, 1), (3, 3), (3, 7)):
+        sketch, hat, g = rng.standard_normal((k, d)), rng.standard_normal(d), rng.standard_normal(d)
+        found = hessian_step(hat[None], (sketch.T @ sketch)[None], g[None], k)[0]
+        R = np.asarray(np.linalg.qr(sketch, mode="r"))
+        move = np.linalg.solve(R, k * np.linalg.solve(R.T, g))
+        yield Fact(f"d = {d}, k = {k}", found, hat + move, 1e-8)
+        half = hessian_step(hat[None], (sketch.T @ sketch)[None], g[None], k, 0.5)[0]
+        yield Fact(f"half a step, d = {d}, k = {k}", half, hat + move / 2, 1e-8)
+
+        def objective(theta: np.ndarray, sketch: np.ndarray = sketch, hat=hat, g=g, k: int = k) -> float:
+            return float(np.sum((sketch @ (theta - hat)) ** 2) / (2 * k) - theta @ g)
+
+        worse = all(objective(found) <= objective(found + 0.1 * rng.standard_normal(d)) for _ in range(20))
+        yield Fact(f"no smaller objective nearby, d = {d}, k = {k}", worse, True, 0)
+
+
+EQ3_ARGMIN = Claim(
+    id="ols/eq3-argmin",
+    where="Section 3 and Algorithm 1, line 8",
+    equation="(3)",
+    kind="identity",
+    statement=(
+        "The minimiser of $1/(2 k) norm(tilde(X) (theta - hat(theta)))^2 - theta^top g$ is $hat(theta) + (1/k "
+        "tilde(X)^top tilde(X))^(-1) g$."
+    ),
+    hypotheses="$tilde(X)^top tilde(X) succ 0$: $k >= d$ and $M succ 0$.",
+    checks=(
+        Symbolic(residuals=_argmin, impostors={"half of the step": {"residuals": {"factor": sympy.Rational(1, 2)}}}),
+        Agreement(facts=_steps, impostors={"0.1 % off": {"facts": Times(1.001)}}),
+    ),
+)
+
+# --- (10) and (11) ---
+
+
+def _recentred(constant: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+    """The derivatives by theta of both sides of (10) and (11); what is free of theta drops out."""
+    for d in (1, 2):
+        X, Y, theta, _ = _system(d)
+        hat = sympy.Matrix(sympy.symbols(f"h0:{d}"))
+        rest = Y - X * hat
+        pairs = {
+            "(10)": (_square(Y - X * theta) / 2, _square(X * theta) / 2 - constant * (Y.T * X * theta)[0]),
+            "(11)": (
+                _square(rest - X * (theta - hat)) / 2,
+                _square(X * (theta - hat)) / 2 - constant * (theta.T * X.T * rest)[0],
+            ),
+        }
+        for label, (left, right) in pairs.items():
+            for i in range(d):
+                yield f"{label}, d = {d}, entry {i + 1}", sympy.expand(sympy.diff(left - right, theta[i]))
+
+
+EQ10_11 = Claim(
+    id="ols/eq10-11",
+    where="Section 3.2.2",
+    equation="(10), (11)",
+    kind="identity",
+    statement=(
+        "$1/2 norm(Y - X theta)^2 = D + 1/2 norm(X theta)^2 - Y^top X theta$ and $1/2 norm(Y - X hat(theta) - X (theta "
+        "- hat(theta)))^2 = tilde(D) + 1/2 norm(X (theta - hat(theta)))^2 - theta^top X^top (Y - X hat(theta))$, "
+        "$D, tilde(D)$ free of $theta$."
+    ),
+    checks=(Symbolic(residuals=_recentred, impostors={"twice the cross term": {"residuals": {"constant": 2}}}),),
+)
+
+# --- the energy of the fit ---
+
+
+def _energies(X: np.ndarray, y: np.ndarray, width: float, upper: float = 1.0) -> tuple[Any, Any]:
+    """||X theta*||² <= ||Y||² <= n C_Y², as two pairs: 4 records of 2 columns, `width` scales the second."""
+    matrix = X.reshape(4, 2) * np.array([1.0, width])
+    data = LeastSquares(
+        regressors=matrix / max(1.0, np.linalg.norm(matrix, axis=1).max()), outcome=y, outcome_bound=2.0
+    )
+    energy = float(np.sum((data.regressors @ data.theta_star) ** 2))
+    chain = (energy, upper * data.y_squared, upper * data.n * data.outcome_bound**2)
+    return max(pairwise(chain), key=lambda pair: pair[0] - pair[1])
+
+
+def _fitted() -> list[dict[str, Any]]:
+    """Y in the span of X, where the first inequality is an equality; one column zero; all |y_i| = C_Y."""
+    X = np.array([0.5, 0.1, -0.3, 0.2, 0.4, 0.4, -0.2, 0.6])
+    span = X.reshape(4, 2) @ np.array([1.5, -1.0])
+    return [
+        {"X": X, "y": span, "width": 1.0},
+        {"X": X, "y": span, "width": 0.0},
+        {"X": X, "y": np.array([2.0, -2.0, 2.0, 2.0]), "width": 1.0},
+    ]
+
+
+ENERGY = Claim(
+    id="ols/energy",
+    where="Section 3.1, item 1",
+    equation="before (5)",
+    kind="inequality",
+    statement="$norm(X theta^*)^2 <= norm(Y)^2 <= n C_Y^2$.",
+    setting='Searched for $n = 4$, $d = 2$, rank 1 and $Y in op("col")(X)$ included.',
+    checks=(
+        Search(
+            sides=_energies,
+            box={"X": (Real(-1.0, 1.0), 8), "y": (Real(-2.0, 2.0), 4), "width": Real(0.0, 1.0)},
+            extremal=_fitted,
+            evaluations=1000,
+            impostors={"1 % less": {"sides": {"upper": 0.99}}},
+        ),
+    ),
+)

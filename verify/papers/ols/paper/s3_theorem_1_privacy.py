@@ -1,0 +1,375 @@
+"""Theorem 1: its noise scales gamma, sigma, tau, their orders, and the privacy they give."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import mpmath
+import numpy as np
+
+from dpbounds.arithmetic import FLOATS
+from dpbounds.ols import HessianMixingScales, failure_probability, hessian_mixing_scales, mixing_delta, sketch
+from dpbounds.ols.accounting import gaussian_part
+from dpbounds.ols.calibration import theorem_gamma, theorem_sigma, theorem_tau
+from dpbounds.privacy import gaussian_mu
+from verify.checks import Agreement, Audit, Fact, Identity, Rate, Search, Times
+from verify.checks.domains import Real, Whole
+from verify.papers.ols.tools.divergences import joint_delta
+from verify.papers.ols.tools.worst_pair import audited
+from verify.statements.claims import Claim, Correction, Fault
+
+EPSILONS = (0.1, 0.25, 0.63, 1.0, 1.6, 4.0, 10.0)
+DELTAS = (1e-2, 1e-4, 1e-6, 1e-8, 1e-10)
+
+# --- the noise scales ---
+
+BUDGETS = {"epsilon": Real(0.01, 100.0, "log"), "log_term": Real(1.4, 100.0, "log"), "steps": Whole(1, 50)}
+
+
+def _gaussian_share(m, epsilon, log_term, steps, clip):
+    """sqrt(2 T l) C / sigma + T C² / (2 sigma²) of (38) at Theorem 1's sigma."""
+    sigma = theorem_sigma(m, epsilon, log_term, steps, clip)
+    return m.sqrt(2 * steps * log_term) * clip / sigma + steps * clip**2 / (2 * sigma**2)
+
+
+def _half(m, epsilon, **_):
+    return epsilon / 2
+
+
+THM_1_SIGMA = Claim(
+    id="ols/thm-1-sigma",
+    where="Theorem 1, (36)-(38), (45)",
+    kind="identity",
+    statement=(
+        "Theorem 1's $sigma$ makes $sqrt(2 T ell_4) C\\/sigma + T C^2\\/(2 sigma^2) = epsilon\\/2$, $ell_4 = "
+        "log(4\\/delta)$."
+    ),
+    remark="The only positive root: the left side falls in $sigma$.",
+    checks=(
+        Identity(
+            left=_gaussian_share,
+            right=_half,
+            box={**BUDGETS, "clip": Real(0.1, 10.0, "log")},
+            impostors={"1 % off": {"right": Times("1.01")}},
+        ),
+    ),
+)
+
+
+def _rows_share(m, epsilon, log_term, steps, k):
+    """kT/(2 gamma²) + 2 sqrt(2 kT l)/gamma at Theorem 1's gamma, l = log(5/delta)."""
+    return sketch.printed_epsilon(m, theorem_gamma(m, epsilon, log_term, k, steps), k * steps, log_term)
+
+
+def _rows_share_at(m, epsilon, log_term, steps, k, five="5", target="1/4"):
+    """The right side of (18) at kT rows and a target of `target` delta, at the printed gamma."""
+    log_inverse_delta = log_term - m.log(m.number(five))
+    gamma = theorem_gamma(m, epsilon, log_term, k, steps)
+    return sketch.printed_epsilon(m, gamma, k * steps, log_inverse_delta + m.log(4 / m.number(target)))
+
+
+ROWS_BOX = {**BUDGETS, "log_term": Real(2.0, 100.0, "log"), "k": Whole(1, 2000, "log")}
+
+THM_1_GAMMA = Claim(
+    id="ols/thm-1-gamma",
+    where="Theorem 1, end of C.1.1",
+    equation="C.1.1",
+    kind="identity",
+    statement=(
+        "Theorem 1's $gamma$ makes $k T\\/(2 gamma^2) + 2 sqrt(2 k T ell_5)\\/gamma = epsilon\\/2$, $ell_5 = "
+        "log(5\\/delta)$, said to be (18) with $k <- k T$ for a target $delta$ of $delta\\/4$."
+    ),
+    checks=(
+        Identity(left=_rows_share, right=_half, box=ROWS_BOX, impostors={"1 % off": {"right": Times("1.01")}}),
+        Identity(left=_rows_share_at, right=_half, box=ROWS_BOX),
+    ),
+    fault=Fault(
+        severity="slip",
+        touches="proof",
+        finding=(
+            "The end of C.1.1 calls $k T\\/(2 gamma^2) + 2 sqrt(2 k T log(5\\/delta))\\/gamma$ the bound (18) for a "
+            "target of $delta\\/4$; (18) has $log(16\\/delta)$ there, which gives ${left}$ at $epsilon = {epsilon}$, "
+            "$k = {k}$, $T = {steps}$, $log(5\\/delta) = {log_term}$, not $epsilon\\/2 = {right}$."
+        ),
+        consequence=(
+            "None for the theorem: the first two terms of (44) are (17) for a target of $3 delta\\/4$, and stay below "
+            "$epsilon\\/2$ at the printed $gamma$ with enough rows (ols/thm-1-gamma-chain)."
+        ),
+        exhibit=1,
+    ),
+    correction=Correction(
+        statement=(
+            "Theorem 1's $gamma$ makes $k T\\/(2 gamma^2) + 2 sqrt(2 k T log(5\\/delta))\\/gamma = epsilon\\/2$: the "
+            "right side of (18) with $k <- k T$ for a target $delta$ of $4 delta\\/5$."
+        ),
+        ground="$4\\/(4 delta\\/5) = 5\\/delta$.",
+        checks=(
+            Identity(
+                left=lambda m, **numbers: _rows_share_at(m, target="4/5", **numbers),
+                right=_half,
+                box=ROWS_BOX,
+                impostors={"1 % off": {"right": Times("1.01")}},
+            ),
+        ),
+    ),
+)
+
+# --- tau ---
+
+
+def _printed_tau(rng: np.random.Generator, scale: float = 1.0) -> Iterator[Fact]:
+    """tau squared, and P(z > tau) by digits against the shipped one."""
+    for delta, failure in ((1e-2, 1e-3), (1e-6, 1e-4), (1e-10, 1e-11), (0.5, 1.0)):
+        tau = scale * float(theorem_tau(FLOATS, delta, failure))
+        shipped = hessian_mixing_scales(1.0, delta, k=20, steps=2, failure=failure).tau
+        yield Fact(f"tau at delta = {delta:g}, rho = {failure:g}", scale * shipped, tau, 1e-14)
+        least = 2 * math.log(4) - 2 * math.log(min(delta, failure))
+        yield Fact("its square", tau**2, least, 1e-12)
+        yield Fact("P(z > tau)", failure_probability(tau), float(mpmath.erfc(tau / mpmath.sqrt(2)) / 2), 1e-12)
+
+
+def _tails(log_delta: float, log_failure: float, factor: float = 1.0) -> tuple[float, float]:
+    """P(z > tau) <= exp(-tau²/2)/2 <= min(delta, failure)/4, in units of the right sides."""
+    delta, failure = math.exp(log_delta), math.exp(log_failure)
+    tau = float(theorem_tau(FLOATS, delta, failure))
+    bound = factor * math.exp(-tau * tau / 2) / 2
+    return (
+        float(max(failure_probability(tau) / bound, bound / (min(delta, failure) / 4))),
+        1.0 + 1e-12,
+    )
+
+
+THM_1_TAU = Claim(
+    id="ols/thm-1-tau",
+    where="Theorem 1, C.1.1, (46)",
+    kind="inequality",
+    statement=(
+        "$tau = sqrt(2 log max{4\\/delta, 4\\/rho.alt})$ gives $P(tilde(lambda) <= lambda^X) >= 1 - 1\\/2 "
+        "e^(-tau^2\\/2) >= 1 - delta\\/4$, and $>= 1 - rho.alt\\/4$."
+    ),
+    remark="With a factor 2 and more to spare.",
+    checks=(
+        Agreement(facts=_printed_tau, impostors={"1 % more": {"facts": {"scale": 1.01}}}),
+        Search(
+            sides=_tails,
+            box={"log_delta": Real(-50.0, -0.01), "log_failure": Real(-50.0, 0.0)},
+            evaluations=800,
+            impostors={"4 times": {"sides": {"factor": 4.0}}, "a fiftieth": {"sides": {"factor": 0.02}}},
+        ),
+    ),
+)
+
+# --- the remark, and the orders ---
+
+
+def _exact_gamma(epsilon: float, delta: float, k: int, steps: int) -> float:
+    """The least gamma at which the first two terms of (42) are at most epsilon/2."""
+    rows = k * steps
+
+    def over(gamma: float) -> float:
+        test = math.sqrt(2 * k * math.log(5 / delta)) / gamma
+        return test + float(sketch.renyi_epsilon(gamma, rows, delta / 4)) - epsilon / 2
+
+    return sketch.least(over, sketch.LEAST_GAMMA)
+
+
+def _ratio(epsilon: float, delta: float, k: float, steps: float) -> tuple[float, float]:
+    """gamma of (42) against the printed one."""
+    printed = float(theorem_gamma(FLOATS, epsilon, math.log(5 / delta), int(k), int(steps)))
+    return _exact_gamma(epsilon, delta, int(k), int(steps)), printed
+
+
+def _with_rows(epsilon: float, delta: float, ratio: float, steps: float, least: float = 3.0) -> tuple[float, float]:
+    """The same with kT >= `least` * ratio * log(5/delta) rows, where the printed gamma is above 5/2."""
+    k = math.ceil(least * ratio * math.log(5 / delta) / steps)
+    exact, printed = _ratio(epsilon, delta, k, steps)
+    return (exact, printed) if printed > sketch.LEAST_GAMMA else (0.0, 1.0)
+
+
+def _sigmas(epsilon: float, delta: float, factor: float = 1.0) -> tuple[float, float]:
+    """The least sigma for (epsilon/2, delta/4), by Balle & Wang, against the printed one."""
+    return 1 / gaussian_mu(epsilon / 2, delta / 4), factor * float(
+        theorem_sigma(FLOATS, epsilon, math.log(4 / delta), 1, 1.0)
+    )
+
+
+BUDGET_BOX = {"epsilon": Real(0.1, 10.0, "log"), "delta": Real(1e-10, 1e-2, "log")}
+
+THM_1_REM = Claim(
+    id="ols/thm-1-rem",
+    where="Remark after Theorem 1",
+    equation="Theorem 1",
+    kind="number",
+    statement="The printed $gamma$, $sigma$ are upper bounds; exact expressions give smaller noise.",
+    checks=(
+        Search(
+            sides=_ratio,
+            box={**BUDGET_BOX, "k": Whole(1, 2000, "log"), "steps": Whole(1, 6)},
+            extremal=lambda: [{"epsilon": 1.0, "delta": 1e-6, "k": 1.0, "steps": 1.0}],
+            evaluations=60,
+        ),
+    ),
+    fault=Fault(
+        severity="hypothesis",
+        touches="text",
+        finding=(
+            "The remark calls the printed $gamma$ an upper bound on the exact one; at $k = {k}$, $T = {steps}$, "
+            "$epsilon = {epsilon}$, $delta = {delta}$ the exact expression of (42) asks for ${smaller}$, the print for "
+            "${larger}$."
+        ),
+        consequence=(
+            "With $k T >= 3 log(5\\/delta)$, as in the experiments, the remark stands; $sigma$ is always larger."
+        ),
+        root="ols/eq18",
+    ),
+    correction=Correction(
+        statement=(
+            "For $epsilon <= 10$ the printed $sigma$ is at least the exact one, and for $k T >= 3 log(5\\/delta)$ so "
+            "is the printed $gamma$."
+        ),
+        ground="Both are computed; $sigma$ is 1.1 to 3 times too large, $gamma$ 1.06 to 3.3 times.",
+        checks=(
+            Search(
+                sides=_sigmas,
+                box={"epsilon": Real(0.01, 10.0, "log"), "delta": Real(1e-10, 1e-2, "log")},
+                evaluations=600,
+                impostors={"half of it": {"sides": {"factor": 0.5}}},
+            ),
+            Search(
+                sides=_with_rows,
+                box={**BUDGET_BOX, "ratio": Real(1.0, 30.0, "log"), "steps": Whole(1, 6)},
+                evaluations=120,
+                impostors={"rows from log(5/delta) / 2 on": {"sides": {"least": 0.5}}},
+            ),
+        ),
+    ),
+)
+
+
+def _orders(decades: float, power: float = 0.0) -> Iterator[tuple[str, float]]:
+    """gamma and sigma over their orders, epsilon and delta falling; the largest epsilon is log(1/delta)."""
+    for label, epsilon, log_inverse in (
+        ("epsilon to 0", 10.0**-decades, 10.0),
+        ("delta to 0", 1.0, 10.0 * 10.0 ** (decades / 4)),
+        ("epsilon = log(1/delta)", 10.0 * 10.0 ** (decades / 4), 10.0 * 10.0 ** (decades / 4)),
+    ):
+        gamma = float(theorem_gamma(FLOATS, epsilon, log_inverse + math.log(5), 7, 3))
+        sigma = float(theorem_sigma(FLOATS, epsilon, log_inverse + math.log(4), 3, 2.0))
+        yield f"gamma, {label}", gamma * epsilon / math.sqrt(21 * log_inverse) * 10 ** (power * decades)
+        yield f"sigma^2, {label}", sigma**2 * epsilon**2 / (12 * log_inverse)
+
+
+def _powers(rng: np.random.Generator) -> Iterator[Fact]:
+    """kT, T and C enter as the orders say."""
+    one = float(theorem_gamma(FLOATS, 1.0, 15.0, 1, 1))
+    yield Fact("gamma at k = 8, T = 2", theorem_gamma(FLOATS, 1.0, 15.0, 8, 2), 4 * one, 1e-12)
+    noise = float(theorem_sigma(FLOATS, 1.0, 15.0, 1, 1.0))
+    yield Fact("sigma at T = 9, C = 2", theorem_sigma(FLOATS, 1.0, 15.0, 9, 2.0), 6 * noise, 1e-12)
+
+
+THM_1_THETA = Claim(
+    id="ols/thm-1-theta",
+    where="(78)",
+    equation="(78)",
+    kind="number",
+    statement=(
+        "$gamma = Theta(sqrt(k T ell_1)\\/epsilon)$, $sigma^2 = Theta(T C^2 ell_1\\/epsilon^2)$, $ell_1 = "
+        "log(1\\/delta)$."
+    ),
+    setting="$epsilon <= log(1\\/delta)$, $delta <= e^(-10)$, both to their limits.",
+    remark=(
+        "For $epsilon = O(log(1\\/delta))$ and $delta$ bounded away from 1; for larger $epsilon$ the noise falls like "
+        "$epsilon^(-1\\/2)$ only."
+    ),
+    checks=(
+        Rate(ratios=_orders, relation="theta", impostors={"another power": {"ratios": {"power": 0.25}}}),
+        Agreement(facts=_powers, impostors={"1 % off": {"facts": Times(1.01)}}),
+    ),
+)
+
+# --- the privacy of Algorithm 1 ---
+
+
+def _printed_scales(epsilon: float, delta: float, k: int, steps: int, clip: float = 1.0, noise: float = 1.0):
+    """Theorem 1's scales with the smallest tau it allows, each noise times `noise`; None at gamma <= 5/2."""
+    gamma = noise * float(theorem_gamma(FLOATS, epsilon, math.log(5 / delta), k, steps))
+    if gamma <= sketch.LEAST_GAMMA * min(noise, 1.0):
+        return None
+    sigma = noise * float(theorem_sigma(FLOATS, epsilon, math.log(4 / delta), steps, clip))
+    return HessianMixingScales(
+        k=k, steps=steps, gamma=gamma, sigma=sigma, tau=float(theorem_tau(FLOATS, delta, 1.0)), clip=clip
+    )
+
+
+def _joint(
+    epsilon: float, delta: float, k: float, steps: float, clip: float, noise: float = 1.0
+) -> tuple[float, float]:
+    """All 2T + 1 releases by the joint profile, over delta; rows up to log(1/delta)/8 are left out."""
+    k, steps = max(int(k), math.ceil(math.log(1 / delta) / 8 / steps)), int(steps)
+    scales = _printed_scales(epsilon, delta, k, steps, clip, noise)
+    return (float(mixing_delta(epsilon, scales)) / delta, 1.0) if scales else (0.0, 1.0)
+
+
+def _profile(rng: np.random.Generator) -> Iterator[Fact]:
+    """The joint profile as shipped against adaptive quadrature, both directions, at scales of the theorem."""
+    for epsilon, delta, k, steps, clip in ((1.0, 1e-4, 12, 3, 0.5), (4.0, 1e-2, 5, 1, 2.0), (0.25, 1e-3, 40, 2, 1.0)):
+        scales = hessian_mixing_scales(
+            epsilon, delta, k=k, steps=steps, failure=delta / 2, clip=clip, accounting="theorem"
+        )
+        mu = math.sqrt(k / scales.gamma**2 + steps * (clip / scales.sigma) ** 2)
+        yield Fact("mu of test and gradients", gaussian_part(scales), mu, 1e-13)
+        yield Fact("noise of the test", scales.test_noise, scales.gamma / math.sqrt(k), 1e-13)
+        for at in (epsilon / 3, epsilon / 6):
+            joint = max(joint_delta(at, k * steps, 1 / scales.gamma, mu, record_first=side) for side in (True, False))
+            total = joint + float(failure_probability(math.sqrt(2 * math.log(8 / delta))))
+            yield Fact(f"delta at {at:g}, k = {k}, T = {steps}", mixing_delta(at, scales), total, 1e-6)
+
+
+AUDIT_EPSILON, AUDIT_DELTA = 4.0, 0.02
+AUDIT_SCALES = hessian_mixing_scales(AUDIT_EPSILON, AUDIT_DELTA, k=10, steps=2, failure=1.0, accounting="theorem")
+
+
+THM_1_PRIV = Claim(
+    id="ols/thm-1-priv",
+    where="Theorem 1, item 1",
+    kind="privacy",
+    statement="With the printed $gamma, sigma, tau$, for any $k, T$, Algorithm 1 is $(epsilon, delta)$-DP in $(X, Y)$.",
+    hypotheses="Zero-out neighbours, $norm(x_i) <= 1$.",
+    setting=(
+        "$epsilon <= 20$, $10^(-12) <= delta <= 1\\/2$, $k T >= log(1\\/delta)\\/8$ and $gamma > 5\\/2$ (Proposition "
+        "5)."
+    ),
+    remark=(
+        "With much to spare: joint accounting of all $2 T + 1$ releases finds a twentieth of $delta$ at most, or 0.4 "
+        "$epsilon$ at usual sizes. With fewer than $log(1\\/delta)\\/8$ rows in all, or $gamma <= 5\\/2$, as $k = T = "
+        "1$, $epsilon = 10$, $delta = 10^(-10)$, the releases may cost more than $(epsilon, delta)$; item 2's $k$ "
+        "excludes it."
+    ),
+    checks=(
+        Search(
+            sides=_joint,
+            box={
+                "epsilon": Real(0.05, 20.0, "log"),
+                "delta": Real(1e-12, 0.5, "log"),
+                "k": Whole(1, 2000, "log"),
+                "steps": Whole(1, 6),
+                "clip": Real(0.5, 3.0, "log"),
+            },
+            extremal=lambda: [{"epsilon": 1.0, "delta": 1e-6, "k": 50.0, "steps": 3.0, "clip": 1.0}],
+            evaluations=240,
+            impostors={"0.4 of the noise": {"sides": {"noise": 0.4}}},
+        ),
+        Agreement(facts=_profile, impostors={"1 % off": {"facts": Times(1.01)}}),
+        Audit(
+            experiments=audited(AUDIT_SCALES),
+            output="ratio",
+            threshold=1.0,
+            claimed_epsilon=AUDIT_EPSILON,
+            delta=AUDIT_DELTA,
+            trials={"quick": 50_000, "full": 1_000_000},
+            sharpness=0.1,
+            impostors={"a fifth of the noise": {"experiments": audited(AUDIT_SCALES, 0.2), "threshold": 6.0}},
+        ),
+    ),
+)

@@ -1,0 +1,289 @@
+"""Theorem 1 item 2: the risk bound (4), its branches, and how it depends on the least eigenvalue (Section 3.2.3)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, cast
+
+import numpy as np
+from scipy import optimize, special
+
+from dpbounds.ols import bounds, calibration, utility
+from simulators.engine import Experiment
+from simulators.ols import HessianMixing, LeastSquares, hessian_mixing
+from verify.checks import Agreement, Event, Fact, Frequency, Rate, Search, Times
+from verify.checks.domains import Real, Whole
+from verify.papers.ols.tools.settings import records
+from verify.statements.claims import Claim, Correction, Fault
+
+# --- (4) and C ---
+
+# d = T = 1, lambda^X = 10, theta* = 0, C_Y = 1; epsilon = 1, delta = 1e-6, varrho = 1e-7, k = 200.
+EIGENVALUE, EPSILON, DELTA, FAILURE, ROWS = 10.0, 1.0, 1e-6, 1e-7, 200
+
+
+def _median_risk(clip: float) -> float:
+    """The median of ||X (theta_1 - theta*)||² where lambda~ = 0 and eta² = gamma: theta_1 = sigma zeta / ((lambda^X +
+    gamma) V), k V chi-square; by quadrature over V.
+    """
+    scales = calibration.hessian_mixing_scales(
+        EPSILON, DELTA, k=ROWS, steps=1, failure=FAILURE, clip=clip, accounting="theorem"
+    )
+    nodes, weights = np.polynomial.legendre.leggauss(80)
+    log_v = 0.6 * nodes
+    density = np.exp(ROWS / 2 * (np.log(ROWS / 2) + log_v) - ROWS / 2 * np.exp(log_v) - special.gammaln(ROWS / 2))
+    scale = (EIGENVALUE + scales.gamma) * np.exp(log_v) / scales.sigma
+
+    def excess(length: float) -> float:
+        return float((0.6 * weights * density) @ (2 * special.ndtr(scale * length) - 1)) - 0.5
+
+    return EIGENVALUE * cast(float, optimize.brentq(excess, 1e-9, 1e9)) ** 2
+
+
+def _over_bound(decades: float) -> Iterator[tuple[str, float]]:
+    """The median over the right side of (4), its constant 1, at C = 10^decades C_Y."""
+    multiplier = bounds.hessian_multiplier(EPSILON, DELTA, FAILURE, 1, 1)
+    stated = bounds.hessian_mixing(multiplier, EIGENVALUE, steps=1, signal=0.0, theta_squared=0.0)
+    yield "$d = T = 1$, $theta^* = 0$, $C_Y = 1$, growing $C$", _median_risk(10.0**decades) / stated
+
+
+def _explicit_over_rate(decades: float, factor: float = 0.0) -> Iterator[tuple[str, float]]:
+    """The part of the explicit bound that does not fall with T over gamma_hess (C² + ||theta*||²) min{1, gamma_hess /
+    lambda^X}, each parameter swept away from a centre by its decades; k as the theorem takes it.
+    """
+    centre = {
+        "lambda_min": 30.0,
+        "epsilon": 1.0,
+        "log_delta": 10.0,
+        "log_failure": 8.0,
+        "theta": 1.0,
+        "d": 4,
+        "steps": 2,
+    }
+    far = 10.0**decades
+    swept: dict[str, dict[str, Any]] = {
+        "growing $lambda^X$": {"lambda_min": 30.0 * far},
+        "falling $epsilon$": {"epsilon": 1 / far},
+        "$epsilon = log(1\\/delta)$, falling $delta$": {
+            "log_delta": 10 + 40 * decades,
+            "epsilon": 10 + 40 * decades,
+            "lambda_min": 1e4,
+        },
+        "falling $delta$": {"log_delta": 10 + 40 * decades},
+        "falling $rho.alt$": {"log_failure": 8 + 40 * decades},
+        "growing $norm(theta^*)$": {"theta": far},
+        "falling $norm(theta^*)$": {"theta": 1 / far},
+        "growing $d$": {"d": round(4 * far)},
+        "growing $T$": {"steps": round(2 * far)},
+    }
+    for label, change in swept.items():
+        at = {**centre, **change}
+        ratio = _explicit_ratio(**at)
+        yield label, ratio * (far**factor if label == "growing $lambda^X$" else 1.0)
+
+
+def _explicit_ratio(
+    lambda_min: float, epsilon: float, log_delta: float, log_failure: float, theta: float, d: int, steps: int
+) -> float:
+    delta, failure, condition = math.exp(-log_delta), math.exp(-log_failure), 4.0
+    k = utility.theorem_sketch_size(d, failure, steps)
+    clip = utility.theorem_clip(condition, theta_norm=theta)
+    scales = calibration.hessian_mixing_scales(
+        epsilon, delta, k=k, steps=steps, failure=failure, clip=clip, accounting="theorem"
+    )
+    common = {"gamma": scales.gamma, "sigma": scales.sigma, "lambda_min": lambda_min, "failure": failure}
+    found = utility.theorem(d=d, k=k, steps=steps, signal=0.0, theta_squared=theta**2, **common)
+    multiplier = bounds.hessian_multiplier(epsilon, delta, failure, d, steps)
+    stated = bounds.hessian_mixing(
+        multiplier, lambda_min, steps=steps, signal=0.0, theta_squared=theta**2, outcome_bound=clip
+    )
+    return found / stated
+
+
+def _covered_settings(failure: float = 0.1) -> list[tuple[str, Experiment, float]]:
+    """Algorithm 1 with the noise of Theorem 1, k and C of the explicit theorem, real clipping, eta released."""
+    cases = []
+    for name, steps, epsilon in (("plain", 2, 1.0), ("wellcond", 1, 0.5), ("wellcond", 3, 4.0)):
+        problem, delta = records(name), 1e-6
+        k = utility.theorem_sketch_size(problem.d, failure, steps)
+        gamma = float(
+            calibration.hessian_mixing_scales(
+                epsilon, delta, k=k, steps=steps, failure=failure, accounting="theorem"
+            ).gamma
+        )
+        psi = max(0.0, gamma - problem.lambda_min)
+        condition = (problem.eigenvalues[-1] + psi) / (problem.lambda_min + psi)
+        theta = float(np.linalg.norm(problem.theta_star))
+        clip = utility.theorem_clip(max(condition, 1.0), theta_norm=theta) if steps > 1 else 1.0
+        scales = calibration.hessian_mixing_scales(
+            epsilon, delta, k=k, steps=steps, failure=failure, clip=clip, accounting="theorem"
+        )
+        own = HessianMixing(
+            steps=steps, k=k, gamma=scales.gamma, tau=scales.tau, sigma=scales.sigma, clip=clip, keep_ridge=True
+        )
+        stated = utility.theorem(
+            d=problem.d,
+            k=k,
+            steps=steps,
+            failure=failure,
+            gamma=scales.gamma,
+            sigma=scales.sigma,
+            lambda_min=problem.lambda_min,
+            signal=_signal(problem),
+            theta_squared=theta**2,
+        )
+        experiment = Experiment(algorithm=hessian_mixing, problem=problem, settings=own, block_trials=500)
+        cases.append((f"{name}, T = {steps}, epsilon = {epsilon}", experiment, float(stated)))
+    return cases
+
+
+def _signal(problem: LeastSquares) -> float:
+    return float(((problem.regressors @ problem.theta_star) ** 2).sum())
+
+
+def _covered(share: float = 1.0) -> list[Event]:
+    events = []
+    for label, experiment, stated in _covered_settings():
+
+        def occurs(arrays: Any, stated=stated) -> np.ndarray:
+            return (arrays["risk"] <= share * stated) & (arrays["clipped"].sum(axis=1) == 0)
+
+        events.append(Event(label=label, experiment=experiment, occurs=occurs, at_least=0.9))
+    return events
+
+
+THM_1_UTIL = Claim(
+    id="ols/thm-1-util",
+    where="Theorem 1 item 2, (4)",
+    equation="(4)",
+    kind="mc-rate",
+    statement=(
+        "If $k = a_0 max{d, log(a_1 T\\/rho.alt)}$, $C >= a_2 max{C_Y, norm(theta^*)}$, $kappa^X (psi) <= a_3$, then "
+        "with "
+        'probability at least $1 - rho.alt$: $cal(R) <= 4^(-T) norm(X theta^*)^2 + O(gamma_"hess" (C_Y^2 + '
+        'norm(theta^*)^2))$ if $lambda^X < gamma_"hess"$, and $4^(-T) norm(X theta^*)^2 + O(gamma_"hess" (C_Y^2 + '
+        'norm(theta^*)^2) gamma_"hess" \\/ lambda^X)$ otherwise.'
+    ),
+    setting=(
+        "The printed $gamma$, $sigma$; constants of $O$ are 1; $d = T = 1$, $theta^* = 0$, $lambda^X = 10$, $epsilon "
+        "= 1$, $delta = 10^(-6)$, $rho.alt = 10^(-7)$, $k = 200$. Coverage with $rho.alt = 1\\/10$."
+    ),
+    checks=(Rate(ratios=_over_bound, relation="upper", extents=(0.25, 0.5, 1.0, 2.0), per_extent=4),),
+    fault=Fault(
+        severity="hypothesis",
+        touches="statement",
+        finding=(
+            "(4) has $C_Y^2 + norm(theta^*)^2$ for every $C >= a_2 max{{C_Y, norm(theta^*)}}$, but $sigma$ is "
+            "proportional to $C$: for $d = T = 1$, $theta^* = 0$, $C_Y = 1$ the median risk over the right side of "
+            "(4) grows from ${first:2}$ at $C = C_Y$ to ${last:2}$ at $C = 100 C_Y$, like $C^2$."
+        ),
+        consequence=(
+            "(4) holds with $C^2$ for $C_Y^2$, the scale that (6) and Section 4.3 use, so for $C$ of the order of "
+            "$max{C_Y, norm(theta^*)}$ as printed. It needs $epsilon = O(log(1\\/delta))$, from (78) on. The "
+            "comparisons of Section 4.3 stand for such $C$."
+        ),
+    ),
+    correction=Correction(
+        statement=(
+            "Let $epsilon <= log(1\\/delta)$, $delta <= 1\\/2$, $k >= 51 (sqrt(d) + sqrt(2 log(8 T\\/rho.alt)))^2$, "
+            "of that order, and $C >= 1.42 (C_Y + (1 + sqrt(kappa^X (psi)\\/8)) norm(theta^*))$, or $C >= C_Y$ if $T "
+            "= 1$. With probability at least $1 - rho.alt$ nothing is clipped and $cal(R) <= 4^(-T) norm(X theta^*)^2 "
+            "+ (17.6 sigma^2 w^2 + 4 gamma^2 norm(theta^*)^2) \\/ max{gamma, lambda^X}$, $w = sqrt(d) + sqrt(2 log(2 "
+            "T\\/rho.alt))$, which is (4) with $C^2$ for $C_Y^2$."
+        ),
+        ground=(
+            "$norm(I - V^(-1)) <= 1\\/sqrt(8)$ by Davidson and Szarek, a geometric sum, and the exact bias $eta^4 "
+            "norm(theta^*)_(M^(-1))^2$ of the ridge; no bound on $kappa^X (psi)$ is needed."
+        ),
+        checks=(
+            Rate(
+                ratios=_explicit_over_rate,
+                relation="upper",
+                per_extent=3,
+                extents=(0.5, 1.0, 2.0, 4.0),
+                impostors={"not falling with lambda^X": {"ratios": {"factor": 1.0}}},
+            ),
+            Frequency(
+                events=_covered,
+                trials={"quick": 1000, "full": 10_000},
+                impostors={"a hundredth": {"events": {"share": 0.01}}},
+            ),
+        ),
+    ),
+)
+
+# --- the two branches ---
+
+
+def _stated(multiplier: float, lam: float, signal: float, squared: float, outcome: float, T: int) -> float:
+    """4^-T signal + gamma (C_Y² + ||theta*||²) min{1, gamma/lambda}."""
+    return signal / 4**T + multiplier * (outcome**2 + squared) * min(1.0, multiplier / lam)
+
+
+def _branches(rng: np.random.Generator) -> Iterator[Fact]:
+    """Random settings on both sides of the split; (4) on both sides of it; the multipliers of Table 1 written out."""
+    for row in range(12):
+        multiplier, lam, signal, squared, outcome = np.exp(rng.uniform(-2, 3, 5)) * [1, 3, 10, 1, 1]
+        T = int(rng.integers(1, 6))
+        found = bounds.hessian_mixing(
+            multiplier, lam, steps=T, signal=signal, theta_squared=squared, outcome_bound=outcome, constant=1.0
+        )
+        yield Fact(f"setting {row}", float(found), _stated(multiplier, lam, signal, squared, outcome, T), 1e-12)
+    for shift in (-1e-9, 0.0, 1e-9):
+        found = bounds.hessian_mixing(2.0, 2.0 + shift, steps=1, signal=0.0, theta_squared=1.0, constant=3.0)
+        yield Fact(f"at the split, {shift:+g}", float(found), 12.0, 1e-8)
+    for epsilon, delta, failure, d, T in ((0.5, 1e-6, 1e-3, 3, 4), (2.0, 1e-4, 1e-9, 10, 2), (1.0, 0.01, 1.0, 40, 1)):
+        logs = math.log(1 / delta)
+        hess = math.sqrt(T * max(d, math.log(T / failure)) * logs) / epsilon
+        mix = math.sqrt(max(d, math.log(1 / failure)) * logs) / epsilon
+        assp = math.sqrt(d * math.log(d**2 / failure) * logs) / epsilon
+        yield Fact(f"gamma_hess, d = {d}", bounds.hessian_multiplier(epsilon, delta, failure, d, T), hess, 1e-12)
+        yield Fact(f"gamma_mix, d = {d}", bounds.mixing_multiplier(epsilon, delta, failure, d), mix, 1e-12)
+        yield Fact(f"gamma_ASSP, d = {d}", bounds.adassp_multiplier(epsilon, delta, failure, d), assp, 1e-12)
+
+
+THM_1_CASE_SPLIT = Claim(
+    id="ols/thm-1-case-split",
+    where="Theorem 1, (4)",
+    equation="(4)",
+    kind="number",
+    statement=(
+        'The second term of (4) has two branches split at $lambda^X = gamma_"hess"$; it is $gamma_"hess" (C_Y^2 + '
+        'norm(theta^*)^2) min{1, gamma_"hess" \\/ lambda^X}$, continuous there.'
+    ),
+    checks=(Agreement(facts=_branches, impostors={"1 % off": {"facts": Times(1.01)}}),),
+)
+
+
+def _monotone(multiplier, lam, growth, squared, T, power: float = 1.0):
+    """(4) at a larger lambda^X against (4) at a smaller one."""
+    values = []
+    for factor in (1 + growth, 1.0):
+        found = bounds.hessian_mixing(multiplier, lam * factor, steps=int(T), signal=1.0, theta_squared=squared)
+        values.append(float(found) * (factor if power < 0 else 1.0))
+    return values[0], values[1]
+
+
+THM_1_MONO = Claim(
+    id="ols/thm-1-mono",
+    where="Section 3.2.3",
+    equation="Section 3.2.3",
+    kind="number",
+    statement="The right side of (4) is monotonically decreasing in $lambda^X$.",
+    remark='Constant up to $gamma_"hess"$ and strictly decreasing beyond, with $norm(X theta^*)$ and $theta^*$ fixed.',
+    checks=(
+        Search(
+            sides=_monotone,
+            box={
+                "multiplier": Real(0.1, 100.0, "log"),
+                "lam": Real(0.01, 1e4, "log"),
+                "growth": Real(0.0, 10.0),
+                "squared": Real(0.0, 10.0),
+                "T": Whole(1, 6),
+            },
+            evaluations=1000,
+            impostors={"times lambda^X": {"sides": {"power": -1.0}}},
+        ),
+    ),
+)

@@ -1,0 +1,158 @@
+"""Section 4.3: which method suits which data, on synthetic data in each regime."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache, partial
+
+import numpy as np
+
+from dpbounds.ols import risk
+from simulators.ols import AdaSSP, HessianMixing, LeastSquares, family
+from verify.checks import Agreement, Check, Fact
+from verify.papers.ols.tools.contest import ADASSP, IHM, LINMIX, Arena, Contest, Entrant
+from verify.papers.ols.tools.experiments import setup_of
+from verify.statements.claims import Claim, Correction, Fault
+
+BUDGETS = (0.1, 1.0, 10.0)
+LARGE = 65_536
+KEPT = Entrant(name="IHM with its ridge", method="IHM", options={"keep_ridge": True})
+
+
+@cache
+def _family(name: str, n: int) -> LeastSquares:
+    return family(name, n=n)  # type: ignore[arg-type]
+
+
+def arenas(*names: str, n: int = 4096) -> list[Arena]:
+    """Families as data sets."""
+    return [Arena(name=name, load=partial(_family, name, n)) for name in names]
+
+
+def _benefits_of_both() -> Contest:
+    """(iii) where lambda_min = n/d and the residual is small."""
+    return Contest(
+        arenas=partial(arenas, "wellcond", n=LARGE),
+        opponents=(ADASSP,),
+        epsilons=BUDGETS,
+        measure="excess risk",
+        panel=True,
+    )
+
+
+def _only_then() -> Contest:
+    """(i) backwards: no better than AdaSSP where ||theta*||² is not of the order of C_Y²."""
+    return Contest(
+        arenas=partial(arenas, "clip"), champion=ADASSP, opponents=(LINMIX,), epsilons=BUDGETS, measure="excess risk"
+    )
+
+
+def _best_steps(rng: np.random.Generator, at_least: float = 1.0) -> Iterator[Fact]:
+    """Expected excess risk of IHM, at the best T of 1 to 10, over that of AdaSSP to leading order."""
+    problem = _family("wellcond", LARGE)
+    A, b = problem.gram, problem.cross
+    for accounting in ("experiments", "tight"):
+        for epsilon in BUDGETS:
+            found = []
+            for steps in range(1, 11):
+                own = setup_of(problem, accounting=accounting, steps=steps).settings("IHM", epsilon)
+                found.append(_expected(problem, own))
+            other: AdaSSP = setup_of(problem, accounting=accounting).settings("AdaSSP", epsilon)
+            law = risk.released(problem.lambda_min, level=other.ridge, scale=other.eigenvalue_scale, tau=other.shift)
+            base = float(risk.adassp(A, b, ridge=law, gram=other.gram_scale, moment=other.cross_scale))
+            ratio = min(found) / base
+            label = f"best T of 1 to 10 over AdaSSP: {ratio:.3g}, epsilon = {epsilon:g}, {accounting}"
+            yield Fact(label, bool(ratio > at_least), True, 0)
+
+
+def _expected(problem: LeastSquares, own: HessianMixing) -> float:
+    law = risk.released(problem.lambda_min, level=own.gamma, scale=own.test_scale, tau=own.tau)
+    value = risk.hessian_mixing(
+        problem.gram,
+        problem.cross,
+        steps=own.steps,
+        k=own.k,
+        eta_squared=law,
+        sigma=own.sigma,
+        keep_ridge=own.keep_ridge,
+    )
+    return float(value)
+
+
+CORRECTED: tuple[Check, ...] = (
+    Contest(
+        arenas=partial(arenas, "mixfriendly"),
+        champion=LINMIX,
+        opponents=(ADASSP,),
+        epsilons=(0.1, 0.25, 0.63, 1.0),
+        measure="excess risk",
+        better=1.0,
+        impostors={"AdaSSP against LinMix": {"champion": ADASSP, "opponents": (LINMIX,)}},
+    ),
+    Contest(
+        arenas=partial(arenas, "wellcond", "residual", "smalltheta"),
+        champion=ADASSP,
+        opponents=(LINMIX,),
+        epsilons=BUDGETS,
+        measure="excess risk",
+        impostors={"LinMix against AdaSSP": {"champion": LINMIX, "opponents": (ADASSP,)}},
+    ),
+    *(
+        Contest(
+            arenas=partial(arenas, "residual", "mixfriendly", "clip"),
+            epsilons=(0.25, 1.0),
+            measure="excess risk",
+            better=most,
+            impostors={"AdaSSP": {"champion": ADASSP, "opponents": (IHM,)}, **more},
+        )
+        for most, more in ((0.5, {"with its ridge": {"champion": KEPT}}), (None, {}))
+    ),
+    Agreement(facts=_best_steps, impostors={"ten times": {"facts": {"at_least": 10.0}}}),
+)
+
+
+REGIMES = Claim(
+    id="ols/regime-claims",
+    where="Abstract, Section 4.3, Section 5",
+    equation="Section 4.3",
+    kind="mc-rate",
+    statement=(
+        '(i) Linear mixing is expected to outperform AdaSSP when $L^* lt.tilde gamma_"mix" (1 + C_Y^2) (1 + '
+        "norm(theta^*)^2)$, $norm(theta^*)^2 = Theta(C_Y^2)$ and $lambda^X << 1$ hold together, and only then; (ii) "
+        "AdaSSP benefits when $lambda^X >> lambda^(X Y)$ or $L^*$ is large; (iii) IHM with small $T$ has the "
+        "benefits of both schemes."
+    ),
+    setting=(
+        "Synthetic data: `mixfriendly` (small residual, $lambda^X approx 0$), `wellcond` ($lambda^X = n\\/d$, small "
+        "residual), `residual`, `smalltheta`, `clip`; the experiments' settings, 200 trials (500), by medians and "
+        "means."
+    ),
+    fault=Fault(
+        severity="hypothesis",
+        touches="text",
+        finding=(
+            "With $T$ fixed at 3, as in the experiments, IHM lacks the benefit of AdaSSP in (iii): for $n = 65536$ "
+            "well-conditioned records ($d = 8$, $lambda^X = n\\/d$, $C_Y = 1$, residual 0.01) at $epsilon = {epsilon}$ "
+            "its excess risk is ${ratio:2}$ times that of AdaSSP, for the term $4^(-T) norm(X theta^*)^2$ of (4) "
+            "grows with $n$."
+        ),
+        consequence=(
+            "$T$ has to grow with $log n$, as (5) does: $T = 5$ comes within a factor 2.5 of AdaSSP there, and no "
+            "$T <= 10$ beats it, under the paper's accounting or the tight one. The order of the methods in the other "
+            "regimes stands. Nor are the conditions of (i) necessary: on `clip`, $norm(theta^*) > 10^6$, linear mixing "
+            "beats AdaSSP at every $epsilon$."
+        ),
+    ),
+    checks=(_benefits_of_both(), _only_then()),
+    correction=Correction(
+        statement=(
+            "(i) Linear mixing outperforms AdaSSP when the three conditions hold together, but not only then; (ii) "
+            "AdaSSP outperforms linear mixing when $lambda^X >> lambda^(X Y)$ or $L^*$ is large and $norm(theta^*)^2 "
+            "lt.tilde C_Y^2$; (iii) IHM with $T = 3$ outperforms both when $lambda^X$ is small against "
+            '$gamma_"hess"$, and AdaSSP outperforms IHM of $T = 1$ to 10 when $lambda^X >> gamma_"hess"$ and $L^*$ is '
+            "small."
+        ),
+        ground="Simulation in each regime, and the exact risk of IHM against the leading order of AdaSSP's.",
+        checks=CORRECTED,
+    ),
+)

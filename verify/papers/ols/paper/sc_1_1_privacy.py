@@ -1,0 +1,323 @@
+"""C.1.1, the proof of Theorem 1's privacy: sensitivities, eigenvalue test, composition, ledger, (36) to (40)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+
+import numpy as np
+import sympy
+
+from dpbounds.arithmetic import FLOATS
+from dpbounds.ols import sketch
+from dpbounds.ols.calibration import theorem_gamma
+from dpbounds.privacy import compose_gdp, gaussian_delta, gaussian_log_delta, zcdp_epsilon
+from simulators.ols import ClippedSums, LeastSquares
+from verify.checks import Agreement, Fact, Inequality, Search, Symbolic, Times
+from verify.checks.domains import Real, Whole
+from verify.papers.ols.tools.divergences import gaussian_delta as delta_of_two_normals
+from verify.papers.ols.tools.divergences import two_sketches_delta
+from verify.statements.claims import Claim
+
+# --- sensitivities ---
+
+
+def _clipped_sum(X: np.ndarray, y: np.ndarray, theta: np.ndarray, clip: float) -> np.ndarray:
+    """X' clip_C(Y - X theta), record by record."""
+    residuals = y - X @ theta
+    return X.T @ np.array([r * min(1.0, clip / abs(r)) if r else 0.0 for r in residuals])
+
+
+def _moved(rows, outcomes, theta, clip, factor: float = 1.0) -> tuple[float, float]:
+    """How far zeroing the first of three records moves the clipped gradient, d = 2, against C."""
+    X = np.asarray(rows).reshape(3, 2)
+    X = X / np.maximum(1.0, np.linalg.norm(X, axis=1))[:, None]
+    y, theta = np.asarray(outcomes), np.asarray(theta)
+    zeroed, fewer = X.copy(), y.copy()
+    zeroed[0], fewer[0] = 0.0, 0.0
+    change = _clipped_sum(X, y, theta, clip) - _clipped_sum(zeroed, fewer, theta, clip)
+    return float(np.linalg.norm(change)), factor * clip
+
+
+def _shipped_sum(rng: np.random.Generator) -> Iterator[Fact]:
+    """The simulator's clipped gradient, with clipping active and not, against the sum record by record."""
+    for n, d in ((5, 2), (8, 3)):
+        X = rng.uniform(-1, 1, (n, d)) / math.sqrt(d)
+        y, thetas = rng.uniform(-1, 1, n), rng.uniform(-2, 2, (4, d))
+        for clip in (0.3, 5.0):
+            problem = LeastSquares(regressors=X, outcome=y)
+            axes = problem.eigenvectors
+            sums = ClippedSums(problem=problem, clip=clip, clipping="entrywise").at(thetas @ axes)[0] @ axes.T
+            expected = np.array([_clipped_sum(X, y, theta, clip) for theta in thetas])
+            yield Fact(f"X'clip(Y - X theta), n = {n}, C = {clip}", sums, expected, 1e-12)
+
+
+BOUNDED_SENS = Claim(
+    id="ols/bounded-sens",
+    where="(35)",
+    equation="(35)",
+    kind="inequality",
+    statement=(
+        "For any $theta$ and zero-out neighbours, $norm(X'^top upright(c l i p)_C (Y' - X' theta) - X^top upright(c l "
+        "i p)_C (Y - X theta)) <= C$."
+    ),
+    hypotheses="$norm(x_i) <= 1$.",
+    remark="Attained by a unit row with a residual of at least $C$.",
+    checks=(
+        Search(
+            sides=_moved,
+            box={
+                "rows": (Real(-1.5, 1.5), 6),
+                "outcomes": (Real(-3.0, 3.0), 3),
+                "theta": (Real(-5.0, 5.0), 2),
+                "clip": Real(0.05, 10.0, "log"),
+            },
+            extremal=lambda: [
+                {"rows": [1.0, 0, 0.5, 0.5, 0, 0], "outcomes": [3.0, 0, 0], "theta": [0.0, 0], "clip": 1.0}
+            ],
+            evaluations=3000,
+            impostors={"0.99 C": {"sides": {"factor": 0.99}}},
+        ),
+        Agreement(facts=_shipped_sum, impostors={"1e-6 off": {"facts": Times(1 + 1e-6)}}),
+    ),
+)
+
+
+def _eigenvalue_moved(entries, record, bound, factor: float = 1.0) -> tuple[float, float]:
+    """|lambda_min(A + xx') - lambda_min(A)| for ||x|| <= C_X, d = 3."""
+    root, record = np.asarray(entries).reshape(3, 3), np.asarray(record)
+    record = bound * record / max(1.0, float(np.linalg.norm(record)))
+    gram = root @ root.T
+    low, high = (float(np.linalg.eigvalsh(matrix)[0]) for matrix in (gram, gram + np.outer(record, record)))
+    return abs(high - low), factor * bound**2
+
+
+LMIN_SENS = Claim(
+    id="ols/lmin-sens",
+    where="C.1.1, Algorithm 2",
+    kind="inequality",
+    statement="$lambda_min (X^top X)$ changes by at most $C_X^2$ between zero-out neighbours.",
+    remark="Attained by a record of norm $C_X$ along the bottom eigenvector, if the next eigenvalue is $C_X^2$ away.",
+    checks=(
+        Search(
+            sides=_eigenvalue_moved,
+            box={"entries": (Real(-3.0, 3.0), 9), "record": (Real(-1.0, 1.0), 3), "bound": Real(0.5, 3.0)},
+            extremal=lambda: [{"entries": [0.0, 0, 0, 0, 4, 0, 0, 0, 5], "record": [1.0, 0, 0], "bound": 1.0}],
+            evaluations=2000,
+            impostors={"0.99 of it": {"sides": {"factor": 0.99}}},
+        ),
+    ),
+)
+
+# --- the eigenvalue test ---
+
+
+def _test_at(epsilon: float, delta: float, steps: float, factor: float = 1.0) -> tuple[float, float]:
+    """Exact delta of the test at sqrt(2 k l_5)/gamma and Theorem 1's gamma, over delta/4; k cancels."""
+    gamma = float(theorem_gamma(FLOATS, epsilon, math.log(5 / delta), 1, steps))
+    spent = factor * math.sqrt(2 * math.log(5 / delta)) / gamma
+    return math.exp(float(gaussian_log_delta(1 / gamma, spent)) - math.log(delta / 4)), 1.0
+
+
+def _test_in_experiments(epsilon: float, delta: float, k: float, factor: float = 1.0) -> tuple[float, float]:
+    """The same at the gamma of the experiments, T = 3."""
+    gamma = float(sketch.gamma(epsilon / 2, delta / 2, int(k), 3))
+    spent = factor * math.sqrt(2 * k * math.log(5 / delta)) / gamma
+    return math.exp(float(gaussian_log_delta(math.sqrt(k) / gamma, spent)) - math.log(delta / 4)), 1.0
+
+
+TEST_BOX = {"epsilon": Real(0.05, 19.0, "log"), "delta": Real(1e-12, 0.9, "log")}
+
+EIGTEST = Claim(
+    id="ols/eigtest",
+    where="C.1.1, Eigenvalue Test",
+    kind="privacy",
+    statement=(
+        "Releasing $tilde(lambda)$ with noise of standard deviation $gamma\\/sqrt(k)$ is $(sqrt(2 k log(5\\/delta)) "
+        "\\/ gamma, delta\\/4)$-DP."
+    ),
+    hypotheses="$gamma$ of Theorem 1, or of the experiments.",
+    setting="$epsilon <= 19$.",
+    remark=(
+        "This is the classical bound for Gaussian noise. For Theorem 1's $gamma$ its $epsilon$ is at most a quarter of "
+        "the theorem's; it fails from about 4.9 on (ols/prop-5)."
+    ),
+    checks=(
+        Search(
+            sides=_test_at,
+            box={**TEST_BOX, "steps": Whole(1, 6)},
+            evaluations=1500,
+            impostors={"half of it": {"sides": {"factor": 0.5}}},
+        ),
+        Search(
+            sides=_test_in_experiments,
+            box={"epsilon": Real(0.05, 10.0, "log"), "delta": Real(1e-12, 0.5, "log"), "k": Whole(5, 2000, "log")},
+            evaluations=100,
+            impostors={"half of it": {"sides": {"factor": 0.5}}},
+        ),
+    ),
+)
+
+# --- composition ---
+
+
+def _composed(rng: np.random.Generator) -> Iterator[Fact]:
+    """T sketches as one of kT rows: Rényi curves, hockey sticks; T Gaussian steps as one of sensitivity sqrt(T) C."""
+    for k, steps, gamma in ((3, 2, 4.0), (10, 5, 60.0)):
+        orders = np.array([1.2, 2.0, 0.9 * gamma])
+        together, one = sketch.renyi(orders, k * steps, gamma), sketch.renyi(orders, k, gamma)
+        yield Fact(f"T phi, k = {k}, T = {steps}", together, steps * one, 1e-13)
+        epsilons = sketch.renyi_epsilon(gamma, k, 1e-5, steps), sketch.renyi_epsilon(gamma, k * steps, 1e-5)
+        yield Fact(f"epsilon, k = {k}, T = {steps}", *epsilons, 1e-13)
+    for k, leverage, epsilon in ((2, 0.2, 0.4), (6, 0.05, 0.3), (20, 0.02, 0.5)):
+        twice = two_sketches_delta(epsilon, k, leverage)
+        yield Fact(f"delta of two sketches of {k} rows", sketch.exact_delta(epsilon, 2 * k, leverage), twice, 1e-7)
+    for steps, clip, sigma in ((3, 1.0, 4.0), (7, 0.5, 0.9)):
+        mu = compose_gdp([clip / sigma] * steps)
+        yield Fact(f"mu of {steps} steps", mu, math.sqrt(steps) * clip / sigma, 1e-13)
+        joint = delta_of_two_normals(math.sqrt(steps) * clip / sigma, 1.0)
+        yield Fact(f"delta of {steps} steps", gaussian_delta(mu, 1.0), joint, 1e-10)
+
+
+COMPOSE = Claim(
+    id="ols/compose",
+    where="C.1.1, Composition",
+    kind="privacy",
+    statement=(
+        "$T$ adaptive Gaussian steps have the Rényi curve $alpha T C^2\\/(2 sigma^2)$; $T$ sketches have $T phi(alpha; "
+        "k, gamma)$ and count as one sketch of size $k T$."
+    ),
+    checks=(Agreement(facts=_composed, impostors={"1e-3 off": {"facts": Times(1.001)}}),),
+)
+
+# --- (36) to (38) ---
+
+
+def _minimised(factor: int = 2) -> Iterator[tuple[str, sympy.Expr]]:
+    """(37) is stationary at alpha = 1 + sigma sqrt(2 l/T)/C, and (38) is its value there."""
+    T, C, sigma, l, alpha = sympy.symbols("T C sigma ell alpha", positive=True)
+    curve = alpha * T * C**2 / (2 * sigma**2) + l / (alpha - 1)
+    best = 1 + sigma * sympy.sqrt(factor * l / T) / C
+    yield "stationary", sympy.diff(curve, alpha).subs(alpha, best)
+    yield "(38)", curve.subs(alpha, best) - sympy.sqrt(2 * T * l) * C / sigma - T * C**2 / (2 * sigma**2)
+
+
+def _convex() -> Iterator[tuple[str, sympy.Expr]]:
+    u, l = sympy.symbols("u ell", positive=True)
+    yield "second derivative", sympy.diff(l / u, u, 2)
+
+
+def _dropped(m, order):
+    """What (36) has beside (37): the conversion at delta = 1."""
+    return sketch.conversion(m, order, m.number(0) * order)
+
+
+def _value_of_38(rng: np.random.Generator) -> Iterator[Fact]:
+    """(38) as the shipped conversion of rho = T C²/(2 sigma²) has it."""
+    for T, C, sigma, delta in ((3, 1.0, 9.0, 1e-6), (1, 0.5, 2.0, 1e-3)):
+        l = math.log(4 / delta)
+        printed = math.sqrt(2 * T * l) * C / sigma + T * C**2 / (2 * sigma**2)
+        shipped = zcdp_epsilon(T * C**2 / (2 * sigma**2), delta / 4, "bun-steinke")
+        yield Fact(f"T = {T}, C = {C}, sigma = {sigma}", shipped, printed, 1e-13)
+
+
+EQ_38 = Claim(
+    id="ols/eq38",
+    where="(36)-(38)",
+    equation="(38)",
+    kind="identity",
+    statement=(
+        "Dropping $log(1 - 1\\/alpha)$ and $-log(alpha)\\/(alpha - 1)$ gives an upper bound, and $min_(alpha > 1) "
+        "{alpha T C^2\\/(2 sigma^2) + ell_4\\/(alpha - 1)} = sqrt(2 T ell_4) C\\/sigma + T C^2\\/(2 sigma^2)$."
+    ),
+    checks=(
+        Symbolic(residuals=_minimised, nonnegative=_convex, impostors={"order off": {"residuals": {"factor": 3}}}),
+        Inequality(
+            smaller=_dropped,
+            larger=lambda m, order: m.number(0) * order,
+            box={"order": Real(1.01, 1e4, "log")},
+            impostors={"sign changed": {"smaller": Times("-1")}},
+        ),
+        Agreement(facts=_value_of_38, impostors={"1 % off": {"facts": Times(1.01)}}),
+    ),
+)
+
+# --- the ledger ---
+
+# What each line of the ledger costs in delta, read off its logarithm: the classical test has log(1.25/share), the
+# conversions log(1/share), the tail of tau log(1/share).
+LEDGER = {
+    "eigenvalue test": Fraction(5, 4) / 5,
+    "released eigenvalue too large": Fraction(1, 4),
+    "Gaussian steps": Fraction(1, 4),
+    "sketches": Fraction(1, 4),
+}
+
+
+def _sum_of_shares(rng: np.random.Generator) -> Iterator[Fact]:
+    yield Fact("shares of delta in all", sum(LEDGER.values()), Fraction(1), 0)
+    halves = LEDGER["eigenvalue test"] + LEDGER["released eigenvalue too large"]
+    yield Fact("test and tail", halves, Fraction(1, 2), 0)
+
+
+THM_1_DELTA_SUM = Claim(
+    id="ols/thm-1-delta-sum",
+    where="(40)",
+    equation="(40)",
+    kind="identity",
+    statement=(
+        "$hat(delta) = delta\\/2 + hat(delta)_(upright(G a u s s)) + hat(delta)_(upright(G a u s s M i x)) = delta$, "
+        "the $delta\\/2$ being two shares of $delta\\/4$."
+    ),
+    checks=(Agreement(facts=_sum_of_shares, impostors={"a share of 3/10": {"facts": Times(Fraction(21, 20))}}),),
+)
+
+
+class _Watched:
+    """Data that count how often they are used."""
+
+    def __init__(self, X: np.ndarray, y: np.ndarray) -> None:
+        self.uses, self._X, self._y = [], X, y
+
+    def least_eigenvalue(self) -> float:
+        self.uses.append("eigenvalue")
+        return float(np.linalg.eigvalsh(self._X.T @ self._X)[0])
+
+    def sketch(self, S: np.ndarray) -> np.ndarray:
+        self.uses.append("sketch")
+        return S @ self._X
+
+    def gradient(self, theta: np.ndarray, clip: float) -> np.ndarray:
+        self.uses.append("gradient")
+        return _clipped_sum(self._X, self._y, theta, clip)
+
+
+def _run(data: _Watched, steps: int, rng: np.random.Generator, k: int = 6, gamma: float = 5.0) -> np.ndarray:
+    """Algorithm 1, line by line, on data that it sees through three doors."""
+    released = max(data.least_eigenvalue() - gamma / math.sqrt(k) * (3.0 - rng.standard_normal()), 0.0)
+    eta, theta = math.sqrt(max(gamma - released, 0.0)), np.zeros(2)
+    for _ in range(steps):
+        rows = data.sketch(rng.standard_normal((k, 4))) + eta * rng.standard_normal((k, 2))
+        noisy = data.gradient(theta, 1.0) - eta**2 * theta + rng.standard_normal(2)
+        theta = theta + np.linalg.solve(rows.T @ rows / k, noisy)
+    return theta
+
+
+def _calls(rng: np.random.Generator, extra: int = 0) -> Iterator[Fact]:
+    X, y = rng.uniform(-0.5, 0.5, (4, 2)), rng.uniform(-1, 1, 4)
+    for steps in (1, 2, 5):
+        data = _Watched(X, y)
+        _run(data, steps, rng)
+        found = [data.uses.count(name) for name in ("eigenvalue", "sketch", "gradient")]
+        yield Fact(f"uses of the data, T = {steps}", found, [1, steps + extra, steps], 0)
+        yield Fact(f"calls, T = {steps}", len(data.uses), 2 * steps + 1 + extra, 0)
+
+
+THM_1_CALLS = Claim(
+    id="ols/thm-1-calls",
+    where="proof sketch of Theorem 1, C.1.1",
+    kind="identity",
+    statement="Algorithm 1 makes $2 T + 1$ private calls: one eigenvalue, $T$ sketches, $T$ Gaussian steps.",
+    checks=(Agreement(facts=_calls, impostors={"one more sketch": {"facts": {"extra": 1}}}),),
+)

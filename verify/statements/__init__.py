@@ -1,0 +1,1 @@
+"""What is said: claims, papers, verdicts and their words."""

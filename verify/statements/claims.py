@@ -1,0 +1,129 @@
+"""What a claim is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from dpbounds import DomainError
+from verify.checks.base import LEVELS, Check, Level
+
+Kind = Literal["identity", "inequality", "number", "mc-equality", "mc-rate", "privacy", "algorithm"]
+Form = Literal["printed", "corrected"]
+Word = Literal["confirmed", "refuted", "corrected", "undecided", "not run"]
+Severity = Literal["substantive", "hypothesis", "slip"]
+Touches = Literal["statement", "proof", "figure", "text"]
+
+# The environment variable that names the folder of the user's own data sets, as --data-dir does.
+DATA_DIR = "DPBOUNDS_DATA_DIR"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fault:
+    """What is wrong with a statement as printed.
+
+    - `severity`: `substantive` (a guarantee, rate or conclusion that readers rely on is wrong), `hypothesis` (one is
+      missing, or a constant is wrong with consequences) or `slip` (repaired at sight); `touches`: what it stands in.
+    - `finding`: one sentence of mathematics (Typst markup): what is printed, what is true, by how much, in the mildest
+      setting in which it shows. `{name}`, inside dollar signs, is a number of the counterexample of the printed check
+      number `exhibit`; `{name:2}` has two digits.
+    - `consequence`: what falls with it, and what stands all the same.
+    - `root`: the claim whose fault this one inherits, if any.
+    """
+
+    severity: Severity
+    touches: Touches
+    finding: str
+    consequence: str
+    root: str = ""
+    exhibit: int = 0
+
+    def __post_init__(self) -> None:
+        for name, allowed in (("severity", get_args(Severity)), ("touches", get_args(Touches))):
+            if getattr(self, name) not in allowed:
+                raise DomainError(name, getattr(self, name), f"one of {', '.join(allowed)}")
+        for name in ("finding", "consequence"):
+            if not getattr(self, name).strip():
+                raise DomainError(name, getattr(self, name), "a sentence")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Correction:
+    """The whole statement that is true instead, why (`ground`, a sentence), and the checks that show it."""
+
+    statement: str
+    checks: tuple[Check, ...]
+    ground: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """One numbered statement of a paper.
+
+    - `where` is its place as the paper names it, `page` and `equation` where to look (the page of the PDF, 0 where the
+      text has no pages; both 0 and "" for what is not in the paper).
+    - `statement` and `hypotheses` are the paper's; `setting` is what we had to choose to test it; `remark` what a fair
+      reading had to supply. All texts are Typst markup, mathematics between dollar signs.
+    - `fault` says what is wrong with it, `correction` what is true instead; `not_run` why there is no check, `open` why
+      it cannot be decided. From these follows `reviewed`, the verdict a person last agreed with: a run that finds
+      another exits with status 1.
+    - `user_data` loads what its checks read of the user's own data, raises `DomainError` for data that will not do, and
+      returns a digest: results on other data are other results. `missing` says which data or extra it needs and does
+      not find, "" if all is there: without, it is not run.
+    """
+
+    id: str
+    where: str
+    kind: Kind
+    statement: str
+    page: int = 0
+    equation: str = ""
+    hypotheses: str = ""
+    setting: str = ""
+    remark: str = ""
+    checks: tuple[Check, ...] = ()
+    fault: Fault | None = None
+    correction: Correction | None = None
+    not_run: str = ""
+    open: str = ""
+    user_data: Callable[[], str] = str
+    missing: Callable[[], str] = str
+
+    def __post_init__(self) -> None:
+        if self.kind not in get_args(Kind):
+            raise DomainError(f"kind of {self.id}", self.kind, f"one of {', '.join(get_args(Kind))}")
+        if bool(self.checks) == bool(self.not_run):
+            raise DomainError(f"checks of {self.id}", self.checks, "either checks or the reason why there are none")
+        if self.correction is not None and self.fault is None:
+            raise DomainError(f"fault of {self.id}", None, "given where there is a correction", "say what is wrong")
+        if self.fault is not None and not (self.page or self.equation):
+            remedy = "say where to look: a page, or the equation, theorem, table in a text without pages"
+            raise DomainError(f"page of {self.id}", self.page, "given where a fault is found", remedy)
+
+    @property
+    def topic(self) -> str:
+        """The paper it belongs to."""
+        return self.id.partition("/")[0]
+
+    @property
+    def reviewed(self) -> Word:
+        """The verdict that its author expects."""
+        if self.not_run:
+            return "not run"
+        if self.open:
+            return "undecided"
+        if self.fault is None:
+            return "confirmed"
+        return "corrected" if self.correction else "refuted"
+
+    @property
+    def level(self) -> Level:
+        """The lowest level at which some check of it runs."""
+        return LEVELS[min((LEVELS.index(check.level) for check in self.checks), default=-1)]
+
+    def forms(self) -> Iterator[tuple[Form, tuple[Check, ...]]]:
+        """The checks on the statement as printed, then those on its correction."""
+        yield "printed", self.checks
+        if self.correction is not None:
+            yield "corrected", self.correction.checks
