@@ -1,6 +1,6 @@
 """Kinds of checks; each turns a statement, given as a few callables and ranges, into evidence."""
 
-from verify.checks.agreement import Agreement, Fact
+from verify.checks.agreement import Agreement, Fact, Holds, Within
 from verify.checks.base import Check, Level, Seed
 from verify.checks.bounded import BoundedMean
 from verify.checks.frequency import Event, Frequency
@@ -26,6 +26,7 @@ __all__ = [
     "Fact",
     "Frequency",
     "GaussianPrivacy",
+    "Holds",
     "Identity",
     "Inequality",
     "Level",
@@ -43,4 +44,5 @@ __all__ = [
     "Survey",
     "Symbolic",
     "Times",
+    "Within",
 ]

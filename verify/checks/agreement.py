@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, final
@@ -33,7 +34,15 @@ class Fact:
         several = isinstance(predicted, (list, tuple))
         return replace(self, predicted=factor * (np.asarray(predicted) if several else predicted))
 
-    def difference(self) -> float:
+    def row(self) -> dict[str, Any]:
+        """What it says, how far apart the two are and how far they may be; both where that is too far."""
+        difference = self._difference()
+        row = {"fact": self.label, "difference": difference, "tolerance": self.tolerance}
+        if difference > self.tolerance:
+            row |= {"observed": _shown(self.observed), "predicted": _shown(self.predicted), **self.numbers}
+        return row
+
+    def _difference(self) -> float:
         """Largest relative difference; inf for different shapes or not-a-number."""
         if self.tolerance == 0:
             return 0.0 if np.array_equal(np.asarray(self.observed), np.asarray(self.predicted)) else np.inf
@@ -47,6 +56,50 @@ class Fact:
         return float(difference) if np.isfinite(difference) else np.inf
 
 
+@dataclass(frozen=True)
+class Within:
+    """A number and the range that is stated for it, ends included; not-a-number is in no range."""
+
+    label: str
+    observed: float
+    least: float = -math.inf
+    most: float = math.inf
+    numbers: Mapping[str, float] = field(default_factory=dict)
+
+    def times(self, factor: float) -> Within:
+        """The same fact with its stated range multiplied."""
+        least, most = sorted((self.least * factor, self.most * factor))
+        return replace(self, least=least, most=most)
+
+    def row(self) -> dict[str, Any]:
+        """What it says, with the number and the ends of the range that are finite."""
+        observed = float(self.observed)
+        ends = {"least": float(self.least), "most": float(self.most)}
+        row = {"fact": self.label, "holds": bool(self.least <= observed <= self.most), "observed": observed}
+        row |= {name: end for name, end in ends.items() if math.isfinite(end)}
+        return row if row["holds"] else {**row, **self.numbers}
+
+
+@dataclass(frozen=True)
+class Holds:
+    """Something that is stated to be so, and whether it is: what no number can say. For one that should not be more
+    than another there is `Within`.
+    """
+
+    label: str
+    truth: bool
+    numbers: Mapping[str, float] = field(default_factory=dict)
+
+    def times(self, factor: float) -> Holds:
+        """Itself: it states no number that could be multiplied, and no impostor of that kind is caught by it."""
+        return self
+
+    def row(self) -> dict[str, Any]:
+        """What it says and whether it is so."""
+        row: dict[str, Any] = {"fact": self.label, "holds": bool(self.truth)}
+        return row if row["holds"] else {**row, **self.numbers}
+
+
 @final
 @dataclass(frozen=True, kw_only=True)
 class Agreement(Check):
@@ -54,19 +107,13 @@ class Agreement(Check):
     (not where it only chooses where to look).
     """
 
-    facts: Callable[[np.random.Generator], Iterable[Fact]]
+    facts: Callable[[np.random.Generator], Iterable[Fact | Within | Holds]]
     picture: Callable[[], Picture] | None = None
     alpha: float = 0.0
 
     def run(self, task: Task, seed: Seed) -> Result:
-        """Every fact with its difference, and the picture's arrays."""
-        rows = []
-        for fact in self.facts(seed.generator()):
-            difference = fact.difference()
-            row = {"fact": fact.label, "difference": difference, "tolerance": fact.tolerance}
-            if difference > fact.tolerance:
-                row |= {"observed": _shown(fact.observed), "predicted": _shown(fact.predicted), **fact.numbers}
-            rows.append(row)
+        """Every fact in a row, and the picture's arrays."""
+        rows = [fact.row() for fact in self.facts(seed.generator())]
         return {"rows": rows, "picture": asdict(self.picture()) if self.picture else None}
 
     def false_alarms(self, level: Level) -> float:
@@ -74,23 +121,36 @@ class Agreement(Check):
         return self.alpha
 
     def conclude(self, results: Sequence[Result], level: Level) -> Evidence:
-        """Fails at the first fact that does not agree."""
+        """Fails at the first fact that is not so."""
         (result,) = results
         rows = result["rows"]
         common: dict[str, Any] = {"rows": rows, "evaluations": len(rows)}
         common |= {"picture": picture_of(result["picture"]), "alpha": self.alpha}
         for row in rows:
-            if row["difference"] > row["tolerance"]:
-                summary = f"{row['fact']}: observed {row['observed']}, stated {row['predicted']}."
-                if row["predicted"] in ("True", "False"):
-                    said = "Not so" if row["predicted"] == "True" else "Contrary to the statement"
-                    summary = f"{said}: {row['fact']}."
-                return Evidence(outcome="fails", how="numeric", summary=summary, counterexample=row, **common)
-        worst = max(row["difference"] for row in rows)
-        coarsest = max(row["tolerance"] for row in rows)
+            if not _is_so(row):
+                return Evidence(outcome="fails", how="numeric", summary=_broken(row), counterexample=row, **common)
+        compared = [row for row in rows if "difference" in row]
         agree = "1 fact agrees" if len(rows) == 1 else f"{len(rows)} facts agree"
+        if not compared:
+            return Evidence(outcome="holds", how="numeric", summary=f"{agree}.", **common)
+        worst = max(row["difference"] for row in compared)
+        coarsest = max(row["tolerance"] for row in compared)
         summary = f"{agree} (worst difference {worst:.1e}, allowed up to {coarsest:.1e})."
         return Evidence(outcome="holds", how="numeric", summary=summary, resolution=coarsest, **common)
+
+
+def _is_so(row: Mapping[str, Any]) -> bool:
+    return row["holds"] if "holds" in row else row["difference"] <= row["tolerance"]
+
+
+def _broken(row: Mapping[str, Any]) -> str:
+    """The fact that is not so, with its numbers."""
+    if "difference" in row:
+        return f"{row['fact']}: observed {row['observed']}, stated {row['predicted']}."
+    if "observed" not in row:
+        return f"Not so: {row['fact']}."
+    ends = [f"at {name} {row[name]:.6g}" for name in ("least", "most") if name in row]
+    return f"{row['fact']}: {row['observed']:.6g}, stated {' and '.join(ends)}."
 
 
 def _shown(value: Any) -> str:
