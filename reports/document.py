@@ -9,6 +9,7 @@ from math import isfinite
 from textwrap import shorten
 from typing import Any
 
+from reports.facts import digest
 from reports.findings import FALSE, Finding, findings, numbers
 from reports.panels import MOST_COLUMNS, pictures_of, rates_used, rows, slope_cells
 from reports.pictures import panels
@@ -349,6 +350,11 @@ def _appendix(results: Results, papers: Sequence[Paper]) -> Data:
         "runs": [
             [one_line(topic), level, str(seed), one_line(code), str(count)]
             for (topic, level, seed, code), count in runs.items()
+        ],
+        "facts": [
+            [one_line(entry.claim), facts]
+            for entry in results.entries
+            if (facts := digest([fact for item in entry.evidence for fact in item.facts]))
         ],
         "versions": [[one_line(name), one_line(version)] for name, version in results.versions.items()],
         "commands": [command for paper in papers for command in _commands(results, paper.name)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -121,10 +122,7 @@ def _run(path: Path) -> Mapping[str, Any]:
 def _entry(data: Any, place: str) -> Entry:
     claim = _Fields(data, place).text("claim")
     fields = _Fields(data, f"{place} ({_brief(claim)})")
-    texts = ("topic", "where", "equation", "kind", "root", "code", *TEXTS)
     return Entry(
-        claim=claim,
-        page=fields.count("page"),
         typeset=_Fields(fields.get("typeset"), f"{fields.place}, typeset").texts(TEXTS),
         verdict=fields.choice("verdict", VERDICTS),
         reviewed=fields.choice("reviewed", VERDICTS),
@@ -132,28 +130,23 @@ def _entry(data: Any, place: str) -> Entry:
         how=fields.optional_choice("how", GROUNDS),
         severity=fields.optional_choice("severity", SEVERITIES),
         touches=fields.optional_choice("touches", TOUCHES),
-        slack=fields.optional("slack"),
         level=fields.choice("level", LEVELS),
-        seed=fields.count("seed"),
         evidence=fields.objects("evidence", "evidence", _evidence),
-        **fields.texts(texts),
+        **_plain(Entry, fields, "verdict", "reviewed", "level"),
     )
 
 
 def _evidence(data: Any, place: str) -> Evidence:
     fields = _Fields(data, place)
     counterexample, picture = fields.get("counterexample"), fields.get("picture")
-    rates: dict[str, Any] = {key: fields.optional(key) for key in ("slack", "resolution", "alpha", "beta")}
     return Evidence(
         form=fields.choice("form", FORMS),
         outcome=fields.choice("outcome", OUTCOMES),
         how=fields.choice("how", GROUNDS),
         counterexample=None if counterexample is None else fields.mapping("counterexample"),
-        trials=fields.count("trials"),
-        evaluations=fields.count("evaluations"),
         picture=None if picture is None else _picture(picture, f"{place}, picture"),
-        **fields.texts(("summary", "needed")),
-        **rates,
+        facts=fields.strings("facts") if "facts" in fields.data else (),
+        **_plain(Evidence, fields, "form", "outcome", "how"),
     )
 
 
@@ -164,7 +157,7 @@ def _picture(data: Any, place: str) -> Picture:
         log=tuple(axis for axis in ("x", "y") if axis in fields.list("log")),
         series=fields.objects("series", "series", _series),
         slopes=fields.objects("slopes", "slope", _slope),
-        **fields.texts(("x", "y")),
+        **_plain(Picture, fields),
     )
 
 
@@ -175,19 +168,17 @@ def _series(data: Any, place: str) -> Series:
     if len({len(column) for column in needed.values()}) > 1:
         lengths = ", ".join(f"{len(column)} {key}" for key, column in needed.items())
         raise ReportError(f"{place}: columns of different lengths ({lengths})")
-    return Series(role=fields.choice("role", ROLES), **fields.texts(("curve", "typeset")), **columns)
+    return Series(role=fields.choice("role", ROLES), **_plain(Series, fields, "role"), **columns)
 
 
 def _slope(data: Any, place: str) -> Slope:
-    fields = _Fields(data, place)
-    numbers: dict[str, Any] = {key: fields.number(key) for key in ("printed", "exact", "simulated", "low", "high")}
-    return Slope(**fields.texts(("curve", "typeset")), **numbers)
+    return Slope(**_plain(Slope, _Fields(data, place)))
 
 
 def _paper(data: Any, place: str) -> Paper:
     fields = _Fields(data, place)
     return Paper(
-        **fields.texts(("name", "title", "authors", "venue", "version", "link", "main_picture")),
+        **_plain(Paper, fields),
         stands=fields.objects("stands", "highlight", _highlight),
         sharper=fields.objects("sharper", "highlight", _highlight),
         figures=fields.objects("figures", "figure", _figure),
@@ -196,16 +187,23 @@ def _paper(data: Any, place: str) -> Paper:
 
 def _highlight(data: Any, place: str) -> Highlight:
     fields = _Fields(data, place)
-    return Highlight(claims=fields.strings("claims"), **fields.texts(("sentence", "typeset")))
+    return Highlight(claims=fields.strings("claims"), **_plain(Highlight, fields))
 
 
 def _figure(data: Any, place: str) -> Figure:
     fields = _Fields(data, place)
-    return Figure(panels=fields.objects("panels", "panel", _panel), **fields.texts(("name", "title", "typeset")))
+    return Figure(panels=fields.objects("panels", "panel", _panel), **_plain(Figure, fields))
 
 
 def _panel(data: Any, place: str) -> Panel:
-    return Panel(**_Fields(data, place).texts(("claim", "title", "typeset")))
+    return Panel(**_plain(Panel, _Fields(data, place)))
+
+
+def _plain(record: type, fields: _Fields, *besides: str) -> dict[str, Any]:
+    """The texts and numbers that a record declares, those named aside."""
+    taken = {"str": fields.text, "int": fields.count, "float": fields.number, "float | None": fields.optional}
+    declared = [item for item in dataclasses.fields(record) if item.name not in besides]
+    return {item.name: taken[str(item.type)](item.name) for item in declared if item.type in taken}
 
 
 class _Fields:

@@ -16,7 +16,8 @@ A claim has
 - `level`, `seed`, `code`: how it was run, `code` a hash of the sources;
 - `evidence`: a list of objects with `form` (printed or corrected), `outcome` (holds, fails, unclear), `how`, `summary`,
   `slack`, `counterexample` (an object or null), `resolution`, `alpha`, `beta`, `trials`, `evaluations`, `needed`,
-  `picture` and `rows` (the single comparisons, not read here).
+  `picture`, `facts` (what was found to be so or not so, a line each; a file of 0.1 may lack it) and `rows` (the single
+  comparisons, not read here).
 
 A picture is null or an object with the axis labels `x` and `y` (`typeset` has both), `log` (which of "x", "y" are
 logarithmic), `series` and `slopes`. A series has `curve`, `typeset`, `role` (exact, approximate, upper, lower, printed
@@ -109,6 +110,7 @@ class Evidence:
     evaluations: int
     needed: str
     picture: Picture | None
+    facts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,10 +7,10 @@ import tempfile
 from pathlib import Path
 
 from verify.running.executor import Serial
+from verify.running.registry import claim_named
 from verify.running.runner import Run
 from verify.running.store import Store
 from verify.statements.claims import Claim
-from verify.statements.topics import claim_named
 
 
 def changed(claim: Claim, folder: Path, *, seed: int = 0) -> str:

@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.power.edits import Edit, chosen, edits_of
+from verify.running.registry import select, topics
 from verify.running.versions import code_version
-from verify.statements.topics import select, topics
 
 ROOT = Path(__file__).resolve().parents[2]
 LAYERS = ("dpbounds", "simulators")

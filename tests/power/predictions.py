@@ -15,7 +15,7 @@ import numpy as np
 from simulators.engine import Experiment
 from simulators.iv import two_stage_descent
 from verify.cli.solve.simulating import median_interval, simulate
-from verify.papers.iv.tools.random_runs import Drawn, drawn
+from verify.papers.iv.tools.random_runs import PlannedRun, random_run
 
 WITHIN = 0.1
 # Trials of a setting at most, in units of those asked for: until the interval is on one side of 10 %.
@@ -28,7 +28,7 @@ def main() -> int:
     rng, counts = np.random.default_rng(arguments.seed), Counter()
     reliable = 0
     while reliable < arguments.count:
-        one = drawn(rng, records=(300.0, arguments.records))
+        one = random_run(rng, records=(300.0, arguments.records))
         forecast = one.forecast()
         counts["settings"] += 1
         counts["void"] += forecast.median is None
@@ -47,7 +47,7 @@ def main() -> int:
     return 1 if counts["reliable: outside"] else 0
 
 
-def _judged(one: Drawn, predicted: float, trials: int, seed: int) -> tuple[str, str]:
+def _judged(one: PlannedRun, predicted: float, trials: int, seed: int) -> tuple[str, str]:
     """The ratio with its interval (99.7 %), and where that is: `within` 10 %, `outside`, or `open`, about the limit."""
     experiment = Experiment(
         algorithm=two_stage_descent, problem=one.model, settings=one.settings, block_trials=max(trials // 4, 1)

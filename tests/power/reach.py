@@ -19,7 +19,7 @@ def main(target: Path, names: list[str]) -> None:
     coverage = Coverage(data_file=None, source=[str(ROOT / "dpbounds"), str(ROOT / "simulators")], config_file=False)
     coverage.start()
     from tests.power.judge import changed
-    from verify.statements.topics import select
+    from verify.running.registry import select
 
     seconds: dict[str, float] = {}
     for claim in select(names):

@@ -16,11 +16,11 @@ from pathlib import Path
 
 from verify.checks import GaussianPrivacy, Rate, Symbolic
 from verify.running.executor import Executor, Processes, default_jobs
+from verify.running.registry import select, topics
 from verify.running.runner import Run
 from verify.running.store import Store
 from verify.running.versions import code_version
 from verify.statements.claims import Claim
-from verify.statements.topics import select, topics
 
 # Kinds of checks that draw nothing.
 CERTAIN = (GaussianPrivacy, Rate, Symbolic)

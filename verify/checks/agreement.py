@@ -124,19 +124,45 @@ class Agreement(Check):
         """Fails at the first fact that is not so."""
         (result,) = results
         rows = result["rows"]
-        common: dict[str, Any] = {"rows": rows, "evaluations": len(rows)}
+        common: dict[str, Any] = {"rows": rows, "evaluations": len(rows), "facts": [fact_line(row) for row in rows]}
         common |= {"picture": picture_of(result["picture"]), "alpha": self.alpha}
         for row in rows:
             if not _is_so(row):
                 return Evidence(outcome="fails", how="numeric", summary=_broken(row), counterexample=row, **common)
-        compared = [row for row in rows if "difference" in row]
-        agree = "1 fact agrees" if len(rows) == 1 else f"{len(rows)} facts agree"
-        if not compared:
-            return Evidence(outcome="holds", how="numeric", summary=f"{agree}.", **common)
-        worst = max(row["difference"] for row in compared)
-        coarsest = max(row["tolerance"] for row in compared)
-        summary = f"{agree} (worst difference {worst:.1e}, allowed up to {coarsest:.1e})."
-        return Evidence(outcome="holds", how="numeric", summary=summary, resolution=coarsest, **common)
+        resolution = max((row["tolerance"] for row in rows if "difference" in row), default=None)
+        return Evidence(outcome="holds", how="numeric", summary=_summary(rows), resolution=resolution, **common)
+
+
+def fact_line(row: Mapping[str, Any]) -> str:
+    """What a fact says, and how: the difference and the largest allowed, the number and its range, or nothing more."""
+    if not _is_so(row):
+        return _broken(row)
+    if "difference" in row:
+        if row["tolerance"] == 0.0:
+            return f"{row['fact']}: equal exactly."
+        difference = f"difference {row['difference']:.1e}" if row["difference"] else "no difference"
+        return f"{row['fact']}: {difference}, allowed {row['tolerance']:.1e}."
+    return f"{row['fact']}: {row['observed']:.6g}, stated {_range(row)}." if "observed" in row else f"{row['fact']}."
+
+
+def _summary(rows: Sequence[Mapping[str, Any]]) -> str:
+    """How many facts of which kinds."""
+    compared = [row for row in rows if "difference" in row]
+    ranged = sum("difference" not in row and "observed" in row for row in rows)
+    parts = []
+    if compared:
+        worst, coarsest = (max(row[key] for row in compared) for key in ("difference", "tolerance"))
+        differ = f"worst difference {worst:.1e}, allowed up to {coarsest:.1e}" if coarsest else "exactly"
+        parts.append(f"{_counted(len(compared), 'comparison')} agree{'s' * (len(compared) == 1)} ({differ})")
+    if ranged:
+        parts.append(f"{_counted(ranged, 'number')} in the range stated")
+    if len(rows) > len(compared) + ranged:
+        parts.append(f"{_counted(len(rows) - len(compared) - ranged, 'statement')} true")
+    return f"{', '.join(parts)}." if parts else "No facts."
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'s' * (count != 1)}"
 
 
 def _is_so(row: Mapping[str, Any]) -> bool:
@@ -149,8 +175,11 @@ def _broken(row: Mapping[str, Any]) -> str:
         return f"{row['fact']}: observed {row['observed']}, stated {row['predicted']}."
     if "observed" not in row:
         return f"Not so: {row['fact']}."
-    ends = [f"at {name} {row[name]:.6g}" for name in ("least", "most") if name in row]
-    return f"{row['fact']}: {row['observed']:.6g}, stated {' and '.join(ends)}."
+    return f"{row['fact']}: {row['observed']:.6g}, stated {_range(row)}."
+
+
+def _range(row: Mapping[str, Any]) -> str:
+    return " and ".join(f"at {name} {row[name]:.6g}" for name in ("least", "most") if name in row)
 
 
 def _shown(value: Any) -> str:

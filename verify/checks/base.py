@@ -7,15 +7,15 @@ so its result can be stored under a key and never depends on who computed it or 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, TypeVar
 
 import numpy as np
 
 from dpbounds import DomainError
 from verify.checks.evidence import Evidence
-from verify.checks.impostors import Times, bound, multiplied
+from verify.checks.impostors import Times, bound, check_keywords, multiplied
 
 Level = Literal["quick", "full", "paper"]
 LEVELS: tuple[Level, ...] = ("quick", "full", "paper")
@@ -76,10 +76,34 @@ class Check(ABC):
         del level
         return 0.0
 
+    def counterexample_names(self) -> Collection[str] | None:
+        """The names of the numbers that a counterexample gives, None where only a run tells."""
+        return None
+
+    def validate(self, place: str) -> None:
+        """Raise `DomainError`, saying at which `place` the check stands, for a level that there is not and for an
+        impostor that could not be made: one that replaces nothing, a field that there is not, or a function by
+        arguments that it does not take.
+        """
+        if self.level not in LEVELS:
+            raise DomainError(f"level of {place}", self.level, f"one of {', '.join(LEVELS)}")
+        replaceable = [item.name for item in fields(self) if item.name != "impostors"]
+        for name, replaced in self.impostors.items():
+            impostor = f"impostor {name!r} of {place}"
+            if not replaced:
+                raise DomainError(impostor, replaced, f"a replacement of one of {', '.join(replaceable)}")
+            for key, value in replaced.items():
+                if key not in replaceable:
+                    raise DomainError(impostor, key, f"one of {', '.join(replaceable)}", "name the field it replaces")
+                if isinstance(value, Times) and not callable(getattr(self, key)):
+                    raise DomainError(f"{impostor}, {key}", value, "a value in its place: it is no function")
+                if isinstance(value, Mapping) and callable(getattr(self, key)):
+                    check_keywords(f"{impostor}, {key}", getattr(self, key), value)
+
     def impostor(self, name: str) -> Check:
         """The wrong version called `name`."""
-        fields = {key: self._replaced(key, value) for key, value in self.impostors[name].items()}
-        return replace(self, **fields, impostors={})
+        replaced = {key: self._replaced(key, value) for key, value in self.impostors[name].items()}
+        return replace(self, **replaced, impostors={})
 
     def runs_at(self, level: Level) -> bool:
         """Whether the check belongs to `level`."""

@@ -29,7 +29,8 @@ class Evidence:
     - `alpha`: the rate of false alarms over all its looks, 0 without chance; statistical checks must state it.
     - `beta`: the rate of missing a discrepancy of `resolution`.
     - `needed`: for `unclear`, what would decide it.
-    - `rows`: the comparisons one by one; `picture`: the arrays of its figure.
+    - `facts`: what was found to be so or not so, each in a line; `rows`: the comparisons as numbers.
+    - `picture`: the arrays of its figure.
     """
 
     outcome: Outcome
@@ -43,6 +44,7 @@ class Evidence:
     trials: int = 0
     evaluations: int = 0
     needed: str = ""
+    facts: Sequence[str] = ()
     rows: Sequence[Mapping[str, Any]] = field(default=())
     picture: Picture | None = None
 

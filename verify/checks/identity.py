@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -35,6 +35,10 @@ class Identity(Check):
     lost: int = 5
     random_points: int = 100
     where: Callable[..., bool] | None = None
+
+    def counterexample_names(self) -> Collection[str]:
+        """The point and both sides."""
+        return {*self.box, "left", "right"}
 
     def run(self, task: Task, seed: Seed) -> Result:
         """Largest relative difference, up to the first point where it is too large."""

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from inspect import Parameter, signature
 from typing import Any, Protocol, runtime_checkable
+
+from dpbounds import DomainError
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,18 @@ class Stated(Protocol):
 def bound(function: Callable[..., Any], keywords: Mapping[str, Any]) -> Callable[..., Any]:
     """The function called with these keyword arguments."""
     return partial(function, **keywords)
+
+
+def check_keywords(name: str, function: Callable[..., Any], keywords: Mapping[str, Any]) -> None:
+    """Raise `DomainError` for a keyword that the function does not take."""
+    try:
+        parameters = signature(function).parameters
+    except (TypeError, ValueError):  # of a function that is not written in Python
+        return
+    if not any(item.kind is Parameter.VAR_KEYWORD for item in parameters.values()):
+        for key in keywords:
+            if key not in parameters:
+                raise DomainError(name, key, f"one of its arguments {', '.join(parameters)}")
 
 
 def multiplied(function: Callable[..., Any], times: Times) -> Callable[..., Any]:

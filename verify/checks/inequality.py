@@ -5,7 +5,7 @@ to break it.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -46,6 +46,10 @@ class Inequality(Check):
     evaluations: int = EVALUATIONS
     most_boxes: int = 100_000
     precision: int = 128
+
+    def counterexample_names(self) -> Collection[str]:
+        """The point and both sides."""
+        return {*self.box, "smaller", "larger"}
 
     def run(self, task: Task, seed: Seed) -> Result:
         """Search; then certify if nothing was found."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import final
 
@@ -41,6 +41,10 @@ class GaussianPrivacy(Check):
     """
 
     pairs: Callable[[], Iterable[Neighbours]]
+
+    def counterexample_names(self) -> Collection[str]:
+        """The pair, its claimed and its exact cost."""
+        return ("pair", "claimed", "exact")
 
     def run(self, task: Task, seed: Seed) -> Result:
         """The exact cost of every pair."""

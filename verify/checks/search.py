@@ -4,7 +4,7 @@ it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -42,6 +42,10 @@ class Search(Check):
     def tasks(self, level: Level) -> Sequence[Task]:
         """One piece; how many evaluations depends on the level."""
         return ({"evaluations": by_level(self.evaluations, level)},)
+
+    def counterexample_names(self) -> Collection[str]:
+        """The point and both sides."""
+        return {*self.box, "smaller", "larger"}
 
     def run(self, task: Task, seed: Seed) -> Result:
         """The violation found, if any, the tightest ratio, and how many evaluations it took."""

@@ -126,14 +126,6 @@ def proportion_interval(successes: int, trials: int, *, alpha: float = ALPHA) ->
     return low, high
 
 
-def proportion_test(
-    successes: int, trials: int, predicted: float, *, resolution: float, alpha: float = ALPHA
-) -> Comparison:
-    """Clopper-Pearson interval against a predicted probability."""
-    low, high = proportion_interval(successes, trials, alpha=alpha)
-    return Comparison(three_way(low, high, predicted, resolution), successes / trials, low, high, predicted)
-
-
 def quantile_interval(samples: np.ndarray, level: float, *, alpha: float = ALPHA) -> tuple[float, float]:
     """Order-statistic interval for a quantile; exact for every continuous law, infinite where the sample is too
     small.

@@ -22,6 +22,12 @@ class Survey(Check):
 
     settings: Mapping[str, Check]
 
+    def validate(self, place: str) -> None:
+        """Each setting's check too."""
+        super().validate(place)
+        for name, check in self.settings.items():
+            check.validate(f"{place}, setting {name!r}")
+
     def tasks(self, level: Level) -> Sequence[Task]:
         """The tasks of every setting."""
         return _labelled({name: check.tasks(level) for name, check in self._checks(level).items()})

@@ -10,7 +10,10 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from verify.running.registry import Command
 
 LEVELS = ("quick", "full", "paper")
 STORE = "dpbounds-results"
@@ -19,6 +22,8 @@ EXPORTS = ("junit", "sarif")
 OF_TOPICS = ("solve", "design")
 # There are some thousand tasks: a shard beyond would have nothing to do.
 MOST_SHARDS = 1000
+# Of 32 bits.
+LARGEST_SEED = 4_294_967_295
 NAMES = (
     'topics or claims: an id, its beginning (iv/lem-), a pattern ("ftrl/thm-2.*") or a place in the paper '
     '("Theorem 2.1", "iv/Lemma D.4", "Fig. 3", "eq. (7)"); default: all'
@@ -58,15 +63,24 @@ def _run(words: Sequence[str]) -> int:
     arguments = None if set(OF_TOPICS) & set(words) else parser().parse_args(words)
     from dpbounds import AccuracyError, DomainError
 
+    message = ""
     try:
         arguments = arguments or parser(words).parse_args(words)
         return importlib.import_module(arguments.module).run(arguments)
-    except DomainError as error:
-        print(f"dpbounds: {printable(str(error))}", file=sys.stderr)
-        return 2
-    except AccuracyError as error:
-        print(f"dpbounds: {printable(str(error))}", file=sys.stderr)
-        return 3
+    except (DomainError, AccuracyError) as error:
+        message = printable(str(error))
+        print(f"dpbounds: {message}", file=sys.stderr)
+        return 2 if isinstance(error, DomainError) else 3
+    finally:
+        _say_broken(message)
+
+
+def _say_broken(message: str) -> None:
+    """Name the topics of other packages that could not be loaded, unless the message before said so."""
+    registry = sys.modules.get("verify.running.registry")
+    for name, reason in registry.broken_topics().items() if registry else ():
+        if (said := printable(reason)) not in message:
+            print(f"dpbounds: topic {printable(name)} is left out: {said}", file=sys.stderr)
 
 
 def printable(text: str) -> str:
@@ -84,6 +98,7 @@ def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
     _add_solve(commands, words)
     _add_design(commands, words)
     _add_report(commands)
+    _add_new_paper(commands)
     return top
 
 
@@ -158,23 +173,25 @@ def _add_solve(commands: argparse._SubParsersAction, words: Sequence[str]) -> No
 def _add_design(commands: argparse._SubParsersAction, words: Sequence[str]) -> None:
     """With a topic."""
     command = commands.add_parser("design", help="design an algorithm for a given run, with proof of how good it is")
-    command.set_defaults(module="verify.cli.design.nothing", topic="")
     if "design" in words:
-        _add_topics(command, words, "design")
+        _add_topics(command, words, "design").required = True
 
 
-def _add_topics(command: argparse.ArgumentParser, words: Sequence[str], name: str) -> None:
+def _add_topics(command: argparse.ArgumentParser, words: Sequence[str], name: Command) -> argparse._SubParsersAction:
     """The topics that have this command; the arguments of one are loaded if the command line names it."""
-    topics = command.add_subparsers(title="topics", metavar="TOPIC")
-    for topic in importlib.import_module("verify.statements.topics").topics().values():
+    from verify.running.registry import check_loaded, module_of, topics
+
+    choices = command.add_subparsers(title="topics", metavar="TOPIC")
+    known = topics()
+    check_loaded(words)
+    for topic in known.values():
         module = getattr(topic, name)
-        if not module and name == "design":
-            topics.add_parser(topic.name).set_defaults(topic=topic.name)
         if module:
-            own = topics.add_parser(topic.name, help=topic.summary)
+            own = choices.add_parser(topic.name, help=topic.summary)
             own.set_defaults(module=module)
             if topic.name in words:
-                importlib.import_module(module).add_arguments(own)
+                module_of(topic, name).add_arguments(own)
+    return choices
 
 
 def _add_report(commands: argparse._SubParsersAction) -> None:
@@ -188,13 +205,20 @@ def _add_report(commands: argparse._SubParsersAction) -> None:
     command.add_argument("--out", required=True, metavar="FILE.pdf", help="where to write")
 
 
+def _add_new_paper(commands: argparse._SubParsersAction) -> None:
+    command = commands.add_parser("new-paper", help="write the skeleton of a paper of your own, a package with claims")
+    command.set_defaults(module="verify.cli.new_paper")
+    command.add_argument("name", metavar="NAME", help="of the topic, its package and its folder")
+    command.add_argument("--dir", default=".", metavar="DIR", help="where to put the folder (default: here)")
+
+
 def _add_store(command: argparse.ArgumentParser) -> None:
     command.add_argument("--store", default=STORE, metavar="DIR", help="folder of results (default: %(default)s)")
 
 
 def _seed(text: str) -> int:
-    if not text.isdecimal() or len(text) > 10 or int(text) >= 2**32:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 to 4294967295")
+    if not text.isdecimal() or len(text) > 10 or int(text) > LARGEST_SEED:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 to {LARGEST_SEED}")
     return int(text)
 
 

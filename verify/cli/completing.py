@@ -11,26 +11,30 @@ from collections.abc import Iterator
 
 import argcomplete
 
+from dpbounds import DomainError
 from verify.cli import parser
 
 
 def complete() -> None:
     """Answer the shell."""
-    top = parser(os.environ.get("COMP_LINE", "").split())
+    try:
+        top = parser(os.environ.get("COMP_LINE", "").split())
+    except DomainError:  # a topic that cannot be loaded
+        top = parser()
     for action in _actions(top):
         if action.dest in ("names", "topic"):
-            setattr(action, "completer", names)  # noqa: B010  (argcomplete looks for the attribute)
+            vars(action)["completer"] = names  # argcomplete looks for the attribute
     argcomplete.autocomplete(top)
 
 
 def names(prefix: str, **_: object) -> list[str]:
-    """Topics; after `TOPIC/` its claims, which takes a second to load."""
-    from verify.statements.topics import topics
+    """Topics; after `TOPIC/` its claims."""
+    from verify.running.registry import index_of, topics
 
     topic, slash, _own = prefix.partition("/")
     if not slash:
         return [*topics(), *(f"{name}/" for name in topics())]
-    return list(topics()[topic].claims) if topic in topics() else []
+    return list(index_of(topic)) if topic in topics() else []
 
 
 def _actions(command: argparse.ArgumentParser) -> Iterator[argparse.Action]:

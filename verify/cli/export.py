@@ -16,10 +16,10 @@ from typing import Any
 from xml.etree import ElementTree
 
 from dpbounds import DomainError
-from verify.running.runner import Decided
+from verify.running.registry import topics
+from verify.running.runner import Decision
 from verify.running.store import write_whole
 from verify.statements.plain import plain
-from verify.statements.topics import topics
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 KINDS = {"confirmed": "pass", "corrected": "pass", "refuted": "fail", "undecided": "open", "not run": "notApplicable"}
@@ -39,7 +39,7 @@ def check_target(file: str) -> None:
         raise DomainError("export", file, "a file that can be written")
 
 
-def write(form: str, file: str, decided: Sequence[Decided], *, seed: int) -> None:
+def write(form: str, file: str, decided: Sequence[Decision], *, seed: int) -> None:
     """Write the verdicts of this run."""
     try:
         write_whole(Path(file), WRITERS[form](decided, seed).encode())
@@ -47,7 +47,7 @@ def write(form: str, file: str, decided: Sequence[Decided], *, seed: int) -> Non
         raise DomainError("export", file, f"a file that can be written ({error.strerror})") from None
 
 
-def junit(decided: Sequence[Decided], seed: int) -> str:
+def junit(decided: Sequence[Decision], seed: int) -> str:
     """JUnit XML, a suite per topic and a case per claim."""
     root = ElementTree.Element("testsuites", name="dpbounds")
     for topic in dict.fromkeys(item.claim.topic for item in decided):
@@ -66,7 +66,7 @@ def junit(decided: Sequence[Decided], seed: int) -> str:
 TAGS = {"failures": "failure", "errors": "error", "skipped": "skipped"}
 
 
-def _case(item: Decided) -> ElementTree.Element:
+def _case(item: Decision) -> ElementTree.Element:
     claim, verdict = item.claim, item.verdict
     name = {"classname": claim.topic, "name": claim.id, "time": _seconds([item])}
     case = ElementTree.Element("testcase", name)
@@ -82,7 +82,7 @@ def _case(item: Decided) -> ElementTree.Element:
     return case
 
 
-def sarif(decided: Sequence[Decided], seed: int) -> str:
+def sarif(decided: Sequence[Decision], seed: int) -> str:
     """SARIF 2.1.0, a rule and a result per claim."""
     driver = {"name": "dpbounds", "version": version("dpbounds"), "rules": [_rule(item) for item in decided]}
     failed = [item for item in decided if item.failure]
@@ -98,7 +98,7 @@ def sarif(decided: Sequence[Decided], seed: int) -> str:
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
 
-def _rule(item: Decided) -> Mapping[str, Any]:
+def _rule(item: Decision) -> Mapping[str, Any]:
     claim = item.claim
     rule = {
         "id": claim.id,
@@ -109,7 +109,7 @@ def _rule(item: Decided) -> Mapping[str, Any]:
     return {**rule, "helpUri": link} if link else rule
 
 
-def _result(index: int, item: Decided) -> Mapping[str, Any]:
+def _result(index: int, item: Decision) -> Mapping[str, Any]:
     claim, verdict = item.claim, item.verdict
     kind = "open" if item.failure else KINDS[verdict.word]
     properties = {"verdict": verdict.word, "how": verdict.how, "severity": verdict.severity, "root": verdict.root}
@@ -126,7 +126,7 @@ def _result(index: int, item: Decided) -> Mapping[str, Any]:
     }
 
 
-def _message(item: Decided) -> str:
+def _message(item: Decision) -> str:
     """The verdict and what is to be said of it."""
     verdict, claim = item.verdict, item.claim
     parts = [f"{claim.where}: {verdict.word}."]
@@ -138,7 +138,7 @@ def _message(item: Decided) -> str:
     return " ".join(parts)
 
 
-def _seconds(items: Sequence[Decided]) -> str:
+def _seconds(items: Sequence[Decision]) -> str:
     return f"{sum(item.seconds for item in items):.3f}"
 
 
@@ -147,4 +147,4 @@ def _xml(text: str) -> str:
     return _NOT_XML.sub("\ufffd", text)
 
 
-WRITERS: Mapping[str, Callable[[Sequence[Decided], int], str]] = {"junit": junit, "sarif": sarif}
+WRITERS: Mapping[str, Callable[[Sequence[Decision], int], str]] = {"junit": junit, "sarif": sarif}

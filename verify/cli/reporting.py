@@ -13,14 +13,14 @@ from reports.reader import read
 from reports.render import report
 from reports.results import ReportError
 from verify.cli import printable
-from verify.running.results import RESULTS
+from verify.running.entries import RESULTS
+from verify.running.registry import resolve, spread
 from verify.statements.naming import joined
-from verify.statements.topics import resolve, spread
 
 
 def run(arguments: Namespace) -> int:
     """Write the PDF and say where it is."""
-    file = Path(arguments.results) if arguments.results else Path(arguments.store) / RESULTS
+    file = Path(arguments.results) if arguments.results else Path(arguments.store, RESULTS)
     try:
         names = _ids(file, [*arguments.names, *arguments.topic])
         shown = report(file, Path(arguments.out), names, summary=arguments.summary)

@@ -15,20 +15,26 @@ from dpbounds import DomainError
 from dpbounds.errors import count
 from verify.cli import export
 from verify.cli.console import print_json, print_table, progress
-from verify.cli.listing import chosen
+from verify.cli.listing import print_facts, say_spread
 from verify.running import results
 from verify.running.executor import Dask, Executor, Processes, Serial, default_jobs
-from verify.running.runner import Decided, Impostor, Run
+from verify.running.registry import select
+from verify.running.runner import Decision, Impostor, Run, detection_rate
 from verify.running.store import Store
 from verify.statements.claims import DATA_DIR
 from verify.statements.plain import plain
+from verify.statements.wording import literal
+
+# Claims whose facts are printed one by one, if so few are named.
+MOST_WITH_FACTS = 3
 
 
 def run(arguments: Namespace) -> int:
     """Compute, conclude, print and write the results file; the exit status tells whether a verdict changed."""
     _take_data_dir(arguments)
     _check_export(arguments)
-    claims = chosen(arguments.names)
+    say_spread(arguments.names)
+    claims = select(arguments.names)
     executor = _executor(arguments)
     shard = arguments.shard
     # One thread for the linear algebra of planning and concluding, as the workers have.
@@ -85,6 +91,8 @@ def _conclude(session: Run, arguments: Namespace) -> int:
     else:
         print_table([_row(item, session.seed) for item in decided], ["claim", "verdict", "how", "slack", "seconds"])
         _print_findings(decided)
+        if arguments.names and len(decided) <= MOST_WITH_FACTS:
+            _print_facts(decided)
         counts = Counter(item.verdict.word for item in decided)
         words = ", ".join(f"{n} {word}" for word, n in counts.most_common())
         print(f"\n{len(decided)} claim{'s' * (len(decided) != 1)}: {words}. Results: {path}")
@@ -116,11 +124,11 @@ def _print_detection(judged: Sequence[Impostor]) -> None:
     per_kind = Counter(item.kind for item in judged)
     caught = Counter(item.kind for item in judged if item.caught)
     kinds = ", ".join(f"{kind} {caught[kind]} of {per_kind[kind]}" for kind in sorted(per_kind))
-    rate = sum(caught.values()) / len(judged) if judged else 1.0
-    print(f"\nDetection rate {rate:.1%}: {sum(caught.values())} of {len(judged)} impostors caught ({kinds}).")
+    total = f"{sum(caught.values())} of {len(judged)} impostors caught"
+    print(f"\nDetection rate {detection_rate(judged):.1%}: {total} ({kinds}).")
 
 
-def _print_findings(decided: Sequence[Decided]) -> None:
+def _print_findings(decided: Sequence[Decision]) -> None:
     for item in decided:
         if item.verdict.finding and item.verdict.word != "not run":
             severity = f", {item.verdict.severity}" if item.verdict.severity else ""
@@ -133,7 +141,17 @@ def _print_findings(decided: Sequence[Decided]) -> None:
                 print(f"  Consequence: {plain(item.verdict.consequence)}")
 
 
-def _row(item: Decided, seed: int) -> dict:
+def _print_facts(decided: Sequence[Decision]) -> None:
+    """What the checks found, fact by fact."""
+    for item in decided:
+        for form, found in item.evidence.items():
+            for evidence in found:
+                if evidence.facts:
+                    print(f"\n{item.claim.id}, {form}: {plain(literal(evidence.summary))}")
+                    print_facts([plain(literal(fact)) for fact in evidence.facts])
+
+
+def _row(item: Decision, seed: int) -> dict:
     verdict = item.verdict
     return {
         "claim": item.claim.id,

@@ -18,7 +18,6 @@ from threadpoolctl import threadpool_limits
 
 from dpbounds import DomainError
 from dpbounds.errors import count
-from verify.statements.topics import topics
 
 Work = Callable[[Any], Any]
 # Of tasks sent to a cluster together: so few that each thread gets `BATCHES` lots, and at most so many.
@@ -139,13 +138,9 @@ def _on_one_thread(work: Work, items: Sequence[Any]) -> list[Any]:
 
 
 def _start_worker() -> None:
-    """One thread for linear algebra; the parent handles Ctrl-C; no worker outlives a killed parent.
-
-    The claims are loaded here, so that no task's time contains it.
-    """
+    """One thread for linear algebra; the parent handles Ctrl-C; no worker outlives a killed parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threadpool_limits(1)
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=lambda: (parent.join(), os._exit(1)), daemon=True).start()
-    topics()

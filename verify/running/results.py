@@ -1,4 +1,4 @@
-"""The results file: what `verify` leaves and `report` reads.
+"""The results file, written: what `verify` leaves and `report` reads.
 
 `results.json` holds one entry per claim, the latest verdict on each, what the report needs to know of their papers, and
 a checksum; nothing in it differs between two runs with the same inputs. `run.json` holds what does: the date, the
@@ -7,40 +7,34 @@ machine, the seconds. All text is plain; `typeset` repeats it as Typst markup fo
 
 from __future__ import annotations
 
-import hashlib
-import json
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from dpbounds import DomainError
 from verify.checks.base import Level
 from verify.checks.evidence import Evidence
-from verify.running.runner import Decided
-from verify.running.store import REMEDY, read_json, strict, write_json
+from verify.running.entries import FORMAT, RESULTS, checksum, read_entries
+from verify.running.registry import index_of, topics
+from verify.running.runner import Decision
+from verify.running.store import read_json, write_json
 from verify.running.versions import code_version, library_versions
 from verify.statements.plain import plain
-from verify.statements.topics import Figure, Highlight, Topic, topics
-from verify.statements.verdicts import word_of
+from verify.statements.topics import Figure, Highlight, Topic
 from verify.statements.wording import literal
 
-FORMAT = "dpbounds-results/2"
-FORMS = ("printed", "corrected")
-RESULTS, RUN = "results.json", "run.json"
-# Texts of an entry that are Typst markup in the registry.
-TEXTS = ("statement", "hypotheses", "setting", "correction", "ground", "finding", "consequence", "remark")
+RUN = "run.json"
 
 
-def write(folder: Path, decided: Sequence[Decided], *, level: Level, seed: int) -> Path:
+def write(folder: Path, decided: Sequence[Decision], *, level: Level, seed: int) -> Path:
     """Put the verdicts into the folder's results file; entries of claims not in this run stay."""
     entries = {entry["claim"]: entry for entry in read_entries(folder)}
     entries.update({item.claim.id: entry_of(item, level=level, seed=seed) for item in decided if not item.failure})
     used = [topic for name, topic in topics().items() if any(claim.startswith(f"{name}/") for claim in entries)]
-    known = [entries[claim] for topic in used for claim in topic.claims if claim in entries]
+    known = [entries[claim] for topic in used for claim in index_of(topic.name) if claim in entries]
     versions = {"dpbounds": version("dpbounds"), "python": platform.python_version(), **library_versions()}
     content = {"versions": versions, "topics": [_topic(topic) for topic in used], "claims": known}
     write_json(folder / RUN, _run(folder, decided))
@@ -48,35 +42,7 @@ def write(folder: Path, decided: Sequence[Decided], *, level: Level, seed: int) 
     return folder / RESULTS
 
 
-def read_entries(folder: Path) -> list[dict[str, Any]]:
-    """The entries of the folder's results file; none if there is no file yet.
-
-    Raises `DomainError` for a file that was changed: its checksum, or a word that its evidence does not bear out.
-    """
-    path, content = folder / RESULTS, read_json(folder / RESULTS)
-    if content is None:
-        return []
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise DomainError("store", str(path), f"a results file of format {FORMAT}", REMEDY)
-    body = {key: value for key, value in content.items() if key not in ("format", "checksum")}
-    if content.get("checksum") != checksum(body):
-        raise DomainError("store", str(path), "a results file as dpbounds wrote it", REMEDY)
-    try:
-        for entry in body["claims"]:
-            if entry["verdict"] != _word_again(entry):
-                raise DomainError(f"verdict of {entry['claim']}", entry["verdict"], "what its evidence says", REMEDY)
-    except (KeyError, TypeError):
-        raise DomainError("store", str(path), "a results file as dpbounds wrote it", REMEDY) from None
-    return body["claims"]
-
-
-def checksum(content: Mapping[str, Any]) -> str:
-    """Of everything in the file but its format and itself."""
-    text = json.dumps(strict(content), sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def entry_of(item: Decided, *, level: Level, seed: int) -> dict[str, Any]:
+def entry_of(item: Decision, *, level: Level, seed: int) -> dict[str, Any]:
     """A claim, its verdict and its evidence as JSON data."""
     claim, verdict = item.claim, item.verdict
     typeset = {
@@ -116,6 +82,7 @@ def entry_of(item: Decided, *, level: Level, seed: int) -> dict[str, Any]:
 def _evidence(form: str, evidence: Evidence) -> dict[str, Any]:
     content = {"form": form, **asdict(evidence)}
     content |= {name: plain(literal(content[name])) for name in ("summary", "needed")}
+    content["facts"] = [plain(literal(fact)) for fact in content["facts"]]
     if content["picture"] is not None:
         picture = content["picture"]
         picture["typeset"] = {axis: picture[axis] for axis in ("x", "y")}
@@ -145,7 +112,7 @@ def _highlight(item: Highlight) -> dict[str, Any]:
     return {"sentence": plain(item.sentence), "typeset": item.sentence, "claims": list(item.claims)}
 
 
-def _run(folder: Path, decided: Sequence[Decided]) -> dict[str, Any]:
+def _run(folder: Path, decided: Sequence[Decision]) -> dict[str, Any]:
     """Seconds per claim, with those of earlier runs; date and machine of this one."""
     before = read_json(folder / RUN)
     known = before.get("seconds") if isinstance(before, dict) else None
@@ -153,8 +120,3 @@ def _run(folder: Path, decided: Sequence[Decided]) -> dict[str, Any]:
     seconds |= {item.claim.id: round(item.seconds, 3) for item in decided}
     machine = f"{platform.system()} {platform.machine()}"
     return {"date": datetime.now(UTC).strftime("%Y-%m-%d"), "machine": machine, "seconds": seconds}
-
-
-def _word_again(entry: Mapping[str, Any]) -> str:
-    outcomes = {form: [item["outcome"] for item in entry["evidence"] if item["form"] == form] for form in FORMS}
-    return word_of(*outcomes.values(), correctable=bool(entry["correction"]), is_open=entry["open"])

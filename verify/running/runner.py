@@ -15,10 +15,10 @@ from verify.checks.base import Check, Level, Result, Seed, Task
 from verify.checks.evidence import Evidence
 from verify.checks.statistics import LOOKS
 from verify.running.executor import Executor
+from verify.running.registry import claim_named, topics
 from verify.running.store import Store, key_of
 from verify.running.versions import code_version
 from verify.statements.claims import Claim, Form
-from verify.statements.topics import claim_named, topics
 from verify.statements.verdicts import Verdict, decide
 
 Progress = Callable[[int, int, str], None]
@@ -51,7 +51,7 @@ class Cell:
 
 
 @dataclass(kw_only=True)
-class Decided:
+class Decision:
     """A claim with its verdict and the evidence behind it, by form."""
 
     claim: Claim
@@ -80,6 +80,11 @@ class Impostor:
     def caught(self) -> bool:
         """Rejected outright; `unclear` does not count."""
         return self.evidence is not None and self.evidence.outcome == "fails"
+
+
+def detection_rate(judged: Sequence[Impostor]) -> float:
+    """The share of impostors that was caught, 1 of none."""
+    return sum(item.caught for item in judged) / len(judged) if judged else 1.0
 
 
 class Run:
@@ -126,7 +131,7 @@ class Run:
                 progress(done, total, cell.job.claim)
         return done
 
-    def decide(self) -> list[Decided]:
+    def decide(self) -> list[Decision]:
         """The verdicts, from the stored results; call when all is computed."""
         return [self._decide(claim) for claim in self.claims]
 
@@ -216,9 +221,9 @@ class Run:
             self.failures[job] = error
         return evidence, sum(self.store.records[cell.key]["seconds"] for cell in cells)
 
-    def _decide(self, claim: Claim) -> Decided:
+    def _decide(self, claim: Claim) -> Decision:
         if claim.id in self.absent:
-            return Decided(claim=claim, verdict=Verdict(word="not run", finding=self.absent[claim.id]))
+            return Decision(claim=claim, verdict=Verdict(word="not run", finding=self.absent[claim.id]))
         found: dict[Form, list[Evidence | None]] = {form: [None] * len(checks) for form, checks in claim.forms()}
         found.setdefault("corrected", [])
         seconds = 0.0
@@ -235,13 +240,16 @@ class Run:
         evidence: dict[Form, list[Evidence]] = {
             form: [item for item in items if item is not None] for form, items in found.items()
         }
-        return Decided(claim=claim, verdict=verdict, evidence=evidence, seconds=seconds, failure=failure)
+        return Decision(claim=claim, verdict=verdict, evidence=evidence, seconds=seconds, failure=failure)
 
 
 def compute(cell: Cell) -> dict[str, Any]:
-    """The result of a cell with the time it took, or the error; runs in a worker."""
+    """The result of a cell with the time it took, or the error; runs in a worker. Loading the claim is not counted."""
+    claim, error = attempt(claim_named, cell.job.claim)
+    if error:
+        return {"error": error}
     started = time.perf_counter()
-    result, error = attempt(_result_of, cell)
+    result, error = attempt(_result_of, cell, claim)
     return {"error": error} if error else {"result": result, "seconds": time.perf_counter() - started}
 
 
@@ -259,9 +267,9 @@ def _cells_of(job: Job, tasks: Sequence[Task]) -> list[Cell]:
     return [Cell(job=job, task=tuple(sorted(task.items()))) for task in tasks]
 
 
-def _result_of(cell: Cell) -> Result:
+def _result_of(cell: Cell, claim: Claim) -> Result:
     job = cell.job
-    check = dict(claim_named(job.claim).forms())[job.form][job.check]
+    check = dict(claim.forms())[job.form][job.check]
     check = check.impostor(job.impostor) if job.impostor else check
     own = seed_sequence([job.claim, job.form, job.check, job.impostor, cell.task], seed=job.seed)
     return check.run(dict(cell.task), Seed(job.seed, own))

@@ -8,6 +8,8 @@ from typing import Literal, get_args
 
 from dpbounds import DomainError
 from verify.checks.base import LEVELS, Check, Level
+from verify.statements.markup import check_markup
+from verify.statements.wording import check_placeholders, sample
 
 Kind = Literal["identity", "inequality", "number", "mc-equality", "mc-rate", "privacy", "algorithm"]
 Form = Literal["printed", "corrected"]
@@ -38,14 +40,6 @@ class Fault:
     consequence: str
     root: str = ""
     exhibit: int = 0
-
-    def __post_init__(self) -> None:
-        for name, allowed in (("severity", get_args(Severity)), ("touches", get_args(Touches))):
-            if getattr(self, name) not in allowed:
-                raise DomainError(name, getattr(self, name), f"one of {', '.join(allowed)}")
-        for name in ("finding", "consequence"):
-            if not getattr(self, name).strip():
-                raise DomainError(name, getattr(self, name), "a sentence")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,15 +85,45 @@ class Claim:
     missing: Callable[[], str] = str
 
     def __post_init__(self) -> None:
-        if self.kind not in get_args(Kind):
-            raise DomainError(f"kind of {self.id}", self.kind, f"one of {', '.join(get_args(Kind))}")
+        """Raise `DomainError`, naming the claim and the field, for what would fail when it is decided or printed."""
+        _check_choice(f"kind of {self.id}", self.kind, get_args(Kind))
         if bool(self.checks) == bool(self.not_run):
             raise DomainError(f"checks of {self.id}", self.checks, "either checks or the reason why there are none")
         if self.correction is not None and self.fault is None:
             raise DomainError(f"fault of {self.id}", None, "given where there is a correction", "say what is wrong")
-        if self.fault is not None and not (self.page or self.equation):
+        if self.fault is not None:
+            self._check_fault(self.fault)
+        for name, text in self.texts().items():
+            check_markup(f"{name} of {self.id}", text)
+        for form, checks in self.forms():
+            for number, check in enumerate(checks):
+                check.validate(f"check {number} of {self.id} as {form}")
+
+    def _check_fault(self, fault: Fault) -> None:
+        if not (self.page or self.equation):
             remedy = "say where to look: a page, or the equation, theorem, table in a text without pages"
             raise DomainError(f"page of {self.id}", self.page, "given where a fault is found", remedy)
+        _check_choice(f"severity of {self.id}", fault.severity, get_args(Severity))
+        _check_choice(f"touches of {self.id}", fault.touches, get_args(Touches))
+        for name in ("finding", "consequence"):
+            if not getattr(fault, name).strip():
+                raise DomainError(f"{name} of {self.id}", getattr(fault, name), "a sentence")
+        if self.checks and not 0 <= fault.exhibit < len(self.checks):
+            raise DomainError(
+                f"exhibit of {self.id}", fault.exhibit, f"the number of a check, below {len(self.checks)}"
+            )
+        known = self.checks[fault.exhibit].counterexample_names() if self.checks else None
+        check_placeholders(f"finding of {self.id}", fault.finding, known)
+
+    def texts(self) -> dict[str, str]:
+        """Every text of it that is Typst markup, by field; in the finding a number stands at each placeholder."""
+        names = ("statement", "hypotheses", "setting", "remark", "not_run", "open")
+        texts = {name: getattr(self, name) for name in names}
+        if self.fault is not None:
+            texts |= {"finding": sample(self.fault.finding), "consequence": self.fault.consequence}
+        if self.correction is not None:
+            texts |= {"correction": self.correction.statement, "ground": self.correction.ground}
+        return {name: text for name, text in texts.items() if text}
 
     @property
     def topic(self) -> str:
@@ -127,3 +151,8 @@ class Claim:
         yield "printed", self.checks
         if self.correction is not None:
             yield "corrected", self.correction.checks
+
+
+def _check_choice(name: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise DomainError(name, value, f"one of {', '.join(allowed)}")

@@ -11,10 +11,7 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import cache
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from verify.statements.claims import Claim
+from typing import Protocol, TypeVar
 
 # Every way to write a kind, as the beginning of a word; "prop" may be either of two.
 KINDS = {
@@ -49,7 +46,29 @@ _NESTED = ("section", "appendix")
 Place = tuple[str, str, str]
 
 
-def matching(name: str, claims: Iterable[Claim]) -> list[Claim]:
+class Named(Protocol):
+    """What a claim is found by."""
+
+    @property
+    def id(self) -> str:
+        """With its topic."""
+        ...
+
+    @property
+    def where(self) -> str:
+        """Its place as the paper names it."""
+        ...
+
+    @property
+    def equation(self) -> str:
+        """Its equations, "" if it has no number."""
+        ...
+
+
+Found = TypeVar("Found", bound=Named)
+
+
+def matching(name: str, claims: Iterable[Found]) -> list[Found]:
     """The claims that a name (without its topic) means: the one with this id, else those that a pattern fits, those at
     a place, those whose id begins so; the first of these that gives any.
     """
@@ -73,7 +92,7 @@ def joined(names: Sequence[str]) -> list[str]:
     return together
 
 
-def nearest(name: str, claims: Iterable[Claim], topics: Iterable[str]) -> str:
+def nearest(name: str, claims: Iterable[Named], topics: Iterable[str]) -> str:
     """What the name may have been meant to be, as a remedy."""
     claims = list(claims)
     known = {text.lower(): text for claim in claims for text in (claim.id.partition("/")[2], claim.where, claim.id)}
@@ -82,15 +101,15 @@ def nearest(name: str, claims: Iterable[Claim], topics: Iterable[str]) -> str:
     return f"did you mean {' or '.join(near)}?" if near else "see `dpbounds list`"
 
 
-def _has_id(claim: Claim, wanted: str) -> bool:
+def _has_id(claim: Named, wanted: str) -> bool:
     return wanted == _own(claim)
 
 
-def _fits_pattern(claim: Claim, wanted: str) -> bool:
+def _fits_pattern(claim: Named, wanted: str) -> bool:
     return any(sign in wanted for sign in "*?[") and fnmatchcase(_own(claim), wanted)
 
 
-def _stands_at(claim: Claim, wanted: str) -> bool:
+def _stands_at(claim: Named, wanted: str) -> bool:
     places, words = _parsed(wanted)
     if not places:
         return len(wanted) > 3 and wanted == claim.where.lower()
@@ -98,11 +117,11 @@ def _stands_at(claim: Claim, wanted: str) -> bool:
     return set(words) <= mentioned and all(any(_within(place, known) for known in _places(claim)) for place in places)
 
 
-def _begins(claim: Claim, wanted: str) -> bool:
+def _begins(claim: Named, wanted: str) -> bool:
     return len(wanted) > 1 and _own(claim).startswith(wanted)
 
 
-def _own(claim: Claim) -> str:
+def _own(claim: Named) -> str:
     return claim.id.partition("/")[2].lower()
 
 
@@ -122,7 +141,7 @@ def _parsed(text: str) -> tuple[tuple[Place, ...], tuple[str, ...]]:
     return tuple(places), tuple(re.findall(r"\w+", _BARE.sub(" ", rest)))
 
 
-def _places(claim: Claim) -> list[Place]:
+def _places(claim: Named) -> list[Place]:
     """Where a claim stands; its id counts where the rest has no such label ("prop-c.1" may be a Property)."""
     places = [*_parsed(claim.where.lower())[0], *_parsed(claim.equation.lower())[0]]
     labels = {label for _, label, _ in places}

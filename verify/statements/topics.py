@@ -1,4 +1,4 @@
-"""Papers: what each gives the shared parts, and the registry of all of them.
+"""Papers: what each gives the shared parts.
 
 A paper is a package with an object `TOPIC`. Its claims are the module-level `Claim` objects, alone or in tuples, of the
 modules in its packages `paper` and `beyond`, or `claims`, loaded when they are needed and not before.
@@ -10,25 +10,22 @@ import importlib
 import importlib.util
 import pkgutil
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
-from importlib.metadata import entry_points
+from functools import cached_property
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 from dpbounds import DomainError
-from verify.statements.naming import joined, matching, nearest
+from verify.statements.markup import Text, check_markup
 
 if TYPE_CHECKING:  # loaded with the claims: solve does without them
     from verify.statements.claims import Claim
 
-ENTRY_POINT_GROUP = "dpbounds.claims"
-# A new paper of this package is one line here and a room of the same name in each layer.
 # Where a paper keeps its claims, in this order; a small one has them all in `claims`.
 SHELVES = ("claims", "paper", "beyond")
-ROOMS = {"ftrl": "verify.papers.ftrl", "iv": "verify.papers.iv", "ols": "verify.papers.ols", "glm": "verify.papers.glm"}
+# How people name a topic on the command line, where case does not matter.
+TOPIC_NAME = re.compile(r"[a-z][a-z0-9_-]*")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +43,10 @@ class Figure:
     name: str
     title: str
     panels: tuple[Panel, ...]
+
+    def texts(self) -> list[str]:
+        """Its titles, which are Typst markup."""
+        return [self.title, *(panel.title for panel in self.panels)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,17 +87,58 @@ class Topic:
     design: str = ""
     summary: str = ""
 
+    def __post_init__(self) -> None:
+        if not TOPIC_NAME.fullmatch(self.name):
+            raise DomainError("name of a topic", self.name, "small letters, digits, _ and -, a letter first")
+        for _, field, text in self.texts():
+            check_markup(f"{field} of topic {self.name}", text)
+
     @cached_property
     def claims(self) -> Mapping[str, Claim]:
-        """All claims by id: modules by name (sections before the rest), claims in the order in which they stand."""
+        """All claims by id: modules by name (sections before the rest), claims in the order in which they stand.
+
+        Loads all of them. Raises `DomainError` for an id that is used twice or is of another topic, and where the topic
+        or a fault names a claim that there is not.
+        """
         claims: dict[str, Claim] = {}
-        for name in self.modules():
-            for claim in claims_of(importlib.import_module(name)):
+        for module in self.modules():
+            for claim in claims_of(importlib.import_module(module)):
                 if claims.setdefault(claim.id, claim) is not claim:
                     raise DomainError("claim id", claim.id, "an id used once")
                 if claim.topic != self.name:
                     raise DomainError("claim id", claim.id, f"an id that begins with {self.name}/")
+        for place, name in self._references(claims):
+            if name not in claims:
+                raise DomainError(place, name, f"the id of a claim of {self.name}", "correct it there")
         return claims
+
+    @cached_property
+    def homes(self) -> Mapping[str, str]:
+        """The module that holds each claim, by id."""
+        homes: dict[str, str] = {}
+        for module in self.modules():
+            for claim in claims_of(importlib.import_module(module)):
+                homes.setdefault(claim.id, module)
+        return homes
+
+    def texts(self) -> list[Text]:
+        """Every text of its own that is Typst markup, with the topic and the field."""
+        texts = [("stands", item.sentence) for item in self.stands]
+        texts += [("sharper", item.sentence) for item in self.sharper]
+        texts += [(f"figure {figure.name}", text) for figure in self.figures for text in figure.texts()]
+        return [(self.name, field, text) for field, text in texts]
+
+    def _references(self, claims: Mapping[str, Claim]) -> Iterator[tuple[str, str]]:
+        """The claims that the topic and its faults name, with the place."""
+        for field, items in (("stands", self.stands), ("sharper", self.sharper)):
+            yield from ((f"{field} of topic {self.name}", claim) for item in items for claim in item.claims)
+        for figure in self.figures:
+            yield from ((f"panel of {figure.name} of topic {self.name}", panel.claim) for panel in figure.panels)
+        if self.main_picture:
+            yield f"main_picture of topic {self.name}", self.main_picture
+        for claim in claims.values():
+            if claim.fault is not None and claim.fault.root:
+                yield f"root of {claim.id}", claim.fault.root
 
     def modules(self) -> Iterator[str]:
         """The modules that hold its claims, by name, in the order of the paper."""
@@ -119,72 +161,6 @@ def claims_of(module: ModuleType) -> Iterator[Claim]:
             yield value
         elif isinstance(value, tuple):
             yield from (item for item in value if isinstance(item, Claim))
-
-
-@cache
-def topics() -> dict[str, Topic]:
-    """All topics by name: those of this package in order, then those that others add through entry points."""
-    found = [importlib.import_module(module).TOPIC for module in ROOMS.values()]
-    found += [point.load() for point in entry_points(group=ENTRY_POINT_GROUP)]
-    named: dict[str, Topic] = {}
-    for topic in found:
-        if not isinstance(topic, Topic):
-            raise DomainError(f"entry point of {ENTRY_POINT_GROUP}", topic, "a verify.statements.topics.Topic")
-        if named.setdefault(topic.name, topic) is not topic:
-            raise DomainError("topic", topic.name, "a name used once", "rename one of the two packages' topics")
-    return named
-
-
-def claim_named(claim: str) -> Claim:
-    """The claim with this id; loads its topic and no other."""
-    topic = topics().get(claim.partition("/")[0])
-    if topic is None or claim not in topic.claims:
-        raise DomainError("claim", claim, "the id of a claim", "see `dpbounds list`")
-    return topic.claims[claim]
-
-
-def select(names: Sequence[str]) -> list[Claim]:
-    """The claims named, as `resolve` finds them, in the order of the papers; all for no name."""
-    found = resolve(names) if names else {"": [claim for topic in topics().values() for claim in topic.claims.values()]}
-    chosen = {claim.id for claims in found.values() for claim in claims}
-    used = [topic for name, topic in topics().items() if any(claim.startswith(f"{name}/") for claim in chosen)]
-    return [claim for topic in used for claim in topic.claims.values() if claim.id in chosen]
-
-
-def resolve(names: Sequence[str]) -> dict[str, list[Claim]]:
-    """What each name means: a topic, a claim id, its beginning, a pattern, or a place such as "Theorem 2.1", with or
-    without `TOPIC/` before it (`verify.statements.naming`). Loads only the topics named. Raises `DomainError` for a
-    name that means nothing, with the nearest ones.
-    """
-    return {name: _named(name) for name in joined(names)}
-
-
-def spread(found: Mapping[str, list[Claim]]) -> list[str]:
-    """A sentence for each name that means claims of several papers."""
-    said = []
-    for name, claims in found.items():
-        count = Counter(claim.topic for claim in claims)
-        if len(count) > 1:
-            papers = ", ".join(f"{number} of {topic}" for topic, number in count.items())
-            said.append(f"{name!r} means {papers}; {next(iter(count))}/{name} would be those of one paper")
-    return said
-
-
-def _named(name: str) -> list[Claim]:
-    whole = name.strip().lower().removesuffix("/")
-    if whole in topics():
-        return list(topics()[whole].claims.values())
-    topic, slash, own = name.partition("/")
-    if slash and topic.strip().lower() in topics():
-        searched, wanted = [topics()[topic.strip().lower()]], own
-    else:
-        searched, wanted = list(topics().values()), name
-    claims = [claim for paper in searched for claim in paper.claims.values()]
-    found = matching(wanted, claims)
-    if not found:
-        allowed = f"a topic ({', '.join(topics())}), a claim id, its beginning, a pattern, or a place like Theorem 2.1"
-        raise DomainError("claim", name, allowed, nearest(wanted, claims, topics()))
-    return found
 
 
 def _place(name: str) -> tuple[bool, list[tuple[int, str]]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import string
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from dpbounds import DomainError
@@ -16,20 +16,56 @@ DIGITS = 4
 def filled(template: str, numbers: Mapping[str, Any]) -> str:
     """The template with `{name}` and `{name:digits}` replaced by numbers as Typst shows them inside dollar signs.
 
-    Raises `DomainError` if a name is missing or stands outside a formula.
+    Raises `DomainError` if a name is missing.
     """
-    parts, inside = [], False
-    for text, name, spec, _ in string.Formatter().parse(template):
-        inside ^= text.count("$") % 2 == 1
+    parts = []
+    for text, name, digits in _placeholders(template):
         parts.append(text)
         if name is None:
             continue
         if name not in numbers:
-            raise DomainError(f"finding {template!r}", name, f"one of {', '.join(numbers)}")
-        if not inside:
-            raise DomainError(f"finding {template!r}", name, "inside a formula, between dollar signs")
-        parts.append(formula(numbers[name], int(spec or DIGITS)))
+            raise DomainError(f"placeholder of the finding {template!r}", name, f"one of {', '.join(numbers)}")
+        parts.append(formula(numbers[name], digits))
     return "".join(parts)
+
+
+def sample(template: str) -> str:
+    """The template with a number at every placeholder."""
+    return filled(template, {name: 1.5 for _, name, _ in _placeholders(template) if name})
+
+
+def check_placeholders(name: str, template: str, known: Collection[str] | None) -> None:
+    """Raise `DomainError`, about the field called `name`, for a placeholder that is malformed, stands outside a formula
+    or is not among the known names (None: which there are only a run tells).
+    """
+    inside = False
+    try:
+        for text, placeholder, _ in _placeholders(template):
+            inside ^= text.count("$") % 2 == 1
+            if placeholder is None:
+                continue
+            if not inside:
+                raise DomainError(name, f"{{{placeholder}}}", "inside a formula, between dollar signs")
+            if known is not None and placeholder not in known:
+                raise DomainError(name, f"{{{placeholder}}}", f"one of {', '.join(known)}", "these its exhibit gives")
+    except _Malformed as error:
+        remedy = "braces of its own are written twice"
+        raise DomainError(name, template, f"text with {{name}} or {{name:digits}} ({error})", remedy) from None
+
+
+class _Malformed(ValueError):
+    """Braces that are no placeholder."""
+
+
+def _placeholders(template: str) -> Iterator[tuple[str, str | None, int]]:
+    """Text, the name of the placeholder behind it (None at the end) and its digits."""
+    try:
+        for text, name, digits, conversion in string.Formatter().parse(template):
+            if name is not None and (not name.isidentifier() or conversion or not (digits or "1").isdecimal()):
+                raise _Malformed(f"not {{{name}}}")
+            yield text, name, int(digits or DIGITS)
+    except ValueError as error:
+        raise _Malformed(str(error)) from None
 
 
 def formula(value: Any, digits: int = DIGITS) -> str:

@@ -16,7 +16,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from verify.cli import main
-from verify.statements.topics import topics
+from verify.running.registry import index_of, topics
 
 SCRIPT = "import sys; from verify.cli import main; sys.exit(main())"
 SECONDS = 300
@@ -50,9 +50,11 @@ def started(
 
 @cache
 def _load() -> None:
-    """All claims, here: what is forked from here has them."""
-    for topic in topics().values():
-        assert topic.claims
+    """All claims and their index, here: what is forked from here has them, and has no text compiled (the threads of
+    Typst do not live on in a fork).
+    """
+    for name, topic in topics().items():
+        assert topic.claims and index_of(name)
 
 
 def fresh(*arguments: str, cwd: Path) -> subprocess.CompletedProcess:
@@ -67,7 +69,7 @@ def _run(arguments: tuple[str, ...], cwd: Path, out: Path, err: Path, before: Ca
     os.chdir(cwd)
     for file, stream, name in ((out, 1, "stdout"), (err, 2, "stderr")):
         os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT), stream)
-        setattr(sys, name, open(stream, "w", encoding="utf-8", closefd=False))  # noqa: SIM115
+        setattr(sys, name, os.fdopen(stream, "w", encoding="utf-8", closefd=False))
     warnings.resetwarnings()
     if before is not None:
         before()

@@ -10,14 +10,14 @@ import pytest
 
 from tests.verify.cli.commands import dpbounds
 from verify.cli import export, main
-from verify.running.runner import Decided
+from verify.running.runner import Decision
 from verify.statements.claims import Claim, Correction, Fault
 from verify.statements.verdicts import Verdict
 
 FAULT = Fault(severity="hypothesis", touches="statement", finding="It is $rho^2$.", consequence="The bound falls.")
 
 
-def decided(name: str, word: str, *, failure: str = "", **verdict: object) -> Decided:
+def decided(name: str, word: str, *, failure: str = "", **verdict: object) -> Decision:
     own = {"corrected": Correction(statement="For $T >= 2$, $rho$.", checks=())} if word == "corrected" else {}
     claim = Claim(
         id=f"ftrl/{name}",
@@ -30,7 +30,7 @@ def decided(name: str, word: str, *, failure: str = "", **verdict: object) -> De
         correction=own.get("corrected"),
         fault=FAULT if own else None,
     )
-    return Decided(claim=claim, verdict=Verdict(word=word, **verdict), seconds=1.25, failure=failure)  # pyright: ignore
+    return Decision(claim=claim, verdict=Verdict(word=word, **verdict), seconds=1.25, failure=failure)  # pyright: ignore
 
 
 ALL = (

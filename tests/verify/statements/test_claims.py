@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-import typst
 
 from dpbounds import DomainError
 from verify.checks import (
@@ -25,8 +24,9 @@ from verify.checks import (
 )
 from verify.checks.base import LEVELS
 from verify.checks.statistics import SUITE_ALPHA
+from verify.running.registry import ROOMS, select, topics
 from verify.statements.claims import Claim
-from verify.statements.topics import ROOMS, Highlight, select, topics
+from verify.statements.topics import Highlight
 
 CLAIMS = {claim.id: claim for claim in select([])}
 KINDS = (
@@ -37,13 +37,6 @@ KINDS = (
 
 def checks_of(claim: Claim) -> list[Check]:
     return [check for _, checks in claim.forms() for check in checks]
-
-
-def texts_of(claim: Claim) -> list[str]:
-    texts = [claim.statement, claim.hypotheses, claim.setting, claim.remark, claim.open, claim.not_run]
-    if claim.correction:
-        texts += [claim.correction.statement, claim.correction.ground]
-    return [*texts, claim.fault.consequence] if claim.fault else texts
 
 
 def highlights() -> list[Highlight]:
@@ -116,12 +109,6 @@ def test_the_whole_suite_rarely_alarms(level):
     """Bonferroni over every comparison of a run, all its looks together."""
     checks = [check for claim in CLAIMS.values() for check in checks_of(claim) if check.runs_at(level)]
     assert 0 < sum(check.false_alarms(level) for check in checks) <= SUITE_ALPHA
-
-
-def test_texts_are_typst():
-    texts = [text for claim in CLAIMS.values() for text in texts_of(claim)]
-    texts += [item.sentence for item in highlights()]
-    assert typst.compile("\n\n".join(texts).encode()).startswith(b"%PDF")
 
 
 def test_select():

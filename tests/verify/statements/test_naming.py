@@ -9,9 +9,9 @@ import pytest
 
 from dpbounds import DomainError
 from verify.cli import main
+from verify.running.registry import resolve, spread, topics
 from verify.statements.claims import Claim
 from verify.statements.naming import joined, matching
-from verify.statements.topics import resolve, spread, topics
 
 
 def claim(own: str, where: str, equation: str = "") -> Claim:

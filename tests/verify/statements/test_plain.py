@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from verify.running.registry import topics
 from verify.statements.claims import Claim
 from verify.statements.plain import plain
-from verify.statements.topics import Topic, topics
+from verify.statements.topics import Topic
 from verify.statements.wording import literal
 
 
