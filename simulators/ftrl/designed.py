@@ -2,6 +2,10 @@
 
 Memory does not grow with the number of steps: a BLT keeps one vector per buffer, b bands keep b - 1; any other Toeplitz
 filter goes through the streams of `simulators.noise`.
+
+>>> noise = designed_noise(Blt((0.5,), (0.25,)), 3, 2, np.random.default_rng(0))
+>>> [step.shape for step in noise]
+[(2,), (2,), (2,)]
 """
 
 from __future__ import annotations
@@ -16,9 +20,10 @@ from jaxtyping import Float
 from dpbounds.arguments import typed
 from dpbounds.errors import DomainError, count, positive
 from dpbounds.ftrl.correlations import Correlation
-from dpbounds.ftrl.design import Bands, Blt, Objective, Participation, ScaledToeplitz, sensitivity
+from dpbounds.ftrl.design import Bands, Blt, Objective, Participation, Plan, ScaledToeplitz, sensitivity
+from dpbounds.ftrl.design.noise_kinds import NoiseKind
 from dpbounds.ftrl.design.participation import SINGLE
-from simulators.engine import Arrays, Streams, trial_count
+from simulators.engine import Arrays, Experiment, Streams, trial_count
 from simulators.ftrl.linear_regression import LinearRegression
 from simulators.ftrl.settings import clip
 from simulators.noise import correlated_noise
@@ -84,6 +89,10 @@ def _banded(
         yield noise
 
 
+# Random numbers of a block of trials, about a second, and most trials in one.
+BLOCK_DRAWS, MOST_BLOCK_TRIALS = 3_000_000, 1024
+
+
 @typed
 @dataclass(frozen=True, kw_only=True)
 class DesignedTraining:
@@ -111,8 +120,46 @@ class DesignedTraining:
     def noise_deviation(self) -> float:
         """Of one coordinate of one draw in an averaged gradient: s(C) clip_norm / (m (2 rho)^{1/2})."""
         gamma = float(sensitivity(self.mechanism, self.objective.steps, self.participation))
-        examples = 1 if self.objective.batch_size is None else self.objective.batch_size
-        return gamma * self.clip_norm / (examples * np.sqrt(2.0 * self.rho))
+        return gamma * self.clip_norm / (self.objective.examples * np.sqrt(2.0 * self.rho))
+
+
+@typed
+def problem_of(objective: Objective) -> LinearRegression:
+    """The data for which an objective is exact: Gaussian inputs with its spectrum, residuals and start, which lies on
+    the positive side along every eigenvector.
+    """
+    return LinearRegression(
+        eigenvalues=tuple(objective.eigenvalues.tolist()),
+        sigma_sgd=objective.sigma_sgd,
+        initial=tuple(np.sqrt(np.asarray(objective.initial, dtype=float)).tolist()),
+    )
+
+
+def draws_of(objective: Objective) -> int:
+    """Random numbers of one run, roughly."""
+    return objective.steps * (2 * len(objective.eigenvalues) + 2 * objective.examples)
+
+
+@typed
+def experiment_of(settings: DesignedTraining) -> Experiment:
+    """Runs with these settings on the data for which their loss is predicted."""
+    trials = max(1, min(MOST_BLOCK_TRIALS, BLOCK_DRAWS // draws_of(settings.objective)))
+    problem = problem_of(settings.objective)
+    return Experiment(algorithm=designed_training, problem=problem, settings=settings, block_trials=trials)
+
+
+@typed
+def planned_training(plan: Plan, kind: NoiseKind) -> DesignedTraining:
+    """The run of one row of a plan; amplified noise as much as its sampling allows, but with batches of fixed size."""
+    row = plan.row(kind)
+    amplified = kind == "amplified"
+    return DesignedTraining(
+        objective=plan.training.objective(row.setting),
+        mechanism=row.correlation,
+        rho=0.5 / row.noise_multiplier**2 if amplified else plan.budget.rho,
+        clip_norm=plan.training.clip_norm,
+        participation=SINGLE if amplified else plan.training.participation(row.setting.batch_size),
+    )
 
 
 @typed
@@ -150,7 +197,7 @@ def _gradient(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The averaged gradient of every trial, and the share of clipped ones."""
     trials, d = theta.shape
-    m, none = settings.objective.batch_size or 1, np.zeros(trials)
+    m, none = settings.objective.examples, np.zeros(trials)
     if settings.objective.noise_share == 0:
         return theta * np.asarray(problem.eigenvalues), none
     if not settings.clipping and problem.inputs == "gaussian":

@@ -1,4 +1,9 @@
-"""Private logistic regression on records that are at hand: mini-batches in a random order, clipping, designed noise."""
+"""Private logistic regression on records that are at hand: mini-batches in a random order, clipping, designed noise.
+
+>>> data = LogisticData(features=np.ones((4, 1)), labels=np.array([0.0, 1.0, 1.0, 1.0]))
+>>> data.rows, data.loss(np.zeros((1, 1))).round(6).tolist()
+(4, [0.693147])
+"""
 
 from __future__ import annotations
 

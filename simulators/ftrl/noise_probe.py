@@ -1,5 +1,12 @@
 """The correlated noise itself, seen as an observer would: its periodogram and its covariance with the draws it is made
 of.
+
+>>> from dpbounds.ftrl.correlations import independent
+>>> from simulators.engine import Experiment
+>>> settings = Settings(correlation=independent(), eta=0.1, rho=1.0, steps=4)
+>>> seen = Experiment(algorithm=noise_probe, problem=NoiseProbe(), settings=settings, block_trials=3).run(1, seed=0)
+>>> sorted(seen), seen["covariance 0"].shape
+(['covariance 0', 'periodogram 0'], (3,))
 """
 
 from __future__ import annotations

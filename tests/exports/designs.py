@@ -9,7 +9,8 @@ from types import ModuleType
 import numpy as np
 
 from dpbounds.ftrl import correlations
-from dpbounds.ftrl.design import Bands, Blt, Objective, ScaledBlt, spectral, unit_columns
+from dpbounds.ftrl.design import Bands, Blt, Export, Objective, ScaledBlt, spectral, unit_columns
+from dpbounds.ftrl.design.exports import exported_files
 
 STEPS = 18
 BLT = Blt((0.97, 0.8, 0.3), (0.1, 0.15, 0.2))
@@ -27,6 +28,14 @@ DESIGNS = {
     "dense bands": correlations.banded(STEPS, 4),
     "dense": correlations.from_matrix(np.tril(0.5 + np.random.default_rng(0).random((STEPS, STEPS)) / 9)),
 }
+
+
+def written(design: Export, path: Path) -> list[Path]:
+    """The files of an export, modules first."""
+    contents = {Path(name): content for name, content in exported_files(design, str(path)).items()}
+    for file, content in contents.items():
+        file.write_bytes(content)
+    return list(reversed(contents))
 
 
 def loaded(file: Path) -> ModuleType:

@@ -5,19 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dpbounds.ftrl.design import Blt, Objective, Participation, best
+from dpbounds.ftrl.design.exports import export
+from tests.exports.designs import BLT, DESIGNS, OBJECTIVE, STEPS, covariance_scores, loaded, written
+
 pytest.importorskip("jax_privacy")
+jax, jnp = pytest.importorskip("jax"), pytest.importorskip("jax.numpy")
+pld, rdp = pytest.importorskip("dp_accounting.pld"), pytest.importorskip("dp_accounting.rdp")
+clipping = pytest.importorskip("jax_privacy.clipping")
+banded, buffered_toeplitz, sensitivity, toeplitz = (
+    pytest.importorskip(f"jax_privacy.matrix_factorization.{name}")
+    for name in ("banded", "buffered_toeplitz", "sensitivity", "toeplitz")
+)
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning", "ignore::FutureWarning")
-
-import jax  # noqa: E402
-import jax.numpy as jnp  # noqa: E402
-from dp_accounting import pld, rdp  # noqa: E402
-from jax_privacy import clipping  # noqa: E402
-from jax_privacy.matrix_factorization import banded, buffered_toeplitz, sensitivity, toeplitz  # noqa: E402
-
-from dpbounds.ftrl.design import Blt, Objective, Participation, best  # noqa: E402
-from dpbounds.ftrl.design.exports import export  # noqa: E402
-from tests.exports.designs import BLT, DESIGNS, OBJECTIVE, STEPS, covariance_scores, loaded  # noqa: E402
-from verify.cli.design import exporting  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -27,7 +27,7 @@ def double():
 
 
 def module_of(mechanism, folder, **options):
-    files = exporting.export(mechanism, "jax-privacy", folder / "noise.py", steps=STEPS, **options)
+    files = written(export(mechanism, STEPS, "jax-privacy", **options), folder / "noise.py")
     return loaded(files[0])
 
 
@@ -134,7 +134,8 @@ def test_training_run_ends_at_the_predicted_loss(tmp_path):
         eigenvalues, STEPS, eta, weights="final", batch_size=m, initial=np.array([1.0, 0.5, 2.0, 0.2]), sigma_sgd=sigma
     )
     design = best(objective, buffers=3)
-    files = exporting.export(design, "jax-privacy", tmp_path / "noise.py", rho=rho)
+    exported = export(design.mechanism, STEPS, "jax-privacy", rho=rho, objective=objective)
+    files = written(exported, tmp_path / "noise.py")
     module = loaded(files[0])
     start, roots = jnp.sqrt(jnp.array([1.0, 0.5, 2.0, 0.2])), jnp.sqrt(eigenvalues)
 

@@ -7,19 +7,16 @@ import io
 import numpy as np
 import pytest
 
-pytest.importorskip("opacus")
+from dpbounds import DomainError
+from dpbounds.ftrl.design.exports import export
+from dpbounds.ftrl.design.from_data import LogisticTraining, predict_logistic
+from tests.exports.designs import DESIGNS, STEPS, covariance_scores, loaded, written
+
+torch = pytest.importorskip("torch")
+GradSampleModule = pytest.importorskip("opacus").GradSampleModule
+PRVAccountant = pytest.importorskip("opacus.accountants").PRVAccountant
+designed = pytest.importorskip("simulators.ftrl.opacus")
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning", "ignore::FutureWarning")
-
-import torch  # noqa: E402
-from opacus import GradSampleModule  # noqa: E402
-from opacus.accountants import PRVAccountant  # noqa: E402
-
-import simulators.ftrl.opacus as designed  # noqa: E402
-from dpbounds import DomainError  # noqa: E402
-from dpbounds.ftrl.design.exports import export  # noqa: E402
-from dpbounds.ftrl.design.from_data import LogisticTraining, predict_logistic  # noqa: E402
-from tests.exports.designs import DESIGNS, STEPS, covariance_scores, loaded  # noqa: E402
-from verify.cli.design import exporting  # noqa: E402
 
 
 def optimizer_for(parameters, mechanism, **options):
@@ -172,7 +169,7 @@ def test_training_run_ends_at_the_predicted_loss(tmp_path):
     )
     (forecast,) = predict_logistic(X, y, training)
     assert forecast.clipped > 0.2
-    module = loaded(exporting.export(mechanism, "opacus", tmp_path / "noise.py", steps=STEPS, rho=rho)[0])
+    module = loaded(written(export(mechanism, STEPS, "opacus", rho=rho), tmp_path / "noise.py")[0])
     features, labels = torch.tensor(X), torch.tensor(y)[:, None]
     cost = torch.nn.BCEWithLogitsLoss()
     losses = []

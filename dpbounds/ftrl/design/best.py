@@ -1,17 +1,25 @@
-"""The mechanism to take for an objective, what it costs, and how far that is from the least possible."""
+"""The mechanism to take for an objective, what it costs, and how far that is from the least possible.
+
+>>> import numpy as np
+>>> found = best(Objective(np.array([1.0, 0.5]), 32, eta=0.3), buffers=2)
+>>> found.ratio < 1.01, [row.label for row in found.rows]
+(True, ['independent', 'prefix sum', 'designed'])
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-import numpy as np
-
 from dpbounds.arguments import typed
-from dpbounds.errors import AccuracyError, DomainError
-from dpbounds.ftrl.correlations import Correlation
-from dpbounds.ftrl.design.duality import LowerBound, lower_bound
+from dpbounds.errors import AccuracyError, DomainError, choice, moderate
+from dpbounds.ftrl.correlations import Correlation, independent
+from dpbounds.ftrl.design.bounds import lower_bound
+from dpbounds.ftrl.design.budget import DELTA, Budget
+from dpbounds.ftrl.design.comparison import DesignRow, ratio_over, tuned_independent
+from dpbounds.ftrl.design.duality import LowerBound
 from dpbounds.ftrl.design.fitting import (
     LARGEST_RUN,
     fit_bands,
@@ -21,12 +29,19 @@ from dpbounds.ftrl.design.fitting import (
     most_buffers,
 )
 from dpbounds.ftrl.design.mechanisms import cyclic, spectral, unit_columns
-from dpbounds.ftrl.design.objective import LARGEST_DENSE, Objective
+from dpbounds.ftrl.design.noise_kinds import OF_A_RUN, NoiseKind
+from dpbounds.ftrl.design.objective import LARGEST_DENSE, Loss, Objective
 from dpbounds.ftrl.design.participation import SINGLE, Participation, sensitivity
+from dpbounds.ftrl.design.prefix_sums import prefix_sum
+from dpbounds.ftrl.design.robust import robust
 from dpbounds.values import Value
 
 # By default; more gain less than a thousandth.
 BUFFERS = 6
+# Relative gap to which the lower bound is computed.
+TOLERANCE = 1e-4
+# zCDP of the run where no budget is given.
+DEFAULT_RHO = 0.5
 
 
 @typed
@@ -34,7 +49,9 @@ BUFFERS = 6
 class Design:
     """A mechanism for an objective, its value V = s(C)^2 tr(G (C^T C)^{-1}) and its sensitivity s(C) with its kind.
 
-    `bound` is a lower bound on every mechanism's value and `ratio` value / bound; both are computed when asked for.
+    `bound` is a lower bound on every mechanism's value, with `certify` proved in ball arithmetic, and `ratio` value /
+    bound. `rows` are the kinds of noise beside one another at the privacy `budget`, gradients clipped to `clip_norm`.
+    All these are computed when they are asked for.
     """
 
     mechanism: Correlation
@@ -42,16 +59,93 @@ class Design:
     participation: Participation
     value: Value
     sensitivity: Value
+    budget: Budget
+    clip_norm: float = 1.0
+    unknown_spectrum: bool = False
+    certify: bool = False
+    _known: dict[str, DesignRow] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def bound(self) -> LowerBound:
         """What no mechanism can be below."""
-        return lower_bound(self.objective, self.participation)
+        if self.certify:
+            return lower_bound(self.objective, self.participation, certify=True)
+        return lower_bound(self.objective, self.participation, tolerance=TOLERANCE)
 
     @property
     def ratio(self) -> float:
         """value / bound, at least 1: 1 is proved to be the best possible."""
-        return float(self.value) / float(self.bound)
+        return ratio_over(float(self.value), float(self.bound))
+
+    @property
+    def variance(self) -> float:
+        """Privacy noise in units of loss, per unit of value."""
+        return self.objective.noise_variance(self.budget.rho, self.clip_norm)
+
+    @property
+    def rows(self) -> tuple[DesignRow, ...]:
+        """Independent noise, noise for prefix sums, and this design."""
+        return tuple(self.row(kind) for kind in OF_A_RUN)
+
+    @typed
+    def row(self, kind: NoiseKind) -> DesignRow:
+        """What this kind of noise costs, computed once.
+
+        Raises `DomainError` for kinds that a given run does not have, and where noise costs nothing; `AccuracyError`
+        where a cost is below the lower bound.
+        """
+        if kind not in self._known:
+            self._known[kind] = self._computed(kind)
+        return self._known[kind]
+
+    def _computed(self, kind: NoiseKind) -> DesignRow:
+        correlation, value, largest = self._mechanism(choice("kind", kind, OF_A_RUN))
+        loss, least = self._loss(value), float(self.bound)
+        row = DesignRow(
+            kind=kind,
+            correlation=correlation,
+            loss=loss,
+            bound=self._loss(least).total,
+            value=value,
+            least_value=least,
+            sensitivity=largest,
+            noise_multiplier=float(largest) / math.sqrt(2.0 * self.budget.rho),
+            gain=self._independent.total / loss.total,
+            gain_tuned=None if self.tuned_independent is None else self.tuned_independent / loss.total,
+        )
+        ratio_over(value, least)  # a bound above what was reached is never handed on
+        return row
+
+    @cached_property
+    def tuned_independent(self) -> float | None:
+        """Least total loss of independent noise with learning rate, schedule and batch size of its own, if any."""
+        return tuned_independent(self.objective, self.participation, self.budget, clip_norm=self.clip_norm)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What must be known to read the rows, in words."""
+        said = []
+        if any(row.sensitivity.kind == "upper" for row in self.rows):
+            said.append("The sensitivity of some row is an upper bound; its privacy holds, its loss may be less.")
+        if self.unknown_spectrum:
+            said.append("designed: the least worst ratio over a family of spectra, not the best for this one.")
+        return tuple(said)
+
+    @cached_property
+    def _independent(self) -> Loss:
+        return self._loss(self._mechanism("independent")[1])
+
+    def _mechanism(self, kind: str) -> tuple[Correlation, float, Value]:
+        """The mechanism of a row, its value and its sensitivity."""
+        if kind == "designed":
+            return self.mechanism, float(self.value), self.sensitivity
+        steps = self.objective.steps
+        correlation = independent() if kind == "independent" else prefix_sum(steps, self.participation)
+        largest = sensitivity(correlation, steps, self.participation)
+        return correlation, float(largest) ** 2 * self.objective.noise_power(correlation), largest
+
+    def _loss(self, value: float) -> Loss:
+        return Loss(self.objective.bias, self.objective.sgd_noise, self.variance * value)
 
 
 @typed
@@ -61,6 +155,11 @@ def best(
     *,
     buffers: int | None = None,
     unknown_spectrum: bool = False,
+    rho: float | None = None,
+    epsilon: float | None = None,
+    delta: float = DELTA,
+    clip_norm: float = 1.0,
+    certify: bool = False,
 ) -> Design:
     """The best mechanism known for `objective` that can be streamed, by its exact value.
 
@@ -71,21 +170,43 @@ def best(
     - `unknown_spectrum`: the minimax mechanism over a default family of spectra with the largest eigenvalue of this
       one (`robust`); its value is that for the given spectrum. One participation only.
 
-    Raises `DomainError` for patterns that T steps do not hold and for more buffers than can fit (it says how many can).
+    The mechanism does not depend on the budget, `rho` zCDP (1/2 by default) or (`epsilon`, `delta`), nor on the
+    `clip_norm`: they turn values into losses. `certify`: the lower bound is proved, up to 256 steps. Raises
+    `DomainError` for patterns that T steps do not hold and for more buffers than can fit (it says how many can).
     """
     T = participation.checked(objective.steps)
     buffers = min(BUFFERS, most_buffers(T)) if buffers is None else fitting_buffers(buffers, T)
-    if unknown_spectrum:
-        from dpbounds.ftrl.design.robust import robust
-
-        if participation.times > 1:
-            raise DomainError("unknown_spectrum", True, "False with several participations", "give a spectrum")
-        return _designed(objective, participation, robust(objective, buffers=buffers).mechanism)
-    candidates = (
-        _single(objective, buffers) if participation.times == 1 else _repeated(objective, participation, buffers)
+    if rho is None and epsilon is None:
+        rho = DEFAULT_RHO
+    budget = Budget.of(rho=rho, epsilon=epsilon, delta=delta)
+    valued = [
+        (_finite_value(objective, participation, mechanism), mechanism)
+        for mechanism in _candidates(objective, participation, buffers, unknown_spectrum)
+    ]
+    value, mechanism = min(valued, key=lambda pair: float(pair[0]))
+    return Design(
+        mechanism=mechanism,
+        objective=objective,
+        participation=participation,
+        value=value,
+        sensitivity=sensitivity(mechanism, T, participation),
+        budget=budget,
+        clip_norm=moderate("clip_norm", clip_norm),
+        unknown_spectrum=unknown_spectrum,
+        certify=certify,
     )
-    designs = [_designed(objective, participation, mechanism) for mechanism in candidates]
-    return min(designs, key=lambda design: float(design.value))
+
+
+def _candidates(
+    objective: Objective, participation: Participation, buffers: int, unknown_spectrum: bool
+) -> Iterator[Correlation]:
+    if not unknown_spectrum:
+        single = participation.times == 1
+        yield from _single(objective, buffers) if single else _repeated(objective, participation, buffers)
+        return
+    if participation.times > 1:
+        raise DomainError("unknown_spectrum", True, "False with several participations", "give a spectrum")
+    yield robust(objective, buffers=buffers).mechanism
 
 
 def _single(objective: Objective, buffers: int) -> Iterator[Correlation]:
@@ -119,12 +240,8 @@ def _aliased(objective: Objective, participation: Participation) -> Iterator[Cor
     yield unit_columns(toeplitz, objective.steps)
 
 
-def _designed(objective: Objective, participation: Participation, mechanism: Correlation) -> Design:
-    largest = sensitivity(mechanism, objective.steps, participation)
-    power = objective.noise_power(mechanism)
-    if not np.isfinite(power):
-        raise AccuracyError(f"{mechanism.name}: its cost is not finite")
+def _finite_value(objective: Objective, participation: Participation, mechanism: Correlation) -> Value:
     value = objective.value(mechanism, participation)
-    return Design(
-        mechanism=mechanism, objective=objective, participation=participation, value=value, sensitivity=largest
-    )
+    if not math.isfinite(value):
+        raise AccuracyError(f"{mechanism.name}: its cost is not finite")
+    return value

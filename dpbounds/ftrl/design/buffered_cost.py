@@ -7,6 +7,10 @@ The BLT is given by its decays phi_1 > phi^_1 > phi_2 > phi^_2 > ... in (0, 1), 
 
 with all omega, kappa > 0: every such C is minimum phase, and every BLT with omega > 0 whose inverse decays are positive
 is of this form. Moments as in `mechanisms.moments`, with the buffers in the coordinates where A is diagonal.
+
+>>> decays = Decays.at(np.array([-1.0, 1.0]))  # one buffer: 1 - (phi - phi^) z / (1 - phi^ z) is the inverse
+>>> np.allclose(decays.omega, decays.outer - decays.inner), np.allclose(decays.kappa, decays.omega)
+(True, True)
 """
 
 from __future__ import annotations
@@ -95,10 +99,10 @@ def cost(
     """
     omega, kappa, eta, gain = decays.omega, decays.kappa, directions.drive, directions.gain
     rows, draws = np.exp(2.0 * log_rows), np.exp(-2.0 * log_rows)
-    tails = _Tails(decays.outer, rows[::-1])
+    tails = _Tails.of(decays.outer, rows[::-1])
     squares = rows + tails.form(omega, omega)[::-1] if unit_columns else np.ones_like(rows)
     n = np.sqrt(squares)
-    moments = _Tails(decays.inner, draws)
+    moments = _Tails.of(decays.inner, draws)
     seen = moments.times(kappa)  # P kappa, (T, m)
     variance = draws + seen @ kappa
     correlated = draws[:, None] - decays.inner * seen
@@ -131,15 +135,22 @@ def cost(
     return value, slopes, 2.0 * (rows * rows_bar - draws * draws_bar)
 
 
+@dataclass(frozen=True, eq=False)
 class _Tails:
-    """S_ab(t) = sum_{s < t} (f_a f_b)^{t-1-s} x_s for all pairs of factors f."""
+    """S_ab(t) = sum_{s < t} (f_a f_b)^{t-1-s} x_s for all pairs of factors f, as `sums` of shape (m, m, T)."""
 
-    def __init__(self, factors: np.ndarray, series: np.ndarray) -> None:
-        self.factors, m = factors, len(factors)
-        self.sums = np.empty((m, m, len(series)))
+    factors: np.ndarray
+    sums: np.ndarray
+
+    @classmethod
+    def of(cls, factors: np.ndarray, series: np.ndarray) -> _Tails:
+        """The tails of a series x."""
+        m = len(factors)
+        sums = np.empty((m, m, len(series)))
         for a in range(m):
             for b in range(a, m):
-                self.sums[a, b] = self.sums[b, a] = _tail(factors[a] * factors[b], series)
+                sums[a, b] = sums[b, a] = _tail(factors[a] * factors[b], series)
+        return cls(factors, sums)
 
     def times(self, vector: np.ndarray) -> np.ndarray:
         """S v, (T, m)."""

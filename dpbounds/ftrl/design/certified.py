@@ -4,11 +4,16 @@ With M = Q^{1/2} G Q^{1/2} in balls and any symmetric matrix Y: Y^2 <= M + e I, 
 Y^2 - M shows, gives tr Y <= tr (M + e I)^{1/2} <= tr M^{1/2} + T e^{1/2}, since roots are operator monotone and
 sqrt(x + e) <= sqrt(x) + sqrt(e). Neither q nor Y need be trusted: any q above 0 and any Y give a bound, good ones a
 good one. The run is the one with exactly these floats as eigenvalues, learning rates and weights.
+
+>>> bound = certified_bound(Objective(np.array([1.0]), 8, eta=0.5))
+>>> bound.value.certified, bound.value.enclosure[0] == float(bound)
+(True, True)
 """
 
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -16,11 +21,13 @@ from jaxtyping import Float
 
 from dpbounds.arguments import typed
 from dpbounds.errors import AccuracyError, DomainError, real_array, vector
-from dpbounds.ftrl.design.duality import LowerBound, Search, spectral
+from dpbounds.ftrl.design.dense import dense_dual, singular_values
+from dpbounds.ftrl.design.duality import LowerBound, spacing
 from dpbounds.ftrl.design.objective import CONVENTION, Objective
 from dpbounds.ftrl.design.participation import SINGLE, Participation
 from dpbounds.values import Value
 
+# Steps that are certified, bits of the balls, and steps between two products of matrices in the Gram matrix.
 LARGEST_STEPS, PRECISION, BLOCK = 256, 128, 16
 # Sums of two roots below this share of the largest root are no use in Newton's method.
 SMALLEST_ROOT = 1e-7
@@ -39,8 +46,8 @@ def certified_bound(
 
     For one participation at the best q that floats find within `tolerance`, or at `q`, whatever its sum; `guess` is the
     Y to use in place of a good one (its lower triangle counts). For more participations at independent gradients in
-    steps b apart, Q = I / b, which is weaker than `lower_bound`. Raises `DomainError` beyond 256 steps and with
-    momentum, `AccuracyError` where q is so uneven, or Y so wrong, that nothing is shown.
+    as many steps as can be, Q = I / `spacing`, which is weaker than `lower_bound`. Raises `DomainError` beyond 256
+    steps and with momentum, `AccuracyError` where q is so uneven, or Y so wrong, that nothing is shown.
     """
     T = participation.checked(objective.steps)
     if T > LARGEST_STEPS:
@@ -51,12 +58,12 @@ def certified_bound(
     if participation.times > 1:
         if q is not None:
             raise DomainError("q", q, "left out with more than one participation")
-        q, copies = np.ones(T), participation.separation
+        q, copies = np.ones(T), spacing(participation, T)
     else:
         copies = None
         if q is None:
-            search = Search(objective.gram(), tolerance, spectral)
-            q, iterations = search.dual, search.iterations
+            found = dense_dual(objective.gram(), tolerance).bound
+            q, iterations = found.dual, found.iterations
     root = np.sqrt(vector("q", q, above=0.0))
     if len(root) != T:
         raise DomainError("q", f"{len(root)} numbers", f"of length steps = {T}")
@@ -66,27 +73,29 @@ def certified_bound(
             raise DomainError("guess", f"an array of shape {guess.shape}", f"of shape ({T}, {T})")
     low = _proved(objective, root, copies, guess)
     value = Value(low, kind="lower", source="dpbounds, duality in balls", convention=CONVENTION, enclosure=(low, low))
-    return LowerBound(value=value, dual=root**2 / (copies or np.sum(root**2)), iterations=iterations)
+    return LowerBound(value=value, dual=root**2 / float(copies or np.sum(root**2)), iterations=iterations)
 
 
-def _proved(objective: Objective, root: np.ndarray, copies: int | None, given: np.ndarray | None) -> float:
+def _proved(objective: Objective, root: np.ndarray, copies: Fraction | None, guessed: np.ndarray | None) -> float:
     """A float below ||A Q^{1/2}||_*^2 with Q = diag root^2 over its trace, or over `copies`."""
     import flint
 
     # Y of floats is near the root of M; one step of Newton's method, added in balls, doubles its digits.
-    singular, vectors = spectral(objective.gram(), root**2)
+    singular, vectors = singular_values(objective.gram(), root**2)
     T, sums = len(root), np.maximum(np.add.outer(singular, singular), SMALLEST_ROOT * singular.max())
     with flint.ctx.workprec(PRECISION):
         r = [flint.arb(x) for x in root.tolist()]
         gram = gram_in_balls(objective)
         square = flint.arb_mat([[r[s] * gram[s, t] * r[t] for t in range(T)] for s in range(T)])
-        guess = _symmetric((vectors * singular) @ vectors.T if given is None else given)
-        if given is None:
+        guess = _symmetric((vectors * singular) @ vectors.T if guessed is None else guessed)
+        if guessed is None:
             left = np.array([[float(x) for x in row] for row in (square - guess * guess).tolist()])
             guess += _symmetric(vectors @ ((vectors.T @ left @ vectors) / sums) @ vectors.T)
         error = _largest_row_sum(guess * guess - square)
         total = sum((guess[t, t] for t in range(T)), flint.arb(0)) - T * error.sqrt()
-        scale = flint.arb(copies) if copies else sum((x * x for x in r), flint.arb(0))
+        scale = sum((x * x for x in r), flint.arb(0))
+        if copies is not None:
+            scale = flint.arb(flint.fmpq(copies.numerator, copies.denominator))
         bound = total * total / scale
         if not (total > 0 and bound.is_finite()):
             raise AccuracyError("certificate: the enclosure of the nuclear norm reaches 0; q is too uneven")

@@ -1,4 +1,9 @@
-"""Mechanisms fitted to an objective: scaled BLTs by their exact cost, bands by theirs, BLTs to given coefficients."""
+"""Mechanisms fitted to an objective: scaled BLTs by their exact cost, bands by theirs, BLTs to given coefficients.
+
+>>> run = Objective(np.array([1.0, 0.5]), 16, eta=0.5)
+>>> [float(run.value(fit_scaled_blt(run, buffers))) < float(run.value(Blt((), ()))) for buffers in (1, 2)]
+[True, True]
+"""
 
 from __future__ import annotations
 

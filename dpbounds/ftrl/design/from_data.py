@@ -12,6 +12,10 @@ theta_t, Cov theta_t), which also moves the path.
 
 The path is computed from the features and labels that are given. It is NOT private: give public or proxy data, never
 the private records of the run.
+
+>>> features = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, -1.0]])
+>>> spectrum_of(features).round(9).tolist()
+[0.75, 0.75]
 """
 
 from __future__ import annotations

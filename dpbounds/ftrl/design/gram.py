@@ -8,6 +8,10 @@ the covariance of d Markov chains that run backward in time,
 with M_t the mean of one step on (theta, velocity) in one eigendirection, b_t the push of the noise of step t, and Z_t
 what a second moment after step t will cost. So G_st = sum_j b_s^T M_{s+1}^T ... M_t^T Z_t b_t for s <= t, and G v costs
 O(d T). State dimension p = 1, and p = 2 with heavy ball.
+
+>>> chains = descent_chains(np.array([1.0]), np.array([0.5, 0.5]), np.array([0.0, 1.0]), 0.0)  # final loss, noiseless
+>>> chains.gram().tolist()
+[[0.03125, 0.0625], [0.0625, 0.125]]
 """
 
 from __future__ import annotations

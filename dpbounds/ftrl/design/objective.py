@@ -3,13 +3,17 @@
 theta_{t+1} = theta_t - eta_t (g_t + w~_t), t = 0..T-1, on F(theta) = 1/2 ||theta - theta*||_H^2, with g_t the average
 of m fresh gradients of least squares with Gaussian inputs and w~ = B w the correlated noise. The objective is
 sum_{t=1}^T omega_t E F(theta_t) = bias + sgd_noise + N tr(G B B^T), N the variance of one coordinate of one draw.
+
+>>> run = Objective(np.array([1.0]), 1, eta=0.5, initial=4.0)  # one step halves the distance 2: F = 1/2
+>>> run.bias, run.diagonal().tolist()
+(0.5, [0.125])
 """
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
-from typing import Protocol, cast, runtime_checkable
+from typing import Literal, Protocol, cast, get_args, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -26,7 +30,7 @@ from dpbounds.errors import (
     vector,
     within,
 )
-from dpbounds.ftrl.correlations import Correlation
+from dpbounds.ftrl.correlations import Correlation, FiniteImpulse
 from dpbounds.ftrl.design.gram import Chains, descent_chains, momentum_chains
 from dpbounds.ftrl.design.participation import SINGLE, Participation, sensitivity
 from dpbounds.values import Value
@@ -36,7 +40,9 @@ CONVENTION = "F with 1/2; zero-out; per unit of clip_norm^2 / (2 rho m^2)"
 LARGEST_DENSE, LARGEST_STATE = 4096, 20_000_000
 # Beyond, 1 / m is lost beside 1.
 LARGEST_BATCH = 10**15
-# Share of the steps that "tail" averages over.
+# Which iterates the loss is of; "tail" averages over this share of the steps.
+Weights = Literal["mean", "final", "tail"]
+WEIGHTS: tuple[Weights, ...] = get_args(Weights)
 TAIL = 0.1
 
 
@@ -114,7 +120,7 @@ class Objective:
         if not isinstance(self.weights, str):
             object.__setattr__(self, "weights", _weights(self.weights, self.steps))
         else:
-            choice("weights", self.weights, ("mean", "final", "tail"))
+            choice("weights", self.weights, WEIGHTS)
         object.__setattr__(self, "initial", _start(self.initial, len(self.eigenvalues)))
         self._check_noise()
         self._check_stable()
@@ -135,6 +141,11 @@ class Objective:
             return self.weights
         last = {"mean": self.steps, "final": 1, "tail": int(np.ceil(TAIL * self.steps))}[self.weights]
         return np.where(np.arange(self.steps) >= self.steps - last, 1.0 / last, 0.0)
+
+    @property
+    def examples(self) -> int:
+        """m, by which the noise in a sum of gradients is divided: 1 if no batch size is given."""
+        return 1 if self.batch_size is None else self.batch_size
 
     @property
     def noise_share(self) -> float:
@@ -159,6 +170,10 @@ class Objective:
     def gram(self) -> Float[np.ndarray, "T T"]:
         """G, dense and read-only; `DomainError` beyond 4096 steps."""
         return self._dense
+
+    def faster(self, factor: float) -> Objective:
+        """The same run with all learning rates times a factor; `DomainError` where it is not stable."""
+        return replace(self, eta=None, schedule=factor * self.learning_rates)
 
     def diagonal(self) -> Float[np.ndarray, " T"]:
         """G_tt: the cost of unit independent noise at step t."""
@@ -186,9 +201,11 @@ class Objective:
 
     @typed
     def noise_power(self, correlation: Correlation) -> float:
-        """tr(G B B^T): the correlation's own way if it has one, else dense."""
+        """tr(G B B^T): the correlation's own way if it has one, from the diagonal if B is one, else dense."""
         if isinstance(correlation, OwnNoisePower):
             return float(correlation.noise_power(self))
+        if isinstance(correlation, FiniteImpulse) and len(correlation.beta) == 1:
+            return correlation.beta[0] ** 2 * float(self.diagonal().sum())
         dense = self.gram()
         decoder = correlation.matrix(self.steps)
         return float(np.sum(decoder * (dense @ decoder)))
@@ -204,6 +221,10 @@ class Objective:
             convention=CONVENTION,
         )
 
+    def noise_variance(self, rho: float, clip_norm: float = 1.0) -> float:
+        """clip_norm^2 / (2 rho m^2): privacy noise in the loss per unit of value, at `rho`-zCDP, zero-out."""
+        return moderate("clip_norm", clip_norm) ** 2 / (2.0 * moderate("rho", rho) * self.examples**2)
+
     @typed
     def loss(
         self,
@@ -217,8 +238,7 @@ class Objective:
 
         Privacy noise is V clip_norm^2 / (2 rho m^2), with m = 1 if no batch size is given.
         """
-        examples = 1 if self.batch_size is None else self.batch_size
-        variance = moderate("clip_norm", clip_norm) ** 2 / (2.0 * moderate("rho", rho) * examples**2)
+        variance = self.noise_variance(rho, clip_norm)
         return Loss(self.bias, self.sgd_noise, variance * float(self.value(correlation, participation)))
 
     def _check_noise(self) -> None:
@@ -250,6 +270,12 @@ class Objective:
                 f"below {largest_stable_rate(self.eigenvalues, share):.6g}, where E ||theta||^2 contracts",
                 "take a smaller learning rate or a larger batch (Gaussian inputs have fourth moments)",
             )
+
+
+@typed
+def start_in_equal_parts(distance: float, directions: int) -> float:
+    """Squared start distance along each of `directions` eigenvectors, for theta_0 at `distance` from theta*."""
+    return moderate_or_zero("initial", distance) ** 2 / count("directions", directions)
 
 
 def largest_stable_rate(eigenvalues: Float[np.ndarray, " d"], noise_share: float) -> float:

@@ -2,6 +2,10 @@
 
 A pattern pi is the set of steps that use one record. With unit gradients g_t on them the released rows move by C g, so
 s^2 = max over pi and correlation matrices R (positive semidefinite, unit diagonal) of <X_pipi, R>, X = C^T C.
+
+>>> from dpbounds.ftrl.correlations import independent
+>>> float(sensitivity(independent(), 8, Participation.cyclic(4, 2)))  # 4 orthogonal columns
+2.0
 """
 
 from __future__ import annotations
@@ -57,6 +61,15 @@ class Participation:
     def cyclic(cls, times: int, separation: int) -> Participation:
         """Steps o, o + b, o + 2 b, ... for an offset o < b: k epochs of b steps in a fixed order."""
         return cls(kind="cyclic", times=times, separation=separation)
+
+    @classmethod
+    def of_epochs(cls, epochs: int, steps: int, separation: int | None = None) -> Participation:
+        """`epochs` passes in `steps` steps: in one fixed order, or any two uses `separation` steps apart at least."""
+        if count("epochs", epochs) == 1:
+            return cls.single()
+        if separation is None:
+            return cls.cyclic(epochs, -(-steps // epochs))
+        return cls.min_separation(epochs, separation)
 
     def checked(self, steps: int) -> int:
         """`steps` as a whole number T for which the pattern is possible: (k - 1) b + 1 <= T, and T <= k b if cyclic."""

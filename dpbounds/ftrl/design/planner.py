@@ -1,22 +1,30 @@
-"""The work of `plan`: each kind of noise at the batch size, schedule and learning rate that are best for it."""
+"""The work of `plan`: each kind of noise at the batch size, schedule and learning rate that are best for it.
+
+>>> import numpy as np
+>>> training = Training(eigenvalues=np.ones(2), n=64, rho=1.0, initial=1.0, batch_sizes=(4,), schedules=("constant",))
+>>> [row.label for row in Planner(training=training, buffers=1).rows()]
+['independent', 'prefix sum', 'designed']
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
-from dpbounds.arguments import typed
-from dpbounds.ftrl.correlations import Correlation, independent, optimal_counting
+from dpbounds.errors import DomainError
+from dpbounds.ftrl.correlations import Correlation, independent
 from dpbounds.ftrl.design.amplification import poisson_noise_multiplier
 from dpbounds.ftrl.design.best import best
-from dpbounds.ftrl.design.duality import LowerBound, lower_bound
-from dpbounds.ftrl.design.fitting import fit_coefficients
-from dpbounds.ftrl.design.mechanisms import Bands, unit_columns
+from dpbounds.ftrl.design.bounds import lower_bound
+from dpbounds.ftrl.design.budget import Budget
+from dpbounds.ftrl.design.comparison import ratio_over
+from dpbounds.ftrl.design.noise_kinds import LABELS, NoiseKind
 from dpbounds.ftrl.design.objective import Loss, Objective
 from dpbounds.ftrl.design.participation import Participation, sensitivity
-from dpbounds.ftrl.design.smoother import streamed_bound
-from dpbounds.ftrl.design.tuning import Base, Search, Setting, Training
+from dpbounds.ftrl.design.prefix_sums import LONG, prefix_sum
+from dpbounds.ftrl.design.tuning import Base, LearningRateSearch, Setting, Training
 
 # Settings for which noise is designed, and how often in turn with the learning rate.
 MOST_DESIGNS, ROUNDS = 4, 3
@@ -24,66 +32,89 @@ MOST_DESIGNS, ROUNDS = 4, 3
 MARGIN = 1.25
 # Where a turn gains less, the turns end.
 SETTLED = 1e-3
-# What lower bounds of a plan reach, relative to the best lower bound there is.
-TOLERANCE = 1e-3
-# The same where they only guide the search.
-COARSE = 1e-2
-# Steps beyond which nothing is computed with dense matrices, and buffers of noise for prefix sums there.
-LONG, PREFIX_BUFFERS = 512, 6
-# Progress of a plan, in parts.
-PARTS = 7
+# What lower bounds of a plan reach, relative to the best lower bound there is, and where they only guide the search.
+TOLERANCE, COARSE = 1e-3, 1e-2
+# What is done before noise is designed: progress counts these, and one part for every design.
+ACCOUNTING, INDEPENDENT, PREFIX_SUM = "accounting", "independent noise", "noise for prefix sums"
+STAGES = (ACCOUNTING, INDEPENDENT, PREFIX_SUM)
+PARTS = len(STAGES) + MOST_DESIGNS
 
 Progress = Callable[[int, int, str], None]
+# Total loss, setting and noise of a design.
+Candidate = tuple[float, Setting, Correlation]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Tuned:
-    """A kind of noise at its best setting. `bound`: least total loss of any noise there, None with amplification."""
+class PlanRow:
+    """One kind of noise at the setting that is best for it.
 
-    mechanism: str
+    - `noise_multiplier`: standard deviation of one draw over clip norm, for the sum of a batch's clipped gradients.
+    - `loss`: predicted weighted loss by part, while nothing is clipped.
+    - `bound`: the least total loss that any noise, without amplification, has at this setting; None with amplification.
+    - `gain`: total loss of independent noise, tuned for itself, over this one's.
+    """
+
+    kind: NoiseKind
     correlation: Correlation
     setting: Setting
     steps: int
     noise_multiplier: float
     loss: Loss
     bound: float | None
+    gain: float = 1.0
+
+    @property
+    def label(self) -> str:
+        """What tables and plots call it."""
+        return LABELS[self.kind]
+
+    @property
+    def ratio(self) -> float | None:
+        """Total loss over the bound, at least 1: so far from the best noise for the setting, at most."""
+        return None if self.bound is None else ratio_over(self.loss.total, self.bound)
 
 
-@dataclass(eq=False, kw_only=True)
+def no_progress(done: int, total: int, what: str) -> None:
+    """Show nothing."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Planner:
-    """The search for one plan; what is common to the kinds of noise is computed once."""
+    """The search for one plan; what is common to the kinds of noise is computed once.
+
+    `amplified`: noise multipliers with Poisson sampling by batch size; empty leaves that kind out.
+    """
 
     training: Training
     buffers: int
-    progress: Progress
-    amplified: dict[int, float] = field(default_factory=dict)
+    progress: Progress = no_progress
+    amplified: Mapping[int, float] = field(default_factory=dict)
+    prefix_sums: dict[int, tuple[Correlation, float]] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        self.search = Search(training=self.training)
-        self.known: dict[int, tuple[Correlation, float]] = {}
+    @cached_property
+    def search(self) -> LearningRateSearch:
+        """What all kinds of noise share at a setting is computed once."""
+        return LearningRateSearch(training=self.training)
 
-    def calibrate(self, epsilon: float, delta: float) -> None:
-        """Noise multipliers with Poisson sampling, of every batch size."""
-        for size in self.training.batch_sizes:
-            self.progress(0, PARTS, f"accounting, batch size {size}")
-            rate = size / self.training.n
-            self.amplified[size] = poisson_noise_multiplier(epsilon, delta, rate, self.training.steps(size))
-
-    def rows(self) -> list[Tuned]:
-        """One for each kind of noise."""
-        self.progress(1, PARTS, "independent noise")
+    def rows(self) -> list[PlanRow]:
+        """One for each kind of noise; `AccuracyError` where a bound is above a total that was reached."""
+        self._tell(INDEPENDENT)
         rows = [self._row("independent", independent(), self.search.least(self._independent)[0][1])]
         if self.amplified:
             setting = self.search.least(self._amplified)[0][1]
-            rows.append(self._row("independent, amplified", independent(), setting, self.amplified[setting.batch_size]))
-        self.progress(2, PARTS, "noise for prefix sums")
+            rows.append(self._row("amplified", independent(), setting))
+        self._tell(PREFIX_SUM)
         candidates = self.search.least(self._prefix_sum, MARGIN)
         setting = candidates[0][1]
-        prefix = self._row("prefix sum", self._prefix(setting)[0], setting)
+        prefix = self._row("prefix-sum", self._prefix(setting)[0], setting)
         designed = self._designed(candidates)
         if designed.loss.total > prefix.loss.total:  # noise for prefix sums is a design too
-            designed = Tuned(**{**vars(prefix), "mechanism": "designed"})
-        return [*rows, prefix, designed]
+            designed = replace(prefix, kind="designed")
+        rows += [prefix, designed]
+        return [replace(row, gain=rows[0].loss.total / row.loss.total) for row in rows]
+
+    def _tell(self, stage: str) -> None:
+        self.progress(STAGES.index(stage), PARTS, stage)
 
     # --- privacy noise, in units of loss ---
 
@@ -105,19 +136,19 @@ class Planner:
     def _prefix(self, setting: Setting) -> tuple[Correlation, float]:
         """Noise for prefix sums over so many steps, and its sensitivity."""
         steps = self.training.steps(setting.batch_size)
-        if steps not in self.known:
+        if steps not in self.prefix_sums:
             correlation = prefix_sum(steps, self._participation(setting))
-            self.known[steps] = correlation, self._sensitivity(correlation, setting)
-        return self.known[steps]
+            self.prefix_sums[steps] = correlation, self._sensitivity(correlation, setting)
+        return self.prefix_sums[steps]
 
     # --- design ---
 
-    def _designed(self, candidates: Sequence[tuple[float, Setting]]) -> Tuned:
+    def _designed(self, candidates: Sequence[tuple[float, Setting]]) -> PlanRow:
         """The best design at the batch sizes and schedules that are best for prefix sums."""
-        found: list[tuple[float, Setting, Correlation]] = []
-        for done, (_, setting) in enumerate(candidates[:MOST_DESIGNS]):
+        found: list[Candidate] = []
+        for done, (_, setting) in enumerate(candidates[:MOST_DESIGNS], len(STAGES)):
             steps = self.training.steps(setting.batch_size)
-            self.progress(3 + done, PARTS, f"design, {steps} steps, {setting.schedule}")
+            self.progress(done, PARTS, f"design, {steps} steps, {setting.schedule}")
             if steps > LONG or self.training.epochs > 1:
                 found.append(self._settled(setting))
                 continue
@@ -131,12 +162,12 @@ class Planner:
     def _least_noise(self, setting: Setting, base: Base, objective: Objective | None) -> float:
         """The lower bound, which the best noise comes near: it says which learning rate is best without a design."""
         objective = objective or self.training.objective(setting)
-        bound = quick_bound(objective, self._participation(setting), COARSE)
+        bound = lower_bound(objective, self._participation(setting), tolerance=COARSE)
         return float(bound) * self.training.variance(setting.batch_size)
 
-    def _settled(self, setting: Setting) -> tuple[float, Setting, Correlation]:
+    def _settled(self, setting: Setting) -> Candidate:
         """Noise and learning rate in turn, until the total loss no longer falls."""
-        found = (math.inf, setting, independent())
+        found: Candidate = (math.inf, setting, independent())
         for _ in range(ROUNDS):
             correlation, total = self._design(setting)
             if total >= found[0] * (1.0 - SETTLED):
@@ -153,33 +184,31 @@ class Planner:
     def _design(self, setting: Setting) -> tuple[Correlation, float]:
         """The best noise found for a setting, and its total loss."""
         objective = self.training.objective(setting)
-        found = best(objective, self._participation(setting), buffers=self.buffers)
-        noise = float(found.value) * self.training.variance(setting.batch_size)
-        return found.mechanism, objective.bias + objective.sgd_noise + noise
+        design = best(objective, self._participation(setting), buffers=self.buffers)
+        noise = float(design.value) * self.training.variance(setting.batch_size)
+        return design.mechanism, objective.bias + objective.sgd_noise + noise
 
     # --- rows ---
 
-    def _row(
-        self, mechanism: str, correlation: Correlation, setting: Setting, noise_multiplier: float | None = None
-    ) -> Tuned:
-        """With loss and bound; a noise multiplier is given where it is amplified."""
-        objective, part = self.training.objective(setting), self._participation(setting)
-        variance = self.training.variance(setting.batch_size)
-        if mechanism.startswith("independent"):
-            power = float(objective.diagonal().sum())
+    def _row(self, kind: NoiseKind, correlation: Correlation, setting: Setting) -> PlanRow:
+        """With loss and bound, which noise with amplification does not have."""
+        objective, variance = self.training.objective(setting), self.training.variance(setting.batch_size)
+        rest = objective.bias + objective.sgd_noise
+        if kind == "amplified":
+            multiplier, bound = self.amplified[setting.batch_size], None
         else:
-            power = objective.noise_power(correlation)
-        bound = None
-        if noise_multiplier is None:
-            noise_multiplier = self._sensitivity(correlation, setting) / math.sqrt(2.0 * self.training.rho)
-            bound = objective.bias + objective.sgd_noise + variance * float(quick_bound(objective, part, TOLERANCE))
-        noise = power * self.training.variance(setting.batch_size, noise_multiplier)
-        return Tuned(
-            mechanism=mechanism,
+            multiplier = self._sensitivity(correlation, setting) / math.sqrt(2.0 * self.training.rho)
+            least = lower_bound(objective, self._participation(setting), tolerance=TOLERANCE)
+            bound = rest + variance * float(least)
+        noise = objective.noise_power(correlation) * self.training.variance(setting.batch_size, multiplier)
+        if bound is not None:
+            ratio_over(rest + noise, bound)  # a bound above what was reached is never handed on
+        return PlanRow(
+            kind=kind,
             correlation=correlation,
             setting=setting,
             steps=objective.steps,
-            noise_multiplier=noise_multiplier,
+            noise_multiplier=multiplier,
             loss=Loss(objective.bias, objective.sgd_noise, noise),
             bound=bound,
         )
@@ -192,26 +221,20 @@ class Planner:
         return float(sensitivity(correlation, steps, self._participation(setting)))
 
 
-def _total(found: tuple[float, Setting, Correlation]) -> float:
-    return found[0]
+def amplified_multipliers(training: Training, budget: Budget, progress: Progress = no_progress) -> dict[int, float]:
+    """Noise multipliers of independent noise with Poisson sampling, by batch size, that spend (epsilon, delta).
 
-
-def quick_bound(objective: Objective, participation: Participation, tolerance: float) -> LowerBound:
-    """`lower_bound`, in long runs of one participation by the smoother, which is as tight and takes O(T)."""
-    if participation.times == 1 and objective.steps > LONG and objective.momentum == 0:
-        return streamed_bound(objective, tolerance=tolerance)
-    return lower_bound(objective, participation, tolerance=tolerance)
-
-
-@typed
-def prefix_sum(steps: int, participation: Participation) -> Correlation:
-    """Noise of least error in all prefix sums, C = (1 - z)^{-1/2}: for one participation with unit columns, for more
-    with as many bands as the separation. In long runs by a BLT.
+    Raises `DomainError` where the package dp-accounting is not installed.
     """
-    steps, exact = participation.checked(steps), optimal_counting()
-    if participation.times > 1 and steps <= LONG:
-        return Bands(tuple(exact.inverse_coefficients(participation.separation).tolist()), "prefix sum")
-    if steps <= LONG:
-        return unit_columns(exact, steps, label="prefix sum")
-    fitted = fit_coefficients(exact.inverse_coefficients(steps), PREFIX_BUFFERS)
-    return unit_columns(fitted, steps, label="prefix sum") if participation.times == 1 else fitted
+    if budget.epsilon is None:
+        raise DomainError("rho", budget.rho, "a budget whose epsilon is within range", "leave amplification out")
+    found = {}
+    for size in training.batch_sizes:
+        progress(STAGES.index(ACCOUNTING), PARTS, f"{ACCOUNTING}, batch size {size}")
+        rate, steps = size / training.n, training.steps(size)
+        found[size] = poisson_noise_multiplier(budget.epsilon, budget.delta, rate, steps)
+    return found
+
+
+def _total(found: Candidate) -> float:
+    return found[0]

@@ -3,6 +3,10 @@
 Independent noise, the same with Poisson amplification, noise made for prefix sums and noise designed for the loss are
 each given the learning rate, schedule and batch size that are best for it, at equal privacy. Comparing them at one
 setting, batch size 1 above all, flatters correlated noise many times over.
+
+>>> found = plan(np.ones(2), 64, initial=1.0, rho=1.0, batch_sizes=(4,), buffers=1, amplification=False)
+>>> found.pays, found.best.label, found.best.setting.schedule
+(True, 'designed', 'linear')
 """
 
 from __future__ import annotations
@@ -14,44 +18,15 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from dpbounds import privacy
 from dpbounds.arguments import typed
-from dpbounds.errors import LARGEST, DomainError, count, moderate, within
-from dpbounds.ftrl.correlations import Correlation
-from dpbounds.ftrl.design.objective import Loss
-from dpbounds.ftrl.design.planner import Planner, Progress, Tuned
+from dpbounds.errors import LARGEST, choice, count
+from dpbounds.ftrl.design.budget import DELTA, Budget
+from dpbounds.ftrl.design.noise_kinds import UNCORRELATED, NoiseKind
+from dpbounds.ftrl.design.planner import Planner, PlanRow, Progress, amplified_multipliers, no_progress
 from dpbounds.ftrl.design.tuning import Training
 
-DELTA = 1e-5
 # Gains below this do not pay: data and clipping cost more than that.
 WORTH = 1.02
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class PlanRow:
-    """One kind of noise at the setting that is best for it.
-
-    - `noise_multiplier`: standard deviation of one draw over clip norm, for the sum of a batch's clipped gradients.
-    - `loss`: predicted weighted loss by part, while nothing is clipped.
-    - `bound`: the least total loss that any noise, without amplification, has at this setting; None with amplification.
-    - `gain`: total loss of independent noise, tuned for itself, over this one's.
-    """
-
-    mechanism: str
-    correlation: Correlation
-    batch_size: int
-    steps: int
-    schedule: str
-    eta: float
-    noise_multiplier: float
-    loss: Loss
-    bound: float | None
-    gain: float
-
-    @property
-    def ratio(self) -> float | None:
-        """Total loss over the bound: at most this far from the best noise for the setting."""
-        return None if self.bound is None else self.loss.total / self.bound
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -60,16 +35,13 @@ class Plan:
 
     training: Training
     rows: tuple[PlanRow, ...]
-    rho: float
-    epsilon: float
-    delta: float
+    budget: Budget
 
-    def row(self, mechanism: str) -> PlanRow:
-        """The row of this mechanism."""
-        for row in self.rows:
-            if row.mechanism == mechanism:
-                return row
-        raise DomainError("mechanism", mechanism, f"one of {', '.join(row.mechanism for row in self.rows)}")
+    @typed
+    def row(self, kind: NoiseKind) -> PlanRow:
+        """The row of this kind of noise; `DomainError` for one that was not planned."""
+        kinds = [row.kind for row in self.rows]
+        return self.rows[kinds.index(choice("kind", kind, kinds))]
 
     @property
     def best(self) -> PlanRow:
@@ -79,7 +51,7 @@ class Plan:
     @property
     def gain(self) -> float:
         """Least total loss of independent noise, amplified or not, over the least of correlated noise."""
-        return _least(self.rows, independent=True).loss.total / _least(self.rows, independent=False).loss.total
+        return _least(self.rows, correlated=False).loss.total / _least(self.rows, correlated=True).loss.total
 
     @property
     def pays(self) -> bool:
@@ -88,19 +60,21 @@ class Plan:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What to do, and why, in words."""
-        alone, noise = _least(self.rows, independent=True), _least(self.rows, independent=False)
+        """What to do, why, and what the numbers assume, in words."""
+        alone, noise = _least(self.rows, correlated=False), _least(self.rows, correlated=True)
         chosen = noise if self.pays else alone
         pays = "pays" if self.pays else "does not pay here"
-        said = f"Correlated noise {pays}: each tuned for itself, {noise.mechanism} noise has {1 / self.gain:.3g} times "
-        said += f"the total loss of {alone.mechanism} noise. Take {_setting(chosen)}."
-        prefix, designed = self.row("prefix sum"), self.row("designed")
+        said = f"Correlated noise {pays}: each tuned for itself, {noise.label} noise has {1 / self.gain:.3g} times "
+        said += f"the total loss of {alone.label} noise. Take {_setting(chosen)}."
+        prefix, designed = self.row("prefix-sum"), self.row("designed")
         over = prefix.loss.total / designed.loss.total
         about = (
             f"Designing noise for this loss in place of prefix sums lowers the total by {100 * (1 - 1 / over):.2g} %"
         )
-        above = designed.loss.total / (designed.bound or math.nan) - 1
-        return said, f"{about}; the design is at most {100 * above:.2g} % above the best noise there is."
+        above = (designed.ratio or math.nan) - 1
+        about += f"; the design is at most {100 * above:.2g} % above the best noise there is."
+        fresh = "Gradients of later epochs are taken as fresh ones, which favours all rows alike."
+        return (said, about) if self.training.epochs == 1 else (said, about, fresh)
 
 
 @typed
@@ -121,7 +95,7 @@ def plan(
     weights: str = "final",
     buffers: int = 4,
     amplification: bool = True,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
 ) -> Plan:
     """Noise, learning rate, schedule and batch size for one run over n records, beside what else could be done.
 
@@ -135,11 +109,11 @@ def plan(
 
     Raises `DomainError` for arguments outside their ranges, and where dp-accounting is missing.
     """
-    rho, epsilon = _budget(rho, epsilon, delta)
+    budget = Budget.of(rho=rho, epsilon=epsilon, delta=delta)
     training = Training(
         eigenvalues=eigenvalues,
         n=n,
-        rho=rho,
+        rho=budget.rho,
         initial=initial,
         sigma_sgd=sigma_sgd,
         clip_norm=clip_norm,
@@ -149,54 +123,24 @@ def plan(
         schedules=tuple(schedules),
         largest_eta=largest_eta,
     )
-    planner = Planner(training=training, buffers=count("buffers", buffers), progress=progress or _silent)
-    if amplification:
-        planner.calibrate(epsilon, delta)
-    rows = planner.rows()
-    alone = rows[0].loss.total
-    return Plan(
-        training=training, rows=tuple(_shown(row, alone) for row in rows), rho=rho, epsilon=epsilon, delta=delta
+    planner = Planner(
+        training=training,
+        buffers=count("buffers", buffers),
+        progress=progress,
+        amplified=amplified_multipliers(training, budget, progress) if amplification else {},
     )
+    return Plan(training=training, rows=tuple(planner.rows()), budget=budget)
 
 
-def _shown(row: Tuned, alone: float) -> PlanRow:
-    setting = row.setting
-    return PlanRow(
-        mechanism=row.mechanism,
-        correlation=row.correlation,
-        batch_size=setting.batch_size,
-        steps=row.steps,
-        schedule=setting.schedule,
-        eta=setting.eta,
-        noise_multiplier=row.noise_multiplier,
-        loss=row.loss,
-        bound=row.bound,
-        gain=alone / row.loss.total,
-    )
-
-
-def _least(rows: Sequence[PlanRow], *, independent: bool) -> PlanRow:
-    chosen = [row for row in rows if row.mechanism.startswith("independent") == independent]
-    return min(chosen, key=lambda row: (row.loss.total, row.mechanism != "designed"))
+def _least(rows: Sequence[PlanRow], *, correlated: bool) -> PlanRow:
+    """The row of least total loss among those with correlated noise, or without; of equal ones the design."""
+    chosen = [row for row in rows if (row.kind not in UNCORRELATED) == correlated]
+    return min(chosen, key=lambda row: (row.loss.total, row.kind != "designed"))
 
 
 def _setting(row: PlanRow) -> str:
+    setting = row.setting
     return (
-        f"{row.mechanism} noise with batch size {row.batch_size}, {row.steps} steps, {row.schedule} learning rate, "
-        f"eta = {row.eta:.3g}"
+        f"{row.label} noise with batch size {setting.batch_size}, {row.steps} steps, {setting.schedule} learning rate, "
+        f"eta = {setting.eta:.3g}"
     )
-
-
-def _silent(done: int, total: int, what: str) -> None:
-    """No progress is shown."""
-
-
-def _budget(rho: float | None, epsilon: float | None, delta: float) -> tuple[float, float]:
-    """The same budget in both ways: of the Gaussian mechanism that spends it."""
-    within("delta", delta, "[1e-300, 1)")
-    if (rho is None) == (epsilon is None):
-        raise DomainError("rho", rho, "given, or else epsilon", "give one of rho and epsilon")
-    if epsilon is not None:
-        return float(privacy.zcdp_of_gaussian(privacy.gaussian_mu(epsilon, delta))), float(epsilon)
-    rho = moderate("rho", rho)
-    return rho, float(privacy.gaussian_epsilon(privacy.gaussian_of_zcdp(rho), delta))

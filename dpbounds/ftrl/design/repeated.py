@@ -4,6 +4,11 @@ Steps are written o + i b with offset o < b and epoch i < k. The patterns o, o +
 participation is cyclic and if it has separation b, so Q may be any mixture of them: on offset o the k x k block q_o
 R_o, R_o a correlation matrix. One R for all offsets, then one for each, by L-BFGS on their factors; each point on the
 way is a valid bound.
+
+>>> run = Objective(np.array([1.0]), 8, eta=0.5)
+>>> twice, once = repeated_bound(run, Participation.cyclic(2, 4)), repeated_bound(run, Participation.cyclic(1, 8))
+>>> float(twice) > float(once)
+True
 """
 
 from __future__ import annotations
@@ -16,9 +21,19 @@ from jaxtyping import Float
 from dpbounds.arguments import typed
 from dpbounds.errors import AccuracyError, DomainError
 from dpbounds.ftrl.correlations import MatrixCorrelation
-from dpbounds.ftrl.design.duality import LARGEST_DENSE, ROUNDING, LowerBound, Optimum, cholesky, refuse_degenerate
+from dpbounds.ftrl.design.dense import singular_values
+from dpbounds.ftrl.design.duality import (
+    LARGEST_DENSE,
+    ROUNDING,
+    LowerBound,
+    Optimum,
+    cholesky,
+    refuse_degenerate,
+    spacing,
+)
 from dpbounds.ftrl.design.objective import CONVENTION, Objective
 from dpbounds.ftrl.design.participation import Participation
+from dpbounds.ftrl.design.smoother import streamed_bound
 from dpbounds.values import Value
 
 # Steps up to which every offset gets an R of its own, and evaluations of the norm.
@@ -66,10 +81,10 @@ class Blocks:
         inverse = np.where(eigenvalues > PUSHING * eigenvalues[-1], 1.0 / np.maximum(roots, 1e-300), 0.0)
         slope = np.zeros((k * b, k * b))
         slope[:T] = pushed @ ((vectors * inverse) @ vectors.T)
-        own = slope.reshape(k, b, k, b)[:, np.arange(b), :, np.arange(b)] * np.sqrt(weights)[:, None, None]
-        by_weight = 0.5 * np.sum(own * unit, axis=(1, 2))
+        pulled = slope.reshape(k, b, k, b)[:, np.arange(b), :, np.arange(b)] * np.sqrt(weights)[:, None, None]
+        by_weight = 0.5 * np.sum(pulled * unit, axis=(1, 2))
         lengths = np.linalg.norm(rows, axis=2, keepdims=True)
-        by_rows = (own - np.sum(own * unit, axis=2, keepdims=True) * unit) / lengths
+        by_rows = (pulled - np.sum(pulled * unit, axis=2, keepdims=True) * unit) / lengths
         return norm, by_rows, by_weight - weights * by_weight.sum()
 
 
@@ -78,19 +93,28 @@ def repeated_bound(objective: Objective, participation: Participation, *, tolera
     """The lower bound for more than one participation.
 
     Dense with one R for all offsets up to 2048 steps, with an R for each up to 512; beyond, R = I in O(T). With
-    separation b alone, steps ceil(T / k) >= b apart fill the run.
+    separation b alone, steps ceil(T / k) >= b apart fill the run; and Q = I / `spacing`, which is better where b hardly
+    divides the run.
     """
     T = participation.checked(objective.steps)
     k = participation.times
     b = participation.separation if participation.kind == "cyclic" else max(participation.separation, -(-T // k))
     if T > LARGEST_DENSE:
-        from dpbounds.ftrl.design.smoother import streamed_bound
+        return streamed_bound(objective, q=np.full(T, 1.0 / float(spacing(participation, T))), tolerance=tolerance)
+    gram = objective.gram()
+    found = _bound(_searched(gram, k, b, tolerance))
+    # Where b does not divide the run, more steps can be used at once than by cyclic patterns.
+    even = np.full(T, 1.0 / float(spacing(participation, T)))
+    square = float(singular_values(gram, even)[0].sum()) ** 2
+    if square <= float(found):
+        return found
+    value = Value(square, kind="lower", source="dpbounds, duality at independent gradients", convention=CONVENTION)
+    return LowerBound(value=value, dual=even, iterations=found.iterations + 1)
 
-        return streamed_bound(objective, q=np.full(T, 1.0 / b), tolerance=tolerance)
-    blocks = _searched(objective.gram(), k, b, tolerance)
+
+def _bound(blocks: Blocks) -> LowerBound:
     value = Value(blocks.best**2, kind="lower", source="dpbounds, duality over cyclic patterns", convention=CONVENTION)
-    dual = np.sum(blocks.best_factor**2, axis=1)
-    return LowerBound(value=value, dual=dual, iterations=blocks.evaluations)
+    return LowerBound(value=value, dual=np.sum(blocks.best_factor**2, axis=1), iterations=blocks.evaluations)
 
 
 def _searched(gram: np.ndarray, k: int, b: int, tolerance: float) -> Blocks:
@@ -132,9 +156,7 @@ def repeated_optimum(objective: Objective, participation: Participation, *, tole
     refuse_degenerate(objective)
     gram = objective.gram()
     blocks = _searched(gram, participation.times, participation.separation, FINEST)
-    value = Value(blocks.best**2, kind="lower", source="dpbounds, duality over cyclic patterns", convention=CONVENTION)
-    dual = np.sum(blocks.best_factor**2, axis=1)
-    bound = LowerBound(value=value, dual=dual, iterations=blocks.evaluations)
+    bound = _bound(blocks)
     encoder = _encoder(gram, blocks.best_factor)
     decoder = np.linalg.inv(encoder)
     mechanism = MatrixCorrelation(f"cyclic optimum (T={T})", T, decoder, encoder)

@@ -1,13 +1,20 @@
-"""Learning rates over a run, by name."""
+"""Learning rates over a run, by name.
+
+>>> learning_rates("linear", 0.4, 4).round(2).tolist()
+[0.4, 0.3, 0.2, 0.1]
+"""
 
 from __future__ import annotations
+
+from typing import Literal, get_args
 
 import numpy as np
 from jaxtyping import Float
 
 from dpbounds.errors import choice, count, moderate
 
-SCHEDULES = ("constant", "linear", "cosine")
+Schedule = Literal["constant", "linear", "cosine"]
+SCHEDULES: tuple[Schedule, ...] = get_args(Schedule)
 
 
 def learning_rates(schedule: str, eta: float, steps: int) -> Float[np.ndarray, " T"]:

@@ -3,6 +3,11 @@
 So C = diag(1 / before) L diag(1 / after). L is Toeplitz with the coefficients of a BLT, c_0 = 1, c_k = sum_i omega_i
 phi_i^{k-1} (buf_decay phi, output_scale omega), or with finitely many coefficients, or has its own band below each
 column.
+
+>>> from dpbounds.ftrl.design.mechanisms import Bands
+>>> stream = noise_stream(Bands((1.0, 0.5)), 8)
+>>> stream.form, stream.buffers, stream.scaled
+('toeplitz', 1, False)
 """
 
 from __future__ import annotations

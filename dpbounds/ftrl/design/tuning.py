@@ -3,6 +3,13 @@
 A setting (batch size m, schedule, eta) has one Gram matrix, which every kind of noise shares: its bias, gradient noise
 and tr G are computed once. Total loss as a function of log eta is searched on a grid, then between the neighbours of
 the best point of every setting that can still win.
+
+>>> training = Training(eigenvalues=np.ones(2), n=64, rho=1.0, initial=1.0, batch_sizes=(4,), schedules=("constant",))
+>>> def cost(setting, base, objective):  # independent noise
+...     return base.trace * training.variance(setting.batch_size)
+>>> ((total, setting),) = LearningRateSearch(training=training).least(cost)
+>>> setting.batch_size, total < 0.1
+(4, True)
 """
 
 from __future__ import annotations
@@ -17,7 +24,7 @@ import numpy as np
 
 from dpbounds.arguments import typed
 from dpbounds.errors import LARGEST, DomainError, all_moderate, choice, count, listed, moderate, moderate_or_zero
-from dpbounds.ftrl.design.objective import Objective, largest_stable_rate
+from dpbounds.ftrl.design.objective import WEIGHTS, Objective, largest_stable_rate
 from dpbounds.ftrl.design.participation import Participation
 from dpbounds.ftrl.design.schedules import SCHEDULES, learning_rates
 
@@ -71,7 +78,7 @@ class Training:
         moderate("largest_eta", self.largest_eta)
         moderate_or_zero("sigma_sgd", self.sigma_sgd)
         count("epochs", self.epochs)
-        choice("weights", self.weights, ("mean", "final", "tail"))
+        choice("weights", self.weights, WEIGHTS)
         for name in listed("schedules", self.schedules):
             choice("schedules", name, SCHEDULES)
         if not self.schedules:
@@ -100,9 +107,7 @@ class Training:
 
     def participation(self, batch_size: int) -> Participation:
         """In one fixed order."""
-        if self.epochs == 1:
-            return Participation.single()
-        return Participation.cyclic(self.epochs, self.n // batch_size)
+        return Participation.of_epochs(self.epochs, self.steps(batch_size))
 
     def objective(self, setting: Setting) -> Objective:
         """What the run costs."""
@@ -147,8 +152,8 @@ Cost = Callable[[Setting, Base, Objective | None], float]
 
 
 @dataclass(eq=False, kw_only=True)
-class Search:
-    """The search of one training; remembers what all kinds of noise share."""
+class LearningRateSearch:
+    """The search of one training, done by `least` and `around`; remembers what all kinds of noise share."""
 
     training: Training
     known: dict[Setting, Base] = field(default_factory=dict)
@@ -158,9 +163,9 @@ class Search:
         if setting in self.known:
             return self.known[setting], None
         objective = self.training.objective(setting)
-        found = Base(objective.bias, objective.sgd_noise, float(objective.diagonal().sum()))
-        self.known[setting] = found
-        return found, objective
+        base = Base(objective.bias, objective.sgd_noise, float(objective.diagonal().sum()))
+        self.known[setting] = base
+        return base, objective
 
     def least(self, cost: Cost, margin: float = 1.0) -> list[tuple[float, Setting]]:
         """Total loss at its least for each batch size and schedule that can come within `margin` of the best, in order.

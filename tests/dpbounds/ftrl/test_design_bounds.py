@@ -9,7 +9,7 @@ from dpbounds import DomainError
 from dpbounds.ftrl.correlations import MatrixCorrelation, nu
 from dpbounds.ftrl.design import Objective, Participation, fit_scaled_blt, lower_bound, optimum
 from dpbounds.ftrl.design.certified import certified_bound, gram_in_balls
-from dpbounds.ftrl.design.duality import Search, spectral
+from dpbounds.ftrl.design.dense import dense_dual
 from dpbounds.ftrl.design.repeated import Blocks
 from dpbounds.ftrl.design.smoother import compressed, hat_diagonals, rational_root, streamed_bound
 
@@ -82,7 +82,7 @@ def test_streamed_search_is_as_good():
     objective = run_of(HARMONIC, 520, schedule=0.1 * (1 - np.arange(520) / 520), weights="final", batch_size=32)
     found = lower_bound(objective)
     assert 0 < found.compression < 1e-7 and found.iterations < 30
-    assert float(found) == pytest.approx(float(Search(objective.gram(), 1e-5, spectral).bound), rel=1e-5)
+    assert float(found) == pytest.approx(float(dense_dual(objective.gram(), 1e-5).bound), rel=1e-5)
     # With momentum: dense.
     assert lower_bound(run_of(HARMONIC, 520, eta=0.05, momentum=0.5), tolerance=0.1).compression == 0
 

@@ -152,6 +152,8 @@ def test_bands_refuse_what_is_not_minimum_phase():
             design.Bands(c)
     many = np.r_[1.0, np.full(99, 0.9 / 99)]
     assert design.Bands(tuple(many)).bands == 100
+    with pytest.raises(DomainError, match="minimum phase"):  # (1 - z / 2)^{1/2} in reverse
+        design.Bands(tuple(np.cumprod([1.0, *(0.5 * (k - 1.5) / k for k in range(1, 90))])[::-1]))
     for zeros in ([1.0, -1.02], [1.0, 0.0, 1.05], [1.0, -1.0]):
         with pytest.raises(DomainError, match="minimum phase"):
             design.Bands(tuple(np.convolve(many, zeros)))

@@ -141,9 +141,10 @@ def test_bad_input_names_the_parameter(parameter, settings):
 
 def test_other_refusals():
     long = run_of([1.0], 5000, eta=0.1)
-    for attempt in (long.gram, lambda: long.noise_power(independent()), lambda: long.apply(np.ones(3))):
+    for attempt in (long.gram, lambda: long.noise_power(nu(0.5)), lambda: long.apply(np.ones(3))):
         with pytest.raises(DomainError):
             attempt()
+    assert long.noise_power(independent()) == long.diagonal().sum()
     short = run_of([1.0], 5, eta=0.1)
     for rho in (0.0, -1.0, float("inf")):
         with pytest.raises(DomainError):

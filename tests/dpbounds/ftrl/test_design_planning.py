@@ -50,18 +50,19 @@ def test_independent_row_is_the_least_of_a_scan(found):
 
 
 def test_rows_are_in_order_and_above_their_bounds(found):
-    assert [row.mechanism for row in found.rows] == ["independent", "prefix sum", "designed"]
+    assert [row.kind for row in found.rows] == ["independent", "prefix-sum", "designed"]
     for row in found.rows:
         assert row.bound <= row.loss.total * (1 + 1e-9) and row.ratio >= 1 - 1e-9
-        assert row.eta <= found.training.fastest(row.batch_size) * (1 + 1e-12)
+        assert row.setting.eta <= found.training.fastest(row.setting.batch_size) * (1 + 1e-12)
         assert row.gain == pytest.approx(found.rows[0].loss.total / row.loss.total)
-    assert found.best.mechanism == "designed" and found.row("designed").ratio < 1.02
+    assert found.best.kind == "designed" and found.row("designed").ratio < 1.02
     assert found.gain == found.row("designed").gain
+    assert found.pays and "Correlated noise pays" in found.sentences[0]
 
 
 def test_same_budget_in_both_ways(found):
     epsilon = float(privacy.gaussian_epsilon(1.0, 1e-5))  # rho = 1/2 is mu = 1
-    assert found.epsilon == pytest.approx(epsilon, rel=1e-9)
+    assert found.budget.epsilon == pytest.approx(epsilon, rel=1e-9)
     other = plan(EIGENVALUES, 64, epsilon=epsilon, **SETTINGS)
     for one, two in zip(found.rows, other.rows, strict=True):
         assert one.loss.total == pytest.approx(two.loss.total, rel=1e-6)
@@ -89,7 +90,8 @@ def test_epochs_cost_sensitivity():
     twice = plan(EIGENVALUES, 64, rho=0.5, epochs=2, batch_sizes=(4,), weights="mean", **SETTINGS)
     assert all(row.steps == 32 for row in twice.rows)
     assert twice.row("independent").noise_multiplier == pytest.approx(np.sqrt(2.0))
-    assert twice.row("designed").loss.total <= twice.row("prefix sum").loss.total
+    assert any("fresh ones" in sentence for sentence in twice.sentences)
+    assert twice.row("designed").loss.total <= twice.row("prefix-sum").loss.total
 
 
 def test_progress_and_limits():
@@ -103,7 +105,7 @@ def test_progress_and_limits():
         progress=lambda done, total, what: seen.append(what),
         **SETTINGS,
     )
-    assert all(row.eta <= 0.3 and row.batch_size == 4 for row in limited.rows)
+    assert all(row.setting.eta <= 0.3 and row.setting.batch_size == 4 for row in limited.rows)
     assert seen and all(isinstance(what, str) for what in seen)
 
 
@@ -163,7 +165,8 @@ def test_spends_nearly_all_of_epsilon():
 
 def test_amplified_row_beats_independent_noise():
     found = plan(EIGENVALUES, 64, rho=0.5, batch_sizes=(4,), **{**SETTINGS, "amplification": True})
-    row = found.row("independent, amplified")
+    row = found.row("amplified")
+    assert row.label == "independent, amplified"
     assert row.bound is None and row.ratio is None and row.loss.total < found.row("independent").loss.total
 
 

@@ -8,8 +8,12 @@ import numpy as np
 import pytest
 
 from dpbounds.ftrl.design import Objective, lower_bound
+from dpbounds.ftrl.design.exports import CONSUMERS
+from dpbounds.ftrl.design.objective import WEIGHTS
+from dpbounds.ftrl.design.schedules import SCHEDULES
 from simulators.ftrl.design_files import read_design
 from verify.cli import main
+from verify.cli.design.ftrl import arguments
 
 RUN = "design ftrl --steps 24 --eta 0.2 --decay 1 --d 4 --buffers 2"
 PLAN = "design ftrl --plan --n 64 --decay 1 --d 4 --initial 2 --sigma-sgd 0.5 --rho 0.5 --batch-sizes 4 --buffers 2"
@@ -77,6 +81,13 @@ def test_schedules_and_weights_from_files(run, tmp_path):
     named = rows_of(run, f"{RUN} --schedule linear")
     given = rows_of(run, RUN.replace("--eta 0.2", "--schedule rates.csv --weights weights.npy"))
     assert given[0]["total"] == pytest.approx(named[0]["total"], rel=1e-12)
+
+
+def test_fewer_participations_than_fit(run):
+    """The proved bound is below every total."""
+    rows = rows_of(run, "design ftrl --steps 5 --epochs 2 --min-separation 2 --eta .5 --eigenvalues 1 .4 --certify")
+    assert rows[2]["bound"] == pytest.approx(0.719, abs=2e-3) and rows[2]["total"] == pytest.approx(0.7631, abs=1e-3)
+    assert all(row["ratio"] >= 1 for row in rows)
 
 
 def test_heavy_ball_and_unknown_spectrum(run):
@@ -192,3 +203,9 @@ def test_bad_input_is_one_line_and_no_file(run, tmp_path, words):
 def test_help(run):
     status, out, _ = run("design ftrl --help")
     assert status == 0 and "--unknown-spectrum" in out
+
+
+def test_names_on_the_command_line_are_those_of_theory():
+    """They stand twice so that `--help` need not load the theory."""
+    assert (arguments.OBJECTIVES, arguments.SCHEDULES) == (WEIGHTS, SCHEDULES)
+    assert set(arguments.FORMATS) == set(CONSUMERS)

@@ -1,4 +1,8 @@
-"""Toeplitz encoders with finitely many coefficients: one record's gradient reaches b released rows and no more."""
+"""Toeplitz encoders with finitely many coefficients: one record's gradient reaches b released rows and no more.
+
+>>> Bands((1.0, 0.5)).coefficients(4).tolist()
+[1.0, -0.5, 0.25, -0.125]
+"""
 
 from __future__ import annotations
 

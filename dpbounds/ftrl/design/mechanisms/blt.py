@@ -6,6 +6,9 @@ With buffers b_i(0) = 0 the noise u = C^{-1} w runs as
 
 so that b(t+1) = A b(t) + 1 w_t with A = diag(phi) - 1 omega^T: the inverse is a BLT again, with the eigenvalues of A as
 decays. It is stable (C is minimum phase) iff these lie inside the unit disc.
+
+>>> Blt((0.5,), (0.25,)).inverse_coefficients(4).tolist()
+[1.0, 0.25, 0.125, 0.0625]
 """
 
 from __future__ import annotations
@@ -22,6 +25,8 @@ from dpbounds.arithmetic import FLOATS, Arithmetic
 from dpbounds.circle.polynomials import Fraction, exact, in_sine
 from dpbounds.errors import DomainError, listed, vector
 from dpbounds.ftrl.correlations.base import ToeplitzCorrelation, decay_rates, horizon
+from dpbounds.ftrl.design.gram import Chains
+from dpbounds.ftrl.design.mechanisms.moments import buffered_noise_power
 from dpbounds.values import Value
 
 if TYPE_CHECKING:
@@ -171,10 +176,15 @@ class Blt(ToeplitzCorrelation):
 
     def noise_power(self, objective: Objective) -> float:
         """tr(G B B^T), exactly, by the joint second moments of buffers and iterate: O(T d buffers)."""
-        from dpbounds.ftrl.design.mechanisms.moments import blt_noise_power
-
         ones = np.ones(objective.steps)
-        return blt_noise_power(self, ones, ones, objective.chains)
+        return self.scaled_noise_power(objective.chains, before=ones, after=ones)
+
+    def scaled_noise_power(
+        self, chains: Chains, *, before: Float[np.ndarray, " T"], after: Float[np.ndarray, " T"]
+    ) -> float:
+        """tr(G B B^T) for this filter between two scalings: B = diag(after) L(beta) diag(before)."""
+        outlet = np.asarray(self.output_scale, dtype=float)
+        return buffered_noise_power(self.transition, outlet, chains, before=before, after=after)
 
 
 def _impulse_response(transition: np.ndarray, outlet: np.ndarray, T: int) -> np.ndarray:

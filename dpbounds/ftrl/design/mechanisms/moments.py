@@ -7,6 +7,12 @@ x_{t+1} = M_{t+1} (x_t + d_t w~_t) of one eigendirection (`gram.Chains`),
     tr(G B B^T) = sum_t n_t sum_j g_tj^T (d_tj n_t E u_t^2 - 2 K_j omega),  E u_t^2 = 1 / r_t^2 + omega^T P omega,
 
 P = E b b^T, K = E x b^T, g_t = Z_t d_t. Nothing is approximated.
+
+>>> from dpbounds.ftrl.design.gram import descent_chains
+>>> chains = descent_chains(np.array([1.0]), np.full(2, 0.5), np.full(2, 0.5), 0.0)
+>>> alone = buffered_noise_power(np.zeros((0, 0)), np.zeros(0), chains, before=np.ones(2), after=np.ones(2))
+>>> alone, float(np.trace(chains.gram()))  # without buffers noise is independent
+(0.140625, 0.140625)
 """
 
 from __future__ import annotations
@@ -15,13 +21,22 @@ import numpy as np
 from jaxtyping import Float
 
 from dpbounds.ftrl.design.gram import Chains
-from dpbounds.ftrl.design.mechanisms.blt import Blt
 
 
-def blt_noise_power(blt: Blt, before: Float[np.ndarray, " T"], after: Float[np.ndarray, " T"], chains: Chains) -> float:
-    """tr(G B B^T) for B = diag(after) L(beta) diag(before), in O(T d buffers)."""
+def buffered_noise_power(
+    transition: Float[np.ndarray, "m m"],
+    outlet: Float[np.ndarray, " m"],
+    chains: Chains,
+    *,
+    before: Float[np.ndarray, " T"],
+    after: Float[np.ndarray, " T"],
+) -> float:
+    """tr(G B B^T) for B = diag(after) L(beta) diag(before), in O(T d buffers).
+
+    L(beta) is the BLT with the `transition` A of its buffers and the scales `outlet` omega.
+    """
     T, d, p = chains.drive.shape
-    A, omega, m = blt.transition, np.asarray(blt.output_scale), blt.buffers
+    A, omega, m = transition, outlet, len(outlet)
     P, variance, source = np.zeros((m, m)), np.empty(T), np.empty((T, m))
     for t in range(T):
         draw = before[t] ** 2

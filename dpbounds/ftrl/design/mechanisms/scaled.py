@@ -3,6 +3,9 @@
 n are the column norms of diag(r) L(c), so that every column of C has norm 1: the sensitivity of one participation is
 exactly 1. The noise is w~_t = n_t sum_k beta_k w_{t-k} / r_{t-k}: draws are scaled before, noise after a Toeplitz
 filter. With r = 1 this is "unit columns", which never costs anything: n_t <= n_0.
+
+>>> np.linalg.norm(unit_columns(Blt((0.5,), (0.25,)), 3).encoder(3), axis=0).round(9).tolist()
+[1.0, 1.0, 1.0]
 """
 
 from __future__ import annotations
@@ -19,7 +22,6 @@ from dpbounds.errors import DomainError, count, vector
 from dpbounds.ftrl.correlations import Correlation, ToeplitzCorrelation
 from dpbounds.ftrl.correlations.base import LARGEST_HORIZON
 from dpbounds.ftrl.design.mechanisms.blt import Blt
-from dpbounds.ftrl.design.mechanisms.moments import blt_noise_power
 from dpbounds.ftrl.design.objective import Objective
 
 # Steps up to which column norms are summed directly; beyond, by FFT.
@@ -117,7 +119,7 @@ class ScaledBlt(ScaledToeplitz):
     def noise_power(self, objective: Objective) -> float:
         """tr(G B B^T), exactly, by the joint second moments of buffers and iterate: O(T d buffers)."""
         self._own(objective.steps)
-        return blt_noise_power(self.blt, self.before, self.column_scale, objective.chains)
+        return self.blt.scaled_noise_power(objective.chains, before=self.before, after=self.column_scale)
 
 
 @typed

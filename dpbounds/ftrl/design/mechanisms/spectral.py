@@ -5,6 +5,11 @@ In a long run at one learning rate G is Toeplitz up to its ends, with the spectr
     h(omega) = sum_j w_j / (x_j^2 + 4 (1 - x_j) sin^2(omega / 2)),   x_j = eta lambda_j,
 
 and the best Toeplitz C has |C|^2 = h^{1/2} (Cauchy-Schwarz). Rates x_j + 1/T in the place of x_j say that the run ends.
+
+>>> objective = Objective(np.array([1.0]), 1000, eta=0.5)
+>>> c = spectral(objective, regularised=False).inverse_coefficients(3)
+>>> (c / c[0]).round(9).tolist()  # (1 - z / 2)^{-1/2}
+[1.0, 0.25, 0.09375]
 """
 
 from __future__ import annotations

@@ -9,12 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dpbounds.ftrl.correlations import Correlation
-from dpbounds.ftrl.design import Objective, Participation, Plan
-from dpbounds.ftrl.design.exports import export
+from dpbounds.ftrl.design import Design, LossCurve, Objective, Participation, Plan, plan_curves, run_curves
+from dpbounds.ftrl.design.exports import export, exported_files
 from dpbounds.ftrl.design.streams import noise_stream
-from dpbounds.ftrl.design.tuning import Setting
-from verify.cli.design.exporting import files_of
-from verify.cli.design.ftrl.problem import Run
 from verify.cli.solve.files import write
 from verify.running.store import strict
 
@@ -23,25 +20,22 @@ Row = Mapping[str, Any]
 FORMAT = "dpbounds-design/1"
 
 
-def write_run(given: Run, rows: Sequence[Row], mechanisms: Sequence[Correlation], arguments: Namespace) -> None:
-    """What --save, --plot and --export ask for; the designed mechanism is that of the last row."""
-    contents = _contents(rows, mechanisms[-1], given.objective, given.participation, given.budget.rho, arguments)
+def write_run(design: Design, rows: Sequence[Row], arguments: Namespace) -> None:
+    """What --save, --plot and --export name, for a given run."""
+    contents = _contents(rows, design.mechanism, design.objective, design.participation, design.budget.rho, arguments)
     if arguments.plot is not None:
-        plot = importlib.import_module("verify.cli.design.ftrl.plot")
-        contents["plot", arguments.plot] = plot.run_picture(given, rows, mechanisms, arguments.plot)
+        contents["plot", arguments.plot] = _picture(run_curves(design), arguments.plot)
     _write(contents)
 
 
 def write_plan(found: Plan, rows: Sequence[Row], arguments: Namespace) -> None:
     """The same for a plan."""
-    row = found.rows[-1]
-    setting = Setting(batch_size=row.batch_size, schedule=row.schedule, eta=row.eta)
-    objective = found.training.objective(setting)
-    participation = found.training.participation(row.batch_size)
-    contents = _contents(rows, row.correlation, objective, participation, found.rho, arguments)
+    row = found.row("designed")
+    objective = found.training.objective(row.setting)
+    participation = found.training.participation(row.setting.batch_size)
+    contents = _contents(rows, row.correlation, objective, participation, found.budget.rho, arguments)
     if arguments.plot is not None:
-        plot = importlib.import_module("verify.cli.design.ftrl.plot")
-        contents["plot", arguments.plot] = plot.plan_picture(found, arguments.plot)
+        contents["plot", arguments.plot] = _picture(plan_curves(found), arguments.plot)
     _write(contents)
 
 
@@ -62,7 +56,7 @@ def _contents(
         made = export(
             correlation, objective.steps, arguments.export, participation=participation, rho=rho, objective=objective
         )
-        contents |= {("out", str(file)): content for file, content in files_of(made, arguments.out).items()}
+        contents |= {("out", file): content for file, content in exported_files(made, arguments.out).items()}
     return contents
 
 
@@ -77,8 +71,13 @@ def _parameters(correlation: Correlation, objective: Objective) -> dict[str, Any
         "after": stream.after,
         "learning_rates": objective.learning_rates,
     }
-    given = {name: array.tolist() for name, array in arrays.items() if array is not None}
-    return {"name": stream.name, "form": stream.form, "steps": stream.steps, **given}
+    known = {name: array.tolist() for name, array in arrays.items() if array is not None}
+    return {"name": stream.name, "form": stream.form, "steps": stream.steps, **known}
+
+
+def _picture(curves: Sequence[LossCurve], file: str) -> bytes:
+    plot = importlib.import_module("verify.cli.design.ftrl.plot")
+    return plot.picture(curves, file)
 
 
 def _write(contents: Mapping[tuple[str, str], bytes]) -> None:

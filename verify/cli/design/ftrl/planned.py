@@ -18,7 +18,7 @@ Row = dict[str, Any]
 def run(arguments: Namespace) -> int:
     """Plan, simulate, save, draw, export and print."""
     check(arguments)
-    eigenvalues, budget = eigenvalues_of(arguments), budget_of(arguments)
+    eigenvalues = eigenvalues_of(arguments)
     amplification = not arguments.no_amplification and installed()
     started = time.perf_counter()
     with progress("design") as show_progress:
@@ -26,8 +26,7 @@ def run(arguments: Namespace) -> int:
             eigenvalues,
             arguments.n,
             initial=start_of(arguments, eigenvalues),
-            rho=budget.rho,
-            delta=budget.delta,
+            **budget_of(arguments),
             epochs=arguments.epochs,
             clip_norm=arguments.clip_norm,
             sigma_sgd=arguments.sigma_sgd,
@@ -49,12 +48,12 @@ def run(arguments: Namespace) -> int:
 def row_of(row: PlanRow, found: Plan) -> Row:
     """The columns of a row."""
     return {
-        "mechanism": row.mechanism,
+        "mechanism": row.label,
         "noise": row.correlation.name,
-        "batch_size": row.batch_size,
+        "batch_size": row.setting.batch_size,
         "steps": row.steps,
-        "schedule": row.schedule,
-        "eta": row.eta,
+        "schedule": row.setting.schedule,
+        "eta": row.setting.eta,
         "bias": row.loss.bias,
         "sgd_noise": row.loss.sgd_noise,
         "privacy_noise": row.loss.privacy_noise,
@@ -63,7 +62,7 @@ def row_of(row: PlanRow, found: Plan) -> Row:
         "ratio": row.ratio,
         "gain": row.gain,
         "noise_multiplier": row.noise_multiplier,
-        "rho": found.rho,
-        "epsilon": found.epsilon,
-        "delta": found.delta,
+        "rho": found.budget.rho,
+        "epsilon": found.budget.epsilon,
+        "delta": found.budget.delta,
     }

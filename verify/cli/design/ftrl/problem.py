@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from argparse import Namespace
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from dpbounds import DomainError
-from dpbounds.errors import count, moderate, moderate_or_zero
+from dpbounds.errors import count
 from dpbounds.ftrl.design import Objective, Participation, learning_rates
-from dpbounds.ftrl.design.objective import LARGEST_STATE
-from verify.cli.design.exporting import check_out
+from dpbounds.ftrl.design.best import DEFAULT_RHO
+from dpbounds.ftrl.design.exports.files import file_names
+from dpbounds.ftrl.design.objective import LARGEST_STATE, start_in_equal_parts
 from verify.cli.design.ftrl.arguments import FORMATS, SCHEDULES
 from verify.cli.solve.files import check_target
-from verify.cli.solve.ftrl.budgets import Budget, budgets
 from verify.cli.solve.ftrl.spectra import numbers, spectra
 
 SOURCES = ("decay", "eigenvalues", "spectrum")
@@ -33,38 +33,9 @@ BUFFERS = 4
 class Run:
     """A given run; `schedule` is the name of the learning rates, "file" where they were read."""
 
-    eigenvalues: np.ndarray
     objective: Objective
     participation: Participation
-    budget: Budget
-    clip_norm: float
     schedule: str
-
-    @property
-    def batch_size(self) -> int:
-        """m."""
-        return self.objective.batch_size or 1
-
-    @property
-    def variance(self) -> float:
-        """Privacy noise of a mechanism is this times its value."""
-        return self.clip_norm**2 / (2.0 * self.budget.rho * self.batch_size**2)
-
-    def faster(self, factor: float) -> Objective:
-        """The same run with all learning rates times a factor; `DomainError` where it is not stable."""
-        rates = factor * self.objective.learning_rates
-        given = self.objective
-        return Objective(
-            given.eigenvalues,
-            given.steps,
-            schedule=rates,
-            weights=given.weights,
-            batch_size=given.batch_size,
-            noiseless=given.noiseless,
-            momentum=given.momentum,
-            initial=given.initial,
-            sigma_sgd=given.sigma_sgd,
-        )
 
 
 def check(arguments: Namespace) -> None:
@@ -89,12 +60,9 @@ def check(arguments: Namespace) -> None:
 
 def _check_files(arguments: Namespace) -> None:
     """Names that differ and can be written; beside a module for a library stands its archive."""
-    files = [
-        (name, getattr(arguments, name)) for name in ("save", "plot", "out") if getattr(arguments, name) is not None
-    ]
+    files = [(name, getattr(arguments, name)) for name in ("save", "plot") if getattr(arguments, name) is not None]
     if arguments.out is not None:
-        archive = str(check_out(arguments.export, arguments.out).with_suffix(".npz"))
-        files += [("out", archive)] if archive != arguments.out else []
+        files += [("out", file) for file in file_names(arguments.export, arguments.out)]
     for number, (name, file) in enumerate(files):
         if any(Path(file) == Path(other) for _, other in files[:number]):
             raise DomainError(name, file, "a file of its own", "it is named twice")
@@ -108,8 +76,7 @@ def eigenvalues_of(arguments: Namespace) -> np.ndarray:
 
 def start_of(arguments: Namespace, eigenvalues: np.ndarray) -> float:
     """Squared start distance along each eigenvector."""
-    length = moderate_or_zero("initial", 0.0 if arguments.initial is None else arguments.initial)
-    return length**2 / len(eigenvalues)
+    return start_in_equal_parts(0.0 if arguments.initial is None else arguments.initial, len(eigenvalues))
 
 
 def buffers_of(arguments: Namespace, most: int = BUFFERS) -> int:
@@ -117,14 +84,14 @@ def buffers_of(arguments: Namespace, most: int = BUFFERS) -> int:
     return min(BUFFERS, most) if arguments.buffers is None else count("buffers", arguments.buffers)
 
 
-def budget_of(arguments: Namespace) -> Budget:
-    """Of the whole run."""
-    lists = {
-        name: None if getattr(arguments, name) is None else [getattr(arguments, name)] for name in ("rho", "epsilon")
-    }
-    (budget,) = budgets(Namespace(**lists, delta=arguments.delta))
-    moderate("rho", budget.rho)
-    return budget
+def budget_of(arguments: Namespace) -> dict[str, Any]:
+    """The budget of the whole run as Python takes it: rho = 1/2 where none is named."""
+    rho, epsilon = arguments.rho, arguments.epsilon
+    if rho is not None and epsilon is not None:
+        raise DomainError("epsilon", epsilon, "left out with --rho", "give one of the two")
+    if rho is None and epsilon is None:
+        rho = DEFAULT_RHO
+    return {"rho": rho, "epsilon": epsilon, "delta": arguments.delta}
 
 
 def run_of(arguments: Namespace) -> Run:
@@ -153,11 +120,8 @@ def run_of(arguments: Namespace) -> Run:
     participation = _participation(arguments)
     participation.checked(steps)
     return Run(
-        eigenvalues=eigenvalues,
         objective=objective,
         participation=participation,
-        budget=budget_of(arguments),
-        clip_norm=moderate("clip_norm", arguments.clip_norm),
         schedule=schedule,
     )
 
@@ -176,14 +140,9 @@ def _rates(arguments: Namespace, steps: int) -> tuple[str, np.ndarray]:
 
 def _participation(arguments: Namespace) -> Participation:
     epochs, separation = count("epochs", arguments.epochs), arguments.min_separation
-    if epochs == 1:
-        if separation is not None:
+    if separation is not None:
+        if epochs == 1:
             raise DomainError("min_separation", separation, "left out with one epoch", "it is for --epochs K")
-        return Participation.single()
-    if separation is None:
-        return Participation.cyclic(epochs, math.ceil(arguments.steps / epochs))
-    most = arguments.steps // epochs
-    separation = count(
-        "min_separation", separation, most=max(most, 1), remedy=f"{epochs} epochs have {arguments.steps} steps in all"
-    )
-    return Participation.min_separation(epochs, separation)
+        most, remedy = max(arguments.steps // epochs, 1), f"{epochs} epochs have {arguments.steps} steps in all"
+        count("min_separation", separation, most=most, remedy=remedy)
+    return Participation.of_epochs(epochs, arguments.steps, separation)

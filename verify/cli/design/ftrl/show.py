@@ -10,9 +10,7 @@ from verify.cli.console import print_json, print_table
 from verify.cli.solve.ftrl.show import as_shown, print_sentences
 
 if TYPE_CHECKING:
-    from dpbounds.ftrl.design import Plan
-    from verify.cli.design.ftrl.designed import Designed
-    from verify.cli.design.ftrl.problem import Run
+    from dpbounds.ftrl.design import Design, Plan
 
 Row = Mapping[str, Any]
 
@@ -23,20 +21,21 @@ PLAN = ("mechanism", "batch_size", "steps", "schedule", "eta", *LOSS, *SIMULATED
 DIGITS = 4
 
 
-def show_run(given: Run, found: Designed, arguments: Namespace) -> None:
+def show_run(design: Design, schedule: str, rows: Sequence[Row], arguments: Namespace) -> None:
     """The table of a given run, or its JSON."""
     if arguments.json:
-        print_json(found.rows)
+        print_json(rows)
         return
-    quiet = {name for name in ("bias", "sgd_noise") if all(row[name] == 0 for row in found.rows)}
+    quiet = {name for name in ("bias", "sgd_noise") if all(row[name] == 0 for row in rows)}
     if len(quiet) == 2:
         quiet |= {"privacy_noise", "noise_ratio"}
-    _table(found.rows, [name for name in RUN if name not in quiet])
-    objective = given.objective
-    settings = f"T = {objective.steps}, d = {len(given.eigenvalues)}, eta = {objective.learning_rates[0]:.6g}, "
-    settings += f"schedule = {given.schedule}, batch_size = {given.batch_size}, clip_norm = {given.clip_norm:g}, "
+    _table(rows, [name for name in RUN if name not in quiet])
+    objective = design.objective
+    settings = f"T = {objective.steps}, d = {len(objective.eigenvalues)}, eta = {objective.learning_rates[0]:.6g}, "
+    settings += f"schedule = {schedule}, batch_size = {objective.examples}, clip_norm = {design.clip_norm:g}, "
     settings += f"sigma_sgd = {objective.sigma_sgd:g}, momentum = {objective.momentum:g}."
-    print_sentences([settings, *_losses(), *_run_columns(given, found, arguments), _privacy(found.rows[0], arguments)])
+    said = [settings, *_losses(), *_run_columns(design, rows), *design.sentences, *_simulation(arguments)]
+    print_sentences([*said, design.budget.sentence(arguments.epochs)])
 
 
 def show_plan(found: Plan, rows: Sequence[Row], arguments: Namespace, seconds: float, amplification: bool) -> None:
@@ -54,9 +53,7 @@ def show_plan(found: Plan, rows: Sequence[Row], arguments: Namespace, seconds: f
     if not amplification:
         missing = "" if arguments.no_amplification else ": pip install 'dpbounds[accounting]'"
         said.append(f"Independent noise with Poisson amplification was left out{missing}.")
-    if arguments.epochs > 1:
-        said.append("Gradients of later epochs are taken as fresh ones, which favours all rows alike.")
-    said += [*_simulation(arguments), _privacy(rows[0], arguments), f"{seconds:.1f} seconds."]
+    said += [*_simulation(arguments), found.budget.sentence(arguments.epochs), f"{seconds:.1f} seconds."]
     print_sentences(said)
 
 
@@ -78,23 +75,18 @@ def _losses() -> list[str]:
     ]
 
 
-def _run_columns(given: Run, found: Designed, arguments: Namespace) -> list[str]:
-    value = found.bound.value
-    how = "proved by ball arithmetic" if value.certified else "computed in floating point"
-    noise = "" if given.objective.bias == 0 else "; noise_ratio: privacy noise over its least"
+def _run_columns(design: Design, rows: Sequence[Row]) -> list[str]:
+    how = "proved by ball arithmetic" if design.bound.value.certified else "computed in floating point"
+    noise = "" if design.objective.bias == 0 else "; noise_ratio: privacy noise over its least"
     said = [
-        f"bound: the least total of any noise, {how} in {found.rows[0]['bound_seconds']:.2g} seconds; ratio: total "
+        f"bound: the least total of any noise, {how} in {rows[0]['bound_seconds']:.2g} seconds; ratio: total "
         f"over it{noise}. gain: total of independent noise at the same eta over the row's."
     ]
-    if any(row["gain_tuned"] is not None for row in found.rows):
+    if any(row["gain_tuned"] is not None for row in rows):
         said.append(
             "gain_tuned: the same for independent noise with eta, schedule and batch size of its own, as many records."
         )
-    if any(row["kind"] == "upper" for row in found.rows):
-        said.append("The sensitivity of some row is an upper bound; its privacy holds, its loss may be less.")
-    if arguments.unknown_spectrum:
-        said.append("designed: the least worst ratio over a family of spectra, not the best for this one.")
-    return [*said, *_simulation(arguments)]
+    return said
 
 
 def _simulation(arguments: Namespace) -> list[str]:
@@ -104,12 +96,3 @@ def _simulation(arguments: Namespace) -> list[str]:
         f"simulated: mean of {arguments.simulate} runs without clipping (seed {arguments.seed}), with a 95 % interval "
         "from low to high."
     ]
-
-
-def _privacy(row: Row, arguments: Namespace) -> str:
-    epsilon = "beyond its range" if row["epsilon"] is None else f"{row['epsilon']:.4g}"
-    passes = "one pass" if arguments.epochs == 1 else f"all {arguments.epochs} passes"
-    return (
-        f"Privacy: rho = {row['rho']:.6g} is zCDP, zero-out adjacency, epsilon = {epsilon} at delta = "
-        f"{row['delta']:g}, for {passes} over the data."
-    )

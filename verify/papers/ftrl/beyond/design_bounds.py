@@ -17,7 +17,7 @@ from dpbounds.ftrl.design import Objective, lower_bound, optimum
 from dpbounds.ftrl.design.certified import certified_bound, gram_in_balls
 from dpbounds.ftrl.design.objective import largest_stable_rate
 from dpbounds.ftrl.design.smoother import compressed, hat_diagonals, rational_root, streamed_bound
-from verify.checks import Agreement, Fact, Search, Times
+from verify.checks import Agreement, Fact, Holds, Search, Times, Within
 from verify.checks.domains import Real, Whole
 from verify.papers.ftrl.tools.design import heavy_ball_loss, random_mechanism, random_objective, weighted_loss
 from verify.statements.claims import Claim
@@ -263,14 +263,14 @@ def _streamed(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
     yield Fact("best q of both", factor * float(found) / float(best), 1.0, 1e-6)
 
 
-def _below_the_root(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
+def _below_the_root(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact | Within]:
     """The rational function is below the root everywhere, and near it inside."""
     for ends, slack in (((1e-7, 1.0), 1e-6), ((3.0, 50.0), 1e-9), ((1e-10, 1e2), 1e-4)):
         shifts, weights = rational_root(*ends, slack=slack)
         x = np.exp(rng.uniform(np.log(ends[0]) - 20, np.log(ends[1]) + 20, 20_000))
         ratio = factor * np.sum(weights * np.sqrt(x)[:, None] / (x[:, None] + shifts), axis=1)
         inside = ratio[(x >= ends[0]) & (x <= ends[1])]
-        yield Fact(f"nowhere above the root, {ends}", bool(ratio.max() <= 1.0), True, 0)
+        yield Within(f"largest ratio to the root, {ends}", float(ratio.max()), most=1.0)
         yield Fact(f"smallest ratio inside, {ends}", float(inside.min()), 1.0 - slack / 2, 0.51 * slack + 1e-12)
 
 
@@ -318,7 +318,7 @@ def _exact_gram(eigenvalues: list[float], rates: list[float], omega: list[Fracti
     return gram
 
 
-def _balls_hold(rng: np.random.Generator, factor: Fraction = Fraction(1)) -> Iterator[Fact]:
+def _balls_hold(rng: np.random.Generator, factor: Fraction = Fraction(1)) -> Iterator[Fact | Holds]:
     """The balls around G hold its rational entries, and are thin."""
     T = 19
     for m in (0, 2):
@@ -328,7 +328,7 @@ def _balls_hold(rng: np.random.Generator, factor: Fraction = Fraction(1)) -> Ite
         balls = gram_in_balls(run)
         with flint.ctx.workprec(300):
             held = all(balls[s, t].contains(_rational(exact[s, t])) for s in range(T) for t in range(T))
-        yield Fact(f"all entries held, m = {m or 'oo'}", held, True, 0)
+        yield Holds(f"the balls hold every rational entry, m = {m or 'oo'}", held)
         widest = max(float(balls[s, t].rad()) for s in range(T) for t in range(T))
         yield Fact(f"widest ball, m = {m or 'oo'}", widest, 0.0, 1e-25)
 
@@ -337,7 +337,7 @@ def _rational(number: Fraction) -> flint.fmpq:
     return flint.fmpq(number.numerator, number.denominator)
 
 
-def _hostile(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
+def _hostile(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact | Within]:
     """Any q: the certified number is below the optimum's value; the best q's is within 1e-5 of it."""
     for T in (5, 23):
         run = random_objective(rng, T)
@@ -345,14 +345,15 @@ def _hostile(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
         hostile = (np.ones(T), 1e6 * np.ones(T), rng.uniform(0.01, 1, T), 10 ** rng.uniform(-6, 0, T))
         for number, q in enumerate(hostile):
             bound = certified_bound(run, q=q)
-            yield Fact(f"below the optimum, q number {number}", factor * float(bound) <= value * (1 + 1e-15), True, 0)
+            share = factor * float(bound) / value
+            yield Within(f"certified over the optimum, T = {T}, q number {number}", share, most=1 + 1e-15)
         q = rng.uniform(0.9, 1.1, T)
         eigenvalues, vectors = np.linalg.eigh(run.gram() * np.sqrt(np.outer(q, q)))
         for size in (0.99, 1.0, 1.0001):
             guess = size * (vectors * np.sqrt(np.maximum(eigenvalues, 0.0))) @ vectors.T
             reached = float(np.sqrt(np.maximum(eigenvalues, 0.0)).sum()) ** 2 / q.sum()
             bound = _or_nothing(run, q, guess)
-            yield Fact(f"Y the root times {size}: not above it", factor * bound <= reached * (1 + 1e-12), True, 0)
+            yield Within(f"certified over the norm, Y the root times {size}", factor * bound / reached, most=1 + 1e-12)
         best = factor * float(lower_bound(run, certify=True))
         yield Fact("the best q", best / value, 1.0, 1.5e-5)
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import json
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,10 +16,10 @@ from scipy.special import ndtr
 
 from dpbounds.ftrl import correlations
 from dpbounds.ftrl.design import Bands, Blt, Objective, Participation, ScaledBlt, ScaledToeplitz, unit_columns
-from dpbounds.ftrl.design.exports import Export, export
+from dpbounds.ftrl.design.exports import Export, archive, export, exported_files
 from dpbounds.ftrl.design.streams import NoiseStream, noise_stream
-from simulators.ftrl.design_files import design_bytes, read_design
-from verify.checks import Agreement, Fact, Times
+from simulators.ftrl.design_files import read_design
+from verify.checks import Agreement, Fact, Holds, Times
 from verify.statements.claims import Claim
 
 OURS = "beyond the paper"
@@ -24,6 +27,19 @@ STEPS = 11
 BLT = Blt((0.97, 0.8, 0.3), (0.1, 0.15, 0.2))
 ROWS = 1.0 + 0.5 * np.linspace(0.0, 1.0, STEPS) ** 2
 SIGNED = Bands((2.0, -0.7, 0.3))
+
+
+# Arrays like the parameters that the noise keeps, and mechanisms with scalings.
+KEPT = {
+    "BLT": 3,
+    "BLT with unit columns": 3,
+    "scaled BLT": 3,
+    "bands": 2,
+    "bands, scaled": 2,
+    "nu = 0.1": STEPS - 1,
+    "dense bands": 2,
+}
+SCALED = ("BLT with unit columns", "scaled BLT", "bands, scaled")
 
 
 @cache
@@ -65,7 +81,7 @@ def _drawn(stream: NoiseStream, draws: np.ndarray) -> np.ndarray:
     return np.array(noise)
 
 
-def _noise(rng: np.random.Generator) -> Iterator[Fact]:
+def _noise(rng: np.random.Generator) -> Iterator[Fact | Holds]:
     del rng  # unit impulses say everything
     for name, mechanism in _mechanisms().items():
         stream = noise_stream(mechanism, STEPS)
@@ -76,11 +92,8 @@ def _noise(rng: np.random.Generator) -> Iterator[Fact]:
             [[filters[i + k, i] if i + k < STEPS else 0.0 for k in range(stream.bands)] for i in range(STEPS)]
         )
         yield Fact(f"bands below each column, {name}", stream.columns(), below, 1e-10)
-        yield Fact(f"whether it is scaled, {name}", stream.scaled, "scaled" in name or "unit" in name, 0)
-        arrays = {"BLT": 3, "bands": 2, "dense bands": 2, "nu = 0.1": STEPS - 1}
-        for start, number in arrays.items():
-            if name.startswith(start) or (start == "BLT" and "BLT" in name):
-                yield Fact(f"arrays kept, {name}", stream.buffers, number, 0)
+        yield Holds(f"scalings are handed on where there are some, {name}", stream.scaled == (name in SCALED))
+        yield Fact(f"arrays kept, {name}", stream.buffers, KEPT[name], 0)
     with tempfile.TemporaryDirectory() as folder:
         yield from _stored(Path(folder))
 
@@ -90,13 +103,15 @@ def _stored(folder: Path) -> Iterator[Fact]:
         objective = Objective(np.array([1.0, 0.4]), STEPS, 0.3)
         twice = Participation.min_separation(2, 4)
         written = export(mechanism, STEPS, "npz", rho=0.3, participation=twice, objective=objective)
-        (folder / "design.npz").write_bytes(design_bytes(written))
+        (folder / "design.npz").write_bytes(archive(written))
         read = read_design(folder / "design.npz")
         yield Fact(f"C from the file, {name}", read.stream.encoder(), written.stream.encoder(), 0)
         yield Fact(f"noise multiplier from the file, {name}", read.noise_multiplier, written.noise_multiplier, 0)
-        values = (written.value, written.unscaled_value)
-        yield Fact(f"values from the file, {name}", (read.value, read.unscaled_value) == values, True, 0)
-        yield Fact(f"participation from the file, {name}", read.participation == written.participation, True, 0)
+        with np.load(folder / "design.npz", allow_pickle=False) as arrays:  # as another program reads it
+            meta = json.loads(str(arrays["meta"]))
+        yield Fact(f"noise multiplier in its text, {name}", meta["noise_multiplier"], written.noise_multiplier, 0)
+        values = [written.value, written.unscaled_value]
+        yield Fact(f"values from the file, {name}", [read.value, read.unscaled_value], values, 0)
 
 
 NOISE = Claim(
@@ -150,7 +165,26 @@ def _privacy(rng: np.random.Generator) -> Iterator[Fact]:
                 f"delta at the epsilon stated, {label}", _delta(sigma / brute, found.epsilon(delta)), delta, 1e-9
             )
             yield Fact(f"rho, {label}", found.rho, rho, 1e-12)
+            yield from _module(found, brute, rho, label)
             yield from _unscaled(found, mechanism, participation, objective, label)
+
+
+def _module(found: Export, sensitivity: float, rho: float, label: str) -> Iterator[Fact]:
+    """The numbers that stand in the modules, read as Python reads them."""
+    for consumer in ("jax-privacy", "opacus"):
+        code = exported_files(replace(found, consumer=consumer), "noise.py")["noise.py"].decode()
+        numbers = {
+            node.targets[0].id: ast.literal_eval(node.value)
+            for node in ast.parse(code).body
+            if isinstance(node, ast.Assign)
+            and isinstance(node.targets[0], ast.Name)
+            and isinstance(node.value, (ast.Constant, ast.List))
+        }
+        written = [numbers["STEPS"], numbers["SENSITIVITY"], numbers["EVENT_MULTIPLIER"]]
+        yield Fact(f"numbers of the {consumer} module, {label}", written, [STEPS, sensitivity, (2 * rho) ** -0.5], 1e-9)
+        if "BUF_DECAY" in numbers:
+            blt = [numbers["BUF_DECAY"], numbers["OUTPUT_SCALE"]]
+            yield Fact(f"BLT of the {consumer} module, {label}", blt, [list(BLT.buf_decay), list(BLT.output_scale)], 0)
 
 
 def _unscaled(

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpbounds.arithmetic import FLOATS
 from dpbounds.ftrl import correlations, linear_regression
-from dpbounds.ftrl.linear_regression import power_law
+from dpbounds.ftrl.linear_regression import Regression, power_law
 from verify.checks import Agreement, Fact, Search, Times
 from verify.checks.domains import Real
 from verify.papers.ftrl.beyond.exact import OURS
@@ -85,8 +85,10 @@ def _attained(rng: np.random.Generator) -> Iterator[Fact]:
     for d, alpha, eta in ((128, 1.0, 0.05), (128, 2.0, 1e-8), (30, 0.0, 0.01), (300, 1.0, 1e-9)):
         spectrum = power_law(d, alpha)
         made = linear_regression.optimal_correlation(spectrum, eta)
-        value = linear_regression.suboptimality(made, spectrum, eta, 0.3, clip_norm=0.7)
-        optimum = linear_regression.optimal_suboptimality(spectrum, eta, 0.3, clip_norm=0.7)
+        value = linear_regression.suboptimality(made, Regression(eigenvalues=spectrum, eta=eta, rho=0.3, clip_norm=0.7))
+        optimum = linear_regression.optimal_suboptimality(
+            Regression(eigenvalues=spectrum, eta=eta, rho=0.3, clip_norm=0.7)
+        )
         yield Fact(f"d = {d}, k^-{alpha:g}, eta mu = {eta * spectrum.min():.0e}", float(value), float(optimum), 1e-9)
 
 

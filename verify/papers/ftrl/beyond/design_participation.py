@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from scipy.optimize import linprog
 
 from dpbounds.ftrl.correlations import Correlation, from_coefficients, nu, optimal_counting
-from dpbounds.ftrl.design import Objective, Participation, lower_bound, optimum, sensitivity
+from dpbounds.ftrl.design import Objective, Participation, best, lower_bound, optimum, sensitivity
+from dpbounds.ftrl.design.duality import spacing
 from dpbounds.ftrl.design.smoother import streamed_bound
-from verify.checks import Agreement, Fact, Search, Times
+from verify.checks import Agreement, Fact, Holds, Search, Times, Within
 from verify.checks.domains import Whole
 from verify.papers.ftrl.tools.design import (
     patterns,
@@ -43,7 +45,7 @@ def _encoded(c: tuple[float, ...], T: int) -> Correlation:
     return from_coefficients(series, allow_unstable_inverse=True)
 
 
-def _exact(rng: np.random.Generator) -> Iterator[Fact]:
+def _exact(rng: np.random.Generator) -> Iterator[Fact | Holds]:
     """Rules (i), (ii) and (iii) where they say `exact`."""
     cases: list[tuple[str, Correlation, int, str, int, int]] = [
         ("(i)", optimal_counting(), 13, "min-separation", 4, 3),
@@ -57,7 +59,7 @@ def _exact(rng: np.random.Generator) -> Iterator[Fact]:
     ]
     for label, correlation, T, kind, k, b in cases:
         found = sensitivity(correlation, T, _made(kind, k, b))
-        yield Fact(f"{label} is exact", found.kind == "exact", True, 0)
+        yield Holds(f"rule {label} says that it is exact", found.kind == "exact")
         yield Fact(
             f"{label}: T = {T}, k = {k}, b = {b}", float(found), _by_brute_force(correlation, T, kind, k, b, rng), 1e-7
         )
@@ -89,17 +91,16 @@ def _never_below(seed: float, factor: float = 1.0) -> tuple[float, float]:
     return factor * _by_brute_force(correlation, T, kind, k, b, rng), float(told) * (1 + 1e-9)
 
 
-def _understated(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
+def _understated(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Within]:
     """Rule (i) on signed coefficients is too small: opposite gradients in overlapping columns add up."""
     T, k, b = 6, 3, 1
     correlation = _encoded(SIGNED, T)
     shifted = sum(np.pad(correlation.encoder(T)[:, 0], (i * b, 0))[:T] for i in range(k))
     reached = _by_brute_force(correlation, T, "min-separation", k, b, rng)
-    told = float(sensitivity(correlation, T, Participation.min_separation(k, b)))
-    yield Fact(
-        "rule (i) on (1, -.9, .3), reached by brute force", np.linalg.norm(shifted) < 0.5 * factor * reached, True, 0
-    )
-    yield Fact("and ours is not below", told >= factor * reached * (1 - 1e-9), True, 0)
+    stated = float(sensitivity(correlation, T, Participation.min_separation(k, b)))
+    share = float(np.linalg.norm(shifted)) / (factor * reached)
+    yield Within("rule (i) on (1, -.9, .3) over what brute force reaches", share, most=0.5)
+    yield Within("the sensitivity stated over what brute force reaches", stated / (factor * reached), least=1 - 1e-9)
 
 
 SENSITIVITY = Claim(
@@ -145,27 +146,60 @@ def _any_mechanism(seed: float, factor: float = 1.0) -> tuple[float, float]:
     return factor * float(lower_bound(run, participation)), reached
 
 
-def _cyclic_solved(rng: np.random.Generator, gap: float = 2e-5) -> Iterator[Fact]:
+def _cyclic_solved(rng: np.random.Generator, gap: float = 2e-5) -> Iterator[Fact | Within]:
     """The cyclic optimum: its value, by second moments run forward and absolute sums, within 2e-5 of the bound."""
     T = 48
     for name, spectrum in (("1/k", 1 / np.arange(1, 17)), ("two levels", np.r_[np.ones(3), np.full(13, 0.01)])):
         for k in (2, 4):
             run = Objective(spectrum, T, eta=0.3, batch_size=32)
-            best = optimum(run, Participation.cyclic(k, T // k), tolerance=1e-3)
-            encoder = best.mechanism.encoder(T)
+            solved = optimum(run, Participation.cyclic(k, T // k), tolerance=1e-3)
+            encoder = solved.mechanism.encoder(T)
             squares = np.abs(encoder.T @ encoder)
             largest = max(squares[o :: T // k, o :: T // k].sum() for o in range(T // k))
-            value = largest * weighted_loss(run, best.mechanism.matrix(T), 1.0)
-            yield Fact(f"over the bound, {name}, k = {k}", value / float(best.bound), 1.0 + gap / 2, gap / 2)
+            value = largest * weighted_loss(run, solved.mechanism.matrix(T), 1.0)
+            yield Fact(f"over the bound, {name}, k = {k}", value / float(solved.bound), 1.0 + gap / 2, gap / 2)
             apart = float(lower_bound(run, Participation.min_separation(k, T // k)))
-            yield Fact(f"min-separation has no smaller bound, {name}, k = {k}", apart / float(best.bound), 1.0, 1e-5)
+            yield Fact(f"min-separation has no smaller bound, {name}, k = {k}", apart / float(solved.bound), 1.0, 1e-5)
             certified = float(lower_bound(run, Participation.cyclic(k, T // k), certify=True))
-            yield Fact(f"certified, {name}, k = {k}", 0.9 < certified / float(best.bound) <= 1.0 + 1e-9, True, 0)
+            share = certified / float(solved.bound)
+            yield Within(f"certified over the bound, {name}, k = {k}", share, least=0.9, most=1.0 + 1e-9)
+    # Twice in 5 steps, 2 apart: more steps can be used at once than by cyclic patterns, 3 apart.
+    five, apart = Objective(np.array([1.0, 0.4]), 5, eta=0.5), Participation.min_separation(2, 2)
+    shares = float(lower_bound(five, apart)) / float(lower_bound(five, apart, certify=True))
+    yield Within("bound over the certified one, twice in 5 steps", shares, least=1.0 - 1e-9)
     # Beyond dense matrices Q = I / b: the nuclear norm at q = 1 / T, times T / b.
     long = Objective(np.ones(1), 2050, eta=0.5)
     alone = float(streamed_bound(long, q=np.full(2050, 1 / 2050)))
     found = float(lower_bound(long, Participation.cyclic(2, 1025)))
     yield Fact("two epochs of 1025 steps, R = I", found, 2.0 * alone, 1e-6)
+
+
+def _even(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
+    """The largest probability with which random patterns can use every step alike, by linear programming over all
+    patterns of at most k steps: one over the spacing c of Q = I / c.
+    """
+    for T, k, b in ((5, 2, 2), (5, 3, 2), (6, 2, 2), (7, 2, 3), (7, 3, 2), (8, 3, 2), (8, 2, 4), (9, 4, 2)):
+        for kind in ("min-separation", "cyclic") if k * b >= T else ("min-separation",):
+            used = np.array([np.isin(np.arange(T), steps) for steps in patterns(kind, T, k, b)]).T
+            # Largest p with sum_pi weight_pi [t in pi] >= p at all t, weights of sum 1.
+            above = np.column_stack([-used.astype(float), np.ones(T)])
+            whole = np.append(np.ones(used.shape[1]), 0.0)[None, :]
+            aim = np.append(np.zeros(used.shape[1]), -1.0)
+            found = linprog(aim, A_ub=above, b_ub=np.zeros(T), A_eq=whole, b_eq=[1.0])
+            label = f"1 / c, {kind}, T = {T}, k = {k}, b = {b}"
+            yield Fact(label, factor / float(spacing(_made(kind, k, b), T)), -found.fun, 1e-9)
+
+
+def _certified(seed: float, factor: float = 1.0) -> tuple[float, float]:
+    """The certified bound where fewer participations than fit, against the fitted noise, valued by brute force."""
+    rng = np.random.default_rng(int(seed))
+    k, b = int(rng.integers(2, 4)), int(rng.integers(1, 4))
+    T = int(rng.integers((k - 1) * b + 1, k * b + 4))
+    run, participation = random_objective(rng, T), Participation.min_separation(k, b)
+    mechanism = best(run, participation, buffers=1).mechanism
+    reached = _by_brute_force(mechanism, T, "min-separation", k, b, rng) ** 2
+    power = weighted_loss(run, mechanism.matrix(T), 1.0)
+    return factor * float(lower_bound(run, participation, certify=True)), reached * power
 
 
 REPEATED = Claim(
@@ -175,7 +209,8 @@ REPEATED = Claim(
     statement=(
         "For every mixture $Q$ of $k times k$ correlation matrices on the steps $o, o + b, ...$, every mechanism has "
         '$s(C)^2 op("tr")(G (C^T C)^(-1)) >= (op("tr") (Q^(1\\/2) G Q^(1\\/2))^(1\\/2))^2$, for cyclic participation '
-        "and for separation $b$; for cyclic participation the best $Q$ gives the best mechanism."
+        "and for separation $b$; for cyclic participation the best $Q$ gives the best mechanism. $Q = I \\/ c$ is such "
+        "a mixture for $c = b$, for separation $b$ for $c = max(b, T \\/ k)$, and for no smaller $c$."
     ),
     checks=(
         Search(
@@ -185,5 +220,12 @@ REPEATED = Claim(
             impostors={"20 % more": {"sides": {"factor": 1.2}}},
         ),
         Agreement(facts=_cyclic_solved, impostors={"gap 1e-8": {"facts": {"gap": 1e-8}}}),
+        Agreement(facts=_even, impostors={"1 % more": {"facts": {"factor": 1.01}}}),
+        Search(
+            sides=_certified,
+            box={"seed": Whole(0, 10**9)},
+            evaluations={"quick": 30, "full": 500},
+            impostors={"a third more": {"sides": {"factor": 1.33}}},
+        ),
     ),
 )

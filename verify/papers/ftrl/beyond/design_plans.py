@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -9,14 +10,12 @@ from functools import cache
 import numpy as np
 
 from dpbounds.ftrl.correlations import independent
-from dpbounds.ftrl.design import Plan, PlanRow, learning_rates, lower_bound, plan, prefix_sum
+from dpbounds.ftrl.design import Plan, learning_rates, lower_bound, plan, prefix_sum
 from dpbounds.ftrl.design.amplification import installed, poisson_noise_multiplier
+from dpbounds.ftrl.design.noise_kinds import OF_A_RUN, NoiseKind
 from dpbounds.ftrl.design.objective import Objective
-from dpbounds.ftrl.design.participation import Participation
-from dpbounds.ftrl.design.tuning import Setting
-from simulators.engine import Experiment
-from simulators.ftrl import DesignedTraining, LinearRegression, designed_training
-from verify.checks import Agreement, Case, Fact, Means, MonteCarlo, Times
+from simulators.ftrl import experiment_of, planned_training
+from verify.checks import Agreement, Case, Fact, Holds, Means, MonteCarlo, Times, Within
 from verify.checks.pictures import Picture, Series
 from verify.papers.ftrl.beyond.exact import OURS
 from verify.papers.ftrl.tools.subsampled import poisson_delta
@@ -48,23 +47,12 @@ def _small(name: str, epochs: int = 1) -> Plan:
 # --- predicted against simulated ---
 
 
-def _case(name: str, mechanism: str, epochs: int, relative_std: float) -> Case:
+def _case(name: str, kind: NoiseKind, epochs: int, relative_std: float) -> Case:
     found = _small(name, epochs)
-    row, training = found.row(mechanism), found.training
-    settings = DesignedTraining(
-        objective=training.objective(_setting(row)),
-        mechanism=row.correlation,
-        rho=RHO,
-        participation=Participation.single() if epochs == 1 else Participation.cyclic(epochs, row.steps // epochs),
-    )
-    d = len(training.eigenvalues)
-    problem = LinearRegression(
-        eigenvalues=tuple(training.eigenvalues.tolist()), sigma_sgd=SIGMA, initial=tuple(np.ones(d).tolist())
-    )
-    experiment = Experiment(algorithm=designed_training, problem=problem, settings=settings, block_trials=2_000)
+    row = found.row(kind)
     return Case(
-        label=f"{name}, {mechanism}, {epochs} epochs",
-        experiment=experiment,
+        label=f"{name}, {row.label}, {epochs} epochs",
+        experiment=experiment_of(planned_training(found, kind)),
         output="weighted_loss",
         predicted=lambda: row.loss.total,
         relative_std=relative_std,
@@ -76,12 +64,8 @@ def _cases() -> Sequence[Case]:
     return [
         _case("flat", "designed", 1, 0.31),
         _case("flat", "independent", 1, 0.31),
-        replace(_case("1/k", "prefix sum", 2, 0.3), level="full"),
+        replace(_case("1/k", "prefix-sum", 2, 0.3), level="full"),
     ]
-
-
-def _setting(row: PlanRow) -> Setting:
-    return Setting(batch_size=row.batch_size, schedule=row.schedule, eta=row.eta)
 
 
 TOTAL_LOSS = Claim(
@@ -131,66 +115,71 @@ def _scan(found: Plan) -> Iterator[tuple[int, int, Objective]]:
                 )
 
 
-def _tuned(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
+def _tuned(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Within | Holds]:
     """Totals against a scan of all settings: noise of each kind is as good as any, and no noise anywhere is much better
     than the design.
     """
     for name, epochs in (("1/k", 1), ("flat", 1), ("1/k", 2)):
         found = _small(name, epochs)
-        least: dict[str, float] = {"independent": np.inf, "prefix sum": np.inf}
+        least: dict[NoiseKind, float] = {"independent": np.inf, "prefix-sum": np.inf}
         bound = np.inf
         for m, T, objective in _scan(found):
             part = found.training.participation(m)
-            for kind, noise in (("independent", independent()), ("prefix sum", prefix_sum(T, part))):
-                least[kind] = min(least[kind], objective.loss(noise, RHO, participation=part).total)
+            alone = objective.loss(independent(), RHO, participation=part).total
+            prefix = objective.loss(prefix_sum(T, part), RHO, participation=part).total
+            least["independent"] = min(least["independent"], alone)
+            least["prefix-sum"] = min(least["prefix-sum"], prefix)
             if epochs == 1:
                 privacy = float(lower_bound(objective, tolerance=1e-2)) / (2 * RHO * m**2)
                 bound = min(bound, objective.bias + objective.sgd_noise + privacy)
         label = f"{name}, {epochs} epochs"
         for kind, total in least.items():
             over = factor * found.row(kind).loss.total / total
-            said = f"{label}, {kind} over the least of a scan: {over:.4f}, from 0.97 to 1.005"
-            yield Fact(said, bool(0.97 <= over <= 1.005), True, 0)
+            yield Within(f"{label}, {kind} over the least of a scan", over, least=0.97, most=1.005)
         if epochs == 1:
             design = factor * found.row("designed").loss.total / bound
-            yield Fact(
-                f"{label}, design over the least bound of a scan: {design:.4f}, within 1.5 %", design, 1.0, 0.015
-            )
-        yield Fact(f"{label}, best row is the design", found.best.mechanism, "designed", 0)
+            yield Within(f"{label}, design over the least bound of a scan", design, least=0.985, most=1.015)
+        yield Holds(f"{label}: the best row is the design", found.best.kind == "designed")
 
 
-def _rows(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
+def _rows(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact | Within]:
     """What a row says of itself, computed from its setting alone, dense."""
     for name, epochs in (("flat", 1), ("1/k", 2)):
         found = _small(name, epochs)
         for row in found.rows:
-            objective = found.training.objective(_setting(row))
-            T, m = row.steps, row.batch_size
+            objective = found.training.objective(row.setting)
+            T, m = row.steps, row.setting.batch_size
             encoder, decoder = row.correlation.encoder(T), row.correlation.matrix(T)
             X, b = encoder.T @ encoder, T // epochs
             squared = max(np.abs(X[o::b, o::b]).sum() for o in range(b))
             noise = squared * np.sum(decoder * (objective.gram() @ decoder)) / (2 * RHO * m**2)
-            label = f"{name}, {row.mechanism}, {epochs} epochs"
+            label = f"{name}, {row.label}, {epochs} epochs"
             yield Fact(f"{label}: steps", T, epochs * (128 // m), 0)
             yield Fact(f"{label}: privacy noise", factor * row.loss.privacy_noise, noise, 1e-6)
             yield Fact(f"{label}: noise multiplier", factor * row.noise_multiplier**2, squared / (2 * RHO), 1e-9)
             total = factor * row.loss.total
-            yield Fact(f"{label}: total is at least its bound", bool(total >= (row.bound or 0) * (1 - 1e-9)), True, 0)
+            yield Within(f"{label}: total over its bound", total / (row.bound or np.nan), least=1 - 1e-9)
             yield Fact(f"{label}: gain", row.gain * row.loss.total, found.rows[0].loss.total, 1e-12)
-        design, prefix = found.row("designed").loss.total, found.row("prefix sum").loss.total
-        yield Fact(f"{name}: the design is no worse than prefix sums", bool(factor * design <= prefix), True, 0)
+        design, prefix = found.row("designed").loss.total, found.row("prefix-sum").loss.total
+        yield Within(f"{name}: the design over prefix sums", factor * design / prefix, most=1.0)
+        # Three digits of a factor, and two of each percentage.
+        share, *percent = [float(each) for each in re.findall(r"([\d.e-]+) (?:times|%)", " ".join(found.sentences))]
+        alone, bound = found.row("independent").loss.total, found.row("designed").bound or np.nan
+        yield Fact(f"{name}: times the loss, in words", factor * share, min(design, prefix) / alone, 6e-3)
+        shares = [100 * (1 - design / prefix), 100 * (design / bound - 1)]
+        yield Fact(f"{name}: percentages in words", percent, shares, 0.06)
 
 
-def _not_worth(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
+def _not_worth(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Within | Holds]:
     """With a large budget little is gained, and the plan says so."""
     eigenvalues = spectra(24, 4)["flat"]
     settings = {"sigma_sgd": SIGMA, "buffers": 2, "batch_sizes": (8,), "amplification": False}
     large = plan(eigenvalues, 128, rho=1e4, initial=1.0, **settings)
-    yield Fact(f"gain at rho = 10^4: {large.gain:.4f}, does not pay", factor * large.gain < 1.02, not large.pays, 0)
-    yield Fact("it says so", "does not pay" in " ".join(large.sentences), True, 0)
+    yield Within("gain at rho = 10^4", factor * large.gain, most=1.02)
+    yield Holds("it does not pay there", not large.pays)
     paying = _small("flat")
-    yield Fact(f"gain at rho = 1: {paying.gain:.3f}, pays", factor * paying.gain > 1.5, paying.pays, 0)
-    yield Fact("it says so too", "Correlated noise pays" in " ".join(paying.sentences), True, 0)
+    yield Within("gain at rho = 1", factor * paying.gain, least=1.5)
+    yield Holds("it pays there", paying.pays)
 
 
 JOINT_TUNING = Claim(
@@ -214,26 +203,26 @@ JOINT_TUNING = Claim(
 # --- Poisson amplification ---
 
 
-def _amplified(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
+def _amplified(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Within]:
     """Delta at the epsilon asked for, by an accountant of our own: at most the one asked for, and near it."""
     for epsilon, delta, rate, steps in ((4.0, 1e-5, 1 / 16, 64),):
         multiplier = factor * poisson_noise_multiplier(epsilon, delta, rate, steps)
         spent = poisson_delta(multiplier, epsilon, rate, steps)
         near = poisson_delta(multiplier, 0.99 * epsilon, rate, steps)
         label = f"epsilon = {epsilon:g}, q = {rate:g}, {steps} steps"
-        yield Fact(f"{label}: private", bool(spent <= delta * (1 + 1e-3)), True, 0)
-        yield Fact(f"{label}: no more noise than needed", bool(near >= delta), True, 0)
+        yield Within(f"{label}: delta spent, over the one given", spent / delta, most=1 + 1e-3)
+        yield Within(f"{label}: delta at .99 epsilon, over the one given", near / delta, least=1.0)
 
 
-def _amplified_row(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
+def _amplified_row(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact | Within]:
     """The row of a plan: its noise from its multiplier and a dense Gram matrix, its setting the best of a scan."""
     settings = {"sigma_sgd": SIGMA, "buffers": 2, "batch_sizes": (8,)}
     found = plan(spectra(24, 4)["1/k"], 128, epsilon=2.0, delta=1e-5, initial=1.0, **settings)
-    row = found.row("independent, amplified")
-    m = row.batch_size
+    row = found.row("amplified")
+    m = row.setting.batch_size
     spent = poisson_delta(row.noise_multiplier, 2.0, m / 128, row.steps)
-    yield Fact("the row is private, and nearly all is spent", bool(0.95e-5 < spent <= 1.001e-5), True, 0)
-    noise = row.noise_multiplier**2 * np.trace(found.training.objective(_setting(row)).gram()) / m**2
+    yield Within("delta of the row", spent, least=0.95e-5, most=1.001e-5)
+    noise = row.noise_multiplier**2 * np.trace(found.training.objective(row.setting).gram()) / m**2
     yield Fact("its privacy noise", factor * row.loss.privacy_noise, noise, 1e-9)
     multipliers = {size: poisson_noise_multiplier(2.0, 1e-5, size / 128, 128 // size) for size in (8,)}
     least = min(
@@ -269,8 +258,6 @@ AMPLIFICATION = Claim(
 
 # --- the tuned comparison ---
 
-KINDS = ("independent", "prefix sum", "designed")
-
 
 @cache
 def _compared(level: str) -> Mapping[tuple[str, float], Plan]:
@@ -288,18 +275,16 @@ def _compared(level: str) -> Mapping[tuple[str, float], Plan]:
 
 
 def _gains(level: str, least: float, most: float):
-    def facts(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
+    def facts(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Within]:
         """Gains of the design over independent noise, and how far it and prefix sums are above the bound."""
         for (name, rho), found in _compared(level).items():
             bound = found.row("designed").bound or np.nan
-            alone, prefix, design = (found.row(kind).loss.total for kind in KINDS)
+            alone, prefix, design = (found.row(kind).loss.total for kind in OF_A_RUN)
             gain, above = factor * alone / design, factor * design / bound
             label = f"{name}, rho = {rho:g}"
-            inside = bool(least <= gain <= most)
-            yield Fact(f"{label}: gain {gain:.3f} from {least:g} to {most:g}", inside, True, 0)
-            yield Fact(f"{label}: design over bound {above:.4f} from 1 to 1.05", bool(1 <= above <= 1.05), True, 0)
-            over = prefix / bound
-            yield Fact(f"{label}: prefix sums over bound {over:.4f} up to 1.2", bool(1 <= over <= 1.2), True, 0)
+            yield Within(f"{label}: gain", gain, least=least, most=most)
+            yield Within(f"{label}: design over bound", above, least=1.0, most=1.05)
+            yield Within(f"{label}: prefix sums over bound", prefix / bound, least=1.0, most=1.2)
 
     return facts
 
@@ -338,7 +323,7 @@ def _table(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
         label = f"{key[0]}, rho = {key[1]:g}"
         yield Fact(f"{label}: least total", bound, optimum, 0.02)
         yield Fact(f"{label}: independent over it", found.row("independent").loss.total / bound, alone, 0.035)
-        yield Fact(f"{label}: prefix sums over it", found.row("prefix sum").loss.total / bound, prefix, 0.02)
+        yield Fact(f"{label}: prefix sums over it", found.row("prefix-sum").loss.total / bound, prefix, 0.02)
 
 
 COMPARISON = Claim(

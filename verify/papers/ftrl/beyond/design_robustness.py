@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from dpbounds.ftrl import correlations, design
-from verify.checks import Agreement, Fact
+from verify.checks import Agreement, Fact, Within
 from verify.papers.ftrl.beyond.exact import OURS
 from verify.papers.ftrl.tools.design_problems import DIMENSION, final_loss, least, mean_loss, spectra
 from verify.statements.claims import Claim
@@ -34,24 +34,24 @@ def _scaled(objective: design.Objective, factor: float) -> design.Objective:
     return design.Objective(factor * objective.eigenvalues, objective.steps, objective.eta)
 
 
-def _wrong(rng: np.random.Generator, steps: int = 128, factor: float = 1.0) -> Iterator[Fact]:
+def _wrong(rng: np.random.Generator, steps: int = 128, factor: float = 1.0) -> Iterator[Within]:
     """Spectra off by 2 both ways; a flat spectrum assumed where it is not; final loss for mean loss."""
     for name in ("flat", "1/k^2"):
         objective = mean_loss(name, 0.05, steps)
         worst = factor * max(_regret(_scaled(objective, off), objective) for off in (0.5, 2.0))
-        yield Fact(f"{name}, off by 2: {worst:.3f} at most 1.06", worst <= 1.06, True, 0)
+        yield Within(f"regret, {name}, off by 2", worst, most=1.06)
     flat = mean_loss("flat", 0.05, steps)
     wrong = _regret(_scaled(flat, 10.0), flat) / factor
-    yield Fact(f"flat, off by 10: {wrong:.2f}, above 2", wrong > 2, True, 0)
+    yield Within("regret, flat, off by 10", wrong, least=2.0)
     off = _power(0.5, 0.05, steps // 2), _power(1.5, 0.05, steps // 2)
     worst = factor * max(_regret(*off), _regret(*off[::-1]))
-    yield Fact(f"k^(-1/2) and k^(-3/2) taken for each other: {worst:.3f} at most 1.01", worst <= 1.01, True, 0)
+    yield Within("regret, k^(-1/2) and k^(-3/2) taken for each other", worst, most=1.01)
     flat, steep = mean_loss("flat", 0.5, steps), mean_loss("1/k^2", 0.5, steps)
     wrong = _regret(flat, steep) / factor
-    yield Fact(f"designed for flat, 1/k^2 it is: {wrong:.2f}, above 2", wrong > 2, True, 0)
+    yield Within("regret, designed for flat, 1/k^2 it is", wrong, least=2.0)
     final = final_loss("1/k^2", "linear", steps // 2)
     wrong = _regret(mean_loss("1/k^2", 0.05, steps // 2), final) / factor
-    yield Fact(f"designed for the mean loss, final it is: {wrong:.2f}, above 1.5", wrong > 1.5, True, 0)
+    yield Within("regret, designed for the mean loss, final it is", wrong, least=1.5)
 
 
 @lru_cache(maxsize=64)
@@ -60,7 +60,7 @@ def _power(exponent: float, rate: float, steps: int) -> design.Objective:
     return design.Objective(np.arange(1.0, DIMENSION + 1.0) ** -exponent, steps, rate)
 
 
-def _all_wrong(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
+def _all_wrong(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact | Within]:
     """Every spectrum off by 2, and by 10 where its steps contract; every exponent taken for every other."""
     steps = 128
     for (rate, flat), (by_2, by_10) in LIMITS.items():
@@ -69,18 +69,17 @@ def _all_wrong(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
             tenfold = (0.1, 10.0) if 10.0 * rate < 2.0 else (0.1,)
             for offs, limit in (((0.5, 2.0), by_2), (tenfold, by_10)):
                 worst = factor * max(_regret(_scaled(true, off), true) for off in offs)
-                label = f"{name}, eta L = {rate}, off by {1 / offs[0]:g}: {worst:.3f} at most {limit}"
-                yield Fact(label, worst <= limit, True, 0)
+                yield Within(f"regret, {name}, eta L = {rate}, off by {1 / offs[0]:g}", worst, most=limit)
     for rate, (falling, for_flat, was_flat) in EXPONENT_LIMITS.items():
         powers = {a: _power(a, rate, steps) for a in (0.0, 0.5, 1.0, 1.5, 2.0)}
         found = {(a, b): factor * _regret(powers[a], powers[b]) for a in powers for b in powers}
-        for limit, told, pairs in (
+        for limit, label, pairs in (
             (falling, "exponents from 1/2 to 2 for each other", [ab for ab in found if min(ab) > 0]),
             (for_flat, "designed for flat", [ab for ab in found if ab[0] == 0]),
             (was_flat, "flat it is", [ab for ab in found if ab[1] == 0]),
         ):
             worst = max(found[ab] for ab in pairs)
-            yield Fact(f"eta L = {rate}, {told}: {worst:.3f} of {limit}", worst, limit, 0.02)
+            yield Fact(f"largest regret, eta L = {rate}, {label}", worst, limit, 0.02)
 
 
 def _family(steps: int) -> list[design.Objective]:
@@ -90,7 +89,7 @@ def _family(steps: int) -> list[design.Objective]:
     return [design.Objective(shape, steps, rate) for rate in (0.05, 0.5) for shape in shapes]
 
 
-def _minimax(made: design.Robust, gap: float, prefix: float, near: float = 1.05) -> Iterator[Fact]:
+def _minimax(made: design.Robust, gap: float, prefix: float, near: float = 1.05) -> Iterator[Fact | Within]:
     problems, steps = made.family, made.family[0].steps
     direct = [
         objective.noise_power(correlations.from_matrix(made.mechanism.matrix(steps))) / reference
@@ -98,20 +97,19 @@ def _minimax(made: design.Robust, gap: float, prefix: float, near: float = 1.05)
     ]
     yield Fact("ratios of every problem, by dense matrices", list(made.ratios), direct, 1e-9)
     share = made.worst / float(made.bound)
-    yield Fact(f"largest ratio over its bound: {share:.4f} in [1, {gap}]", 1 - 1e-9 <= share <= gap, True, 0)
+    yield Within("largest ratio over its bound", share, least=1 - 1e-9, most=gap)
     mixture = sum(w / r * one.gram() for w, r, one in zip(made.weights, made.references, problems, strict=True))
     # One dual point, q uniform, by singular values: a lower bound that needs no search.
     uniform = np.sum(np.sqrt(np.maximum(np.linalg.eigvalsh(np.asarray(mixture)), 0.0))) ** 2 / steps
-    yield Fact("bound above that of one dual point", uniform * (1 - 1e-9) <= float(made.bound), True, 0)
-    yield Fact(f"and at most {near} times it", float(made.bound) <= near * uniform, True, 0)
+    yield Within("bound over that of one dual point", float(made.bound) / uniform, least=1 - 1e-9, most=near)
     other = design.unit_columns(correlations.optimal_counting(), steps)
     worst = max(float(one.value(other)) / r for one, r in zip(problems, made.references, strict=True))
-    yield Fact(f"prefix sums: {worst:.2f} above {prefix}", worst > prefix, True, 0)
+    yield Within("largest ratio of prefix sums", worst, least=prefix)
     own = [float(one.value(design.best(one, buffers=made.mechanism.blt.buffers).mechanism)) for one in problems[:2]]
     yield Fact("references: designs for each alone", list(made.references[:2]), own, 1e-9)
 
 
-def _short_family(rng: np.random.Generator, tighter: float = 0.0) -> Iterator[Fact]:
+def _short_family(rng: np.random.Generator, tighter: float = 0.0) -> Iterator[Fact | Within]:
     """The default family at T = 48."""
     objective = mean_loss("1/k", 0.05, 48)
     problems = design.default_family(objective)
@@ -122,7 +120,7 @@ def _short_family(rng: np.random.Generator, tighter: float = 0.0) -> Iterator[Fa
     yield Fact("best with an unknown spectrum", float(chosen.value), float(objective.value(made.mechanism)), 1e-12)
 
 
-def _long_family(rng: np.random.Generator, tighter: float = 0.0) -> Iterator[Fact]:
+def _long_family(rng: np.random.Generator, tighter: float = 0.0) -> Iterator[Fact | Within]:
     """Twelve problems, mean loss, at T = 1024: the largest ratio is 1.286, its bound 1.278. Final loss, four spectra,
     at T = 128.
     """

@@ -12,11 +12,14 @@ from dpbounds.ftrl import correlations
 from dpbounds.ftrl.design import Objective, spectral, unit_columns
 from dpbounds.ftrl.design.from_data import LogisticTraining, spectrum_of
 from simulators.ftrl import LogisticData
-from verify.checks import Agreement, Fact
+from verify.checks import Agreement, Within
 from verify.checks.pictures import Picture, Series
 from verify.papers.ftrl.tools.forecasts import Run
 from verify.papers.ftrl.tools.tables import classes, digest, names, no_tables
 from verify.statements.claims import Claim
+
+# Relative errors that count as near.
+NEAR = 0.1
 
 
 def _settings(name: str, data: LogisticData) -> Iterator[Run]:
@@ -72,29 +75,22 @@ def _on_tables() -> list[OnTable]:
     return found
 
 
-def _near(errors: np.ndarray) -> tuple[float, str]:
-    """The share of errors below 10 %, and in words."""
-    near, size = np.abs(errors) < 0.1, np.abs(errors)
-    worst, middle = float(size.max()), float(np.median(size))
-    return float(near.mean()), f"{near.sum()} of {len(errors)} within 10 %, half {middle:.1%}, worst {worst:.0%}"
-
-
-def _shares(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
+def _shares(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Within]:
     """Nothing is decided by chance at the time of the check: runs and orders have fixed seeds."""
     del rng
     rows = _on_tables()
     simulated = np.array([row.simulated for row in rows])
     shares = {}
-    for told, forecasts in (
+    for label, forecasts in (
         ("forecasts", [row.forecast for row in rows]),
         ("in other orders of the records", [row.in_other_orders for row in rows]),
         ("about the path", [row.about_path for row in rows]),
     ):
-        shares[told], words = _near(factor * np.array(forecasts) / simulated - 1.0)
-        if told == "about the path":
-            yield Fact(f"{told}, no more: {words}", shares[told] <= shares["forecasts"], True, 0)
-        else:
-            yield Fact(f"{told}, at least 90 %: {words}", shares[told] >= 0.9, True, 0)
+        errors = np.abs(factor * np.array(forecasts) / simulated - 1.0)
+        shares[label] = float(np.mean(errors < NEAR))
+        limits = {"most": shares["forecasts"]} if label == "about the path" else {"least": 0.9}
+        sizes = {"median": float(np.median(errors)), "largest": float(errors.max())}
+        yield Within(f"share of the errors below {NEAR:.0%}, {label}", shares[label], **limits, numbers=sizes)
 
 
 def _scatter() -> Picture:

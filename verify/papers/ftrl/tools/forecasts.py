@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -39,8 +39,7 @@ class Run:
         drawn_orders = [rng.permutation(self.data.rows) for _ in range(ORDERS)]
         training = self.training
         if noise != 1.0:
-            budget = training.rho / noise**2
-            training = LogisticTraining(**{**_fields(training), "rho": budget})
+            training = replace(training, rho=training.rho / noise**2)
         found = predict_logistic(
             self.data.features,
             self.data.labels,
@@ -49,7 +48,3 @@ class Run:
             linearise="path" if linearise == "path" else "law",
         )
         return float(np.mean([float(each.loss) for each in found]))
-
-
-def _fields(training: LogisticTraining) -> dict:
-    return {name: getattr(training, name) for name in training.__dataclass_fields__}

@@ -1,8 +1,13 @@
-"""A designed mechanism in the words of a training library: jax_privacy, Opacus, or plain arrays.
+"""What a consumer of a designed mechanism needs, and what it may say of it.
 
 The library adds the noise w~ = sigma G_c B w to sums of clipped gradients, G_c the clip norm. A run hides one record
 like one Gaussian mechanism of sensitivity s(C) and noise sigma: the accountant's event is Gaussian with the noise
 multiplier z = sigma / s(C), once for the whole run, under zero-out adjacency (a record is replaced by zero gradients).
+
+>>> from dpbounds.ftrl.design.mechanisms import Blt
+>>> noise = export(Blt((0.5,), (0.25,)), 8, "opacus", rho=0.5)
+>>> noise.event_multiplier, round(noise.noise_multiplier, 3), noise.stream.buffers
+(1.0, 1.041, 1)
 """
 
 from __future__ import annotations
