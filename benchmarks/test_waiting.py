@@ -24,7 +24,7 @@ from dpbounds import elliptic
 from dpbounds.ftrl import correlations
 from dpbounds.ftrl import strongly_convex as sc
 from dpbounds.ftrl.correlations import matrices
-from dpbounds.ftrl.linear_regression import exact, suboptimality, trajectory
+from dpbounds.ftrl.linear_regression import Regression, exact, suboptimality, trajectory
 from dpbounds.ftrl.strongly_convex import optimise
 from dpbounds.iv import Moments
 from simulators.engine import Streams
@@ -55,7 +55,8 @@ def test_bound_against_the_cone_program(say, lags, certify, aim):
     arguments: dict[str, Any] = {"max_lag": lags}
 
     def bound(**options: Any) -> sc.ConvexBound:
-        return sc.bound(correlations.nu(0.01), 0.01, 1.0, 0.1, 0.5, **arguments, **options)
+        problem = sc.StronglyConvex(mu=0.01, L=1.0, eta=0.1, rho=0.5)
+        return sc.bound(correlations.nu(0.01), problem, **arguments, **options)
 
     cone, *_ = found = medians(
         lambda: bound(method="cone", certify=False), *[lambda: bound(certify=certify)] * 5, rounds=5
@@ -70,13 +71,15 @@ def test_table_of_three_mechanisms(say):
     def table() -> None:
         optimise._searched.cache_clear()
         for kappa in KAPPAS:
-            mu = 1.0 / kappa
-            sc.bound(correlations.independent(), mu, 1.0, 0.1, 0.5)
-            sc.best_nu(mu, 1.0, 0.1, 0.5)
-            sc.optimize_correlation(mu, 1.0, 0.1, 0.5)
+            problem = sc.StronglyConvex(mu=1.0 / kappa, L=1.0, eta=0.1, rho=0.5)
+            sc.bound(correlations.independent(), problem)
+            sc.best_nu(problem)
+            sc.optimize_correlation(problem)
 
     def cone() -> None:
-        sc.bound(correlations.nu(0.01), 0.01, 1.0, 0.1, 0.5, method="cone", certify=False)
+        sc.bound(
+            correlations.nu(0.01), sc.StronglyConvex(mu=0.01, L=1.0, eta=0.1, rho=0.5), method="cone", certify=False
+        )
 
     ours, peer = medians(table, cone, rounds=3)
     say("3 mechanisms x 10 kappa, certified", ours, peer, "one cone program", "1500 ms")
@@ -123,7 +126,9 @@ def test_suboptimality_in_many_directions(say):
     correlation = correlations.nu(0.01)
     x = 0.01 * spectrum
     ours, floor = medians(
-        lambda: suboptimality(correlation, spectrum, 0.01, 1.0), lambda: elliptic.integral_ratio(0.01, x), rounds=51
+        lambda: suboptimality(correlation, Regression(eigenvalues=spectrum, eta=0.01, rho=1.0)),
+        lambda: elliptic.integral_ratio(0.01, x),
+        rounds=51,
     )
     say("suboptimality, d = 10^4", ours, floor, "its elliptic integrals", "1.5 ms")
 
@@ -155,7 +160,7 @@ def test_long_trajectories(say, monkeypatch):
     spectrum /= spectrum.sum()
 
     def run() -> np.ndarray:
-        return trajectory(correlations.nu(0.01), spectrum, 0.1, 1.0, steps=100_000)
+        return trajectory(correlations.nu(0.01), Regression(eigenvalues=spectrum, eta=0.1, rho=1.0), steps=100_000)
 
     def by_steps() -> np.ndarray:
         with monkeypatch.context() as patch:
@@ -176,7 +181,9 @@ def test_streams_against_their_normals(say, name, aim):
         "independent": correlations.independent,
         "nu 0.01": lambda: correlations.nu(0.01),
         "counting": correlations.optimal_counting,
-        "best": lambda: sc.optimize_correlation(0.01, 1.0, 0.1, 0.5, certify=False).correlation,
+        "best": lambda: (
+            sc.optimize_correlation(sc.StronglyConvex(mu=0.01, L=1.0, eta=0.1, rho=0.5), certify=False).correlation
+        ),
     }
     correlation, shape, steps = made[name](), (16, 128), 10_000
 

@@ -12,7 +12,7 @@ latter tends to 0 with T = 1, p -> 1.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, cast, get_args
 
 import numpy as np
@@ -22,13 +22,67 @@ from dpbounds.arguments import typed
 from dpbounds.errors import DomainError, all_moderate, choice, count, moderate, moderate_or_zero, vector, within
 from dpbounds.ftrl import correlations
 from dpbounds.ftrl.correlations import DampedAntiPGD, FiniteImpulse, NuCorrelation, ToeplitzCorrelation
-from dpbounds.ftrl.linear_regression import CONVENTION, effective_dimension, gaussian_r_squared, suboptimality
+from dpbounds.ftrl.linear_regression import (
+    CONVENTION,
+    Regression,
+    effective_dimension,
+    gaussian_r_squared,
+    suboptimality,
+)
 from dpbounds.values import Value
 
 Mechanism = Literal["independent", "nu"]
 # P(<z, A z> > s Tr A) <= 2 exp(-3 s / 8) for independent entries of variance proxy 1 and A >= 0: with
 # s = 4 log(6 T / p) the union over T steps costs at most p / 6.
 TAIL = 4.0
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Horizon:
+    """A regression over finitely many steps: what the statements of ftrl Appendix D fix before noise and learning rate.
+
+    - `eigenvalues` (d,) of H; `steps` T; `failure` p in (0, 1), the probability left to what is not covered;
+    - `initial_distance` ||theta_0 - theta*||; `sigma_sgd`: standard deviation (or variance proxy) of the residuals;
+    - `R_squared`: at least Tr H, by default that of Gaussian inputs.
+
+    Raises `DomainError` for values outside their ranges.
+    """
+
+    eigenvalues: Float[np.ndarray, " d"]
+    steps: int
+    failure: float
+    initial_distance: float = 0.0
+    sigma_sgd: float = 0.0
+    R_squared: float | None = None
+
+    def __post_init__(self) -> None:
+        spectrum = all_moderate("eigenvalues", self.eigenvalues)
+        spectrum.flags.writeable = False
+        checked = {
+            "eigenvalues": spectrum,
+            "steps": count("steps", self.steps),
+            "failure": within("failure", self.failure, "(0, 1)"),
+            "initial_distance": moderate_or_zero("initial_distance", self.initial_distance),
+            "sigma_sgd": moderate_or_zero("sigma_sgd", self.sigma_sgd),
+            "R_squared": _r_squared(spectrum, self.R_squared),
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def r_squared(self) -> float:
+        """R^2, given or Gaussian."""
+        return cast(float, self.R_squared)
+
+    @property
+    def mu(self) -> float:
+        """The least eigenvalue."""
+        return float(self.eigenvalues.min())
+
+    @property
+    def log_term(self) -> float:
+        """log(T / p)."""
+        return float(np.log(self.steps / self.failure))
 
 
 @typed
@@ -82,16 +136,11 @@ def expected_bound(
 @typed
 def iterate_bound(
     correlation: ToeplitzCorrelation,
-    eigenvalues: Float[np.ndarray, " d"],
+    horizon: Horizon,
     eta: float,
     *,
     noise_variance: float,
-    steps: int,
-    failure: float,
-    initial_distance: float,
-    sigma_sgd: float = 0.0,
     decay: float | None = None,
-    R_squared: float | None = None,
 ) -> Value:
     """ftrl Thm D.4 with constants: w.p. 1 - p all ||theta'_t||^2, t < T = `steps`, of Noisy-FTRL are at most this.
 
@@ -103,90 +152,57 @@ def iterate_bound(
     most (2 + log(6 T^2 D^2 / (p ||beta||_1^2))) / decay. `decay` is at most eta mu (the default). The bound is the
     square of the sum of the three roots.
     """
-    spectrum, log_term, rate = _high_probability(eigenvalues, eta, steps, failure, decay, R_squared)
+    steps, failure = horizon.steps, horizon.failure
+    log_term, rate = _high_probability(horizon, eta, decay)
     absolute = float(half_expo_decay_constant(correlation, 0.0))
     constant = float(half_expo_decay_constant(correlation, rate))
     if not np.isfinite(constant):
         raise DomainError("decay", rate, "a parameter for which the correlation has half-expo decay")
     remembered = min((2.0 + np.log(6.0 * steps**2 / failure) + 2.0 * np.log(constant / absolute)) / rate, steps)
-    residual = TAIL * eta * moderate_or_zero("sigma_sgd", sigma_sgd) ** 2 * log_term
+    residual = TAIL * eta * horizon.sigma_sgd**2 * log_term
     privacy = TAIL * eta**2 * moderate_or_zero("noise_variance", noise_variance) * absolute**2 * log_term * remembered
-    roots = np.sqrt(len(spectrum)) * (np.sqrt(residual) + np.sqrt(privacy))
-    bound = (moderate_or_zero("initial_distance", initial_distance) + roots) ** 2
+    roots = np.sqrt(len(horizon.eigenvalues)) * (np.sqrt(residual) + np.sqrt(privacy))
+    bound = (horizon.initial_distance + roots) ** 2
     return Value(bound, kind="upper", source="dpbounds, ftrl Thm D.4 with constants", convention="w.p. 1 - p")
 
 
 @typed
 def gradient_bound(
     correlation: ToeplitzCorrelation,
-    eigenvalues: Float[np.ndarray, " d"],
+    horizon: Horizon,
     eta: float,
     *,
     noise_variance: float,
-    steps: int,
-    failure: float,
-    initial_distance: float,
-    sigma_sgd: float = 0.0,
     decay: float | None = None,
-    R_squared: float | None = None,
 ) -> Value:
     """ftrl Thm D.4 with constants: w.p. 1 - p all gradient norms ||g_t||, t < T, of Noisy-FTRL are at most this.
 
     ||g_t|| <= ||x_t||^2 ||theta'_t|| + ||x_t|| |xi_t| on the events of `iterate_bound` and |xi_t|^2 <= 2 sigma^2 log(12
     T / p), with ||x_t||^2 <= 4 Tr(H) log(6 T / p).
     """
-    distance_squared = iterate_bound(
-        correlation,
-        eigenvalues,
-        eta,
-        noise_variance=noise_variance,
-        steps=steps,
-        failure=failure,
-        initial_distance=initial_distance,
-        sigma_sgd=sigma_sgd,
-        decay=decay,
-        R_squared=R_squared,
-    )
-    failure = float(failure)
-    input_squared = TAIL * float(np.sum(eigenvalues)) * np.log(6.0 * steps / failure)
-    residual = float(sigma_sgd) * np.sqrt(2.0 * np.log(12.0 * steps / failure))
+    distance_squared = iterate_bound(correlation, horizon, eta, noise_variance=noise_variance, decay=decay)
+    steps, failure = horizon.steps, horizon.failure
+    input_squared = TAIL * float(np.sum(horizon.eigenvalues)) * np.log(6.0 * steps / failure)
+    residual = horizon.sigma_sgd * np.sqrt(2.0 * np.log(12.0 * steps / failure))
     bound = input_squared * np.sqrt(distance_squared) + np.sqrt(input_squared) * residual
     return Value(bound, kind="upper", source="dpbounds, ftrl Thm D.4 with constants", convention="w.p. 1 - p")
 
 
-def clip_norm(
-    eigenvalues: Float[np.ndarray, " d"],
-    eta: float,
-    *,
-    steps: int,
-    failure: float,
-    initial_distance: float,
-    sigma_sgd: float = 0.0,
-    R_squared: float | None = None,
-    c: float = 1.0,
-) -> Value:
+@typed
+def clip_norm(horizon: Horizon, eta: float, *, c: float = 1.0) -> Value:
     """G of ftrl Thm D.13: c R^2 max{||theta'_0||, sqrt(eta R^2 sigma^2 / mu), sigma / R} log^{5/2}(T / p).
 
     The constant c is not given in the paper; its proof has c = 4 C, C the constant of `largest_learning_rate`.
     """
-    spectrum = all_moderate("eigenvalues", eigenvalues)
-    r_squared, sigma = _r_squared(spectrum, R_squared), moderate_or_zero("sigma_sgd", sigma_sgd)
-    wander = np.sqrt(moderate("eta", eta) * r_squared / spectrum.min()) * sigma
-    scale = max(moderate_or_zero("initial_distance", initial_distance), wander, sigma / np.sqrt(r_squared))
-    norm = moderate("c", c) * r_squared * scale * _log_term(steps, failure) ** 2.5
+    r_squared, sigma = horizon.r_squared, horizon.sigma_sgd
+    wander = np.sqrt(moderate("eta", eta) * r_squared / horizon.mu) * sigma
+    scale = max(horizon.initial_distance, wander, sigma / np.sqrt(r_squared))
+    norm = moderate("c", c) * r_squared * scale * horizon.log_term**2.5
     return Value(norm, kind="asymptotic", source="ftrl Thm D.13")
 
 
-def largest_learning_rate(
-    mechanism: Mechanism,
-    eigenvalues: Float[np.ndarray, " d"],
-    rho: float,
-    *,
-    steps: int,
-    failure: float,
-    R_squared: float | None = None,
-    C: float = 1.0,
-) -> Value:
+@typed
+def largest_learning_rate(mechanism: Mechanism, horizon: Horizon, rho: float, *, C: float = 1.0) -> Value:
     """Largest eta of ftrl Thm D.13, min{1 / (C R^2 l), mu rho / (8 C^2 R^4 d gamma_inf^2 ||beta||_1^2 l^5)} with l =
     log(T / p).
 
@@ -194,9 +210,8 @@ def largest_learning_rate(
     increases (nu gamma^2 = 1 / agm(1, 2 / nu - 1)), with ||beta||_1^2 <= 4 as in ftrl Cor D.15. Also below 1 / R^2,
     which the theorem uses through Thm D.11. The constant C is not given in the paper.
     """
-    spectrum = all_moderate("eigenvalues", eigenvalues)
-    mu, r_squared, log_term = spectrum.min(), _r_squared(spectrum, R_squared), _log_term(steps, failure)
-    budget = mu * moderate("rho", rho) / (8.0 * (moderate("C", C) * r_squared) ** 2 * len(spectrum) * log_term**5)
+    mu, r_squared, log_term, d = horizon.mu, horizon.r_squared, horizon.log_term, len(horizon.eigenvalues)
+    budget = mu * moderate("rho", rho) / (8.0 * (moderate("C", C) * r_squared) ** 2 * d * log_term**5)
     cap = min(1.0 / (C * log_term), 1.0 - 1e-9) / r_squared
     eta = min(cap, budget) if _known(mechanism) == "independent" else _largest_for_nu(mu, budget, cap)
     return Value(eta, kind="asymptotic", source="ftrl Thm D.13")
@@ -213,16 +228,14 @@ class Tuned:
     bound: Value
 
 
+@typed
 def at_learning_rate(
     mechanism: Mechanism,
-    eigenvalues: Float[np.ndarray, " d"],
+    horizon: Horizon,
     eta: float,
     rho: float,
     *,
-    steps: int,
-    failure: float,
     initial: Float[np.ndarray, " d"],
-    sigma_sgd: float = 0.0,
     c: float = 1.0,
 ) -> Tuned:
     """The clip norm, the noise and the bound of ftrl Thm D.13 for Gaussian inputs at a learning rate, nu = eta mu.
@@ -230,33 +243,32 @@ def at_learning_rate(
     The bound is 2 kappa e^{-eta mu T} Delta_0 + 2 F_inf with the exact F_inf; part (c) holds for every clip norm (its
     event is that no gradient is clipped), the constant c decides how likely the event is.
     """
-    spectrum, start = all_moderate("eigenvalues", eigenvalues), vector("initial", initial)
-    eta, rho = moderate("eta", eta), moderate("rho", rho)
+    spectrum, start = horizon.eigenvalues, vector("initial", initial)
     if len(start) != len(spectrum):
         raise DomainError("initial", f"{len(start)} numbers", f"one per eigenvalue, {len(spectrum)}")
-    distance = float(np.linalg.norm(start))
-    norm = clip_norm(spectrum, eta, steps=steps, failure=failure, initial_distance=distance, sigma_sgd=sigma_sgd, c=c)
-    correlation = _correlation(mechanism, eta * spectrum.min())
-    stationary = suboptimality(correlation, spectrum, eta, rho, clip_norm=norm, sigma_sgd=sigma_sgd)
-    forgotten = expected_bound(
-        spectrum, eta, steps=steps, initial_gap=0.5 * float(spectrum @ start**2), stationary_gap=0.0
-    )
+    norm = clip_norm(replace(horizon, initial_distance=float(np.linalg.norm(start))), eta, c=c)
+    problem = Regression(eigenvalues=spectrum, eta=eta, rho=rho, clip_norm=norm, sigma_sgd=horizon.sigma_sgd)
+    correlation = _correlation(mechanism, problem.decay.min())
+    stationary = suboptimality(correlation, problem)
+    gap = 0.5 * float(spectrum @ start**2)
+    forgotten = expected_bound(spectrum, problem.eta, steps=horizon.steps, initial_gap=gap, stationary_gap=0.0)
     bound = Value(2.0 * forgotten + 2.0 * stationary, kind="upper", source="ftrl Thm D.13", convention=CONVENTION)
-    multiplier = float(correlation.limiting_sensitivity()) / np.sqrt(2.0 * rho)
     return Tuned(
-        learning_rate=eta, correlation=correlation, clip_norm=float(norm), noise_multiplier=multiplier, bound=bound
+        learning_rate=problem.eta,
+        correlation=correlation,
+        clip_norm=float(norm),
+        noise_multiplier=float(correlation.limiting_sensitivity()) / np.sqrt(2.0 * problem.rho),
+        bound=bound,
     )
 
 
+@typed
 def tuned(
     mechanism: Mechanism,
-    eigenvalues: Float[np.ndarray, " d"],
+    horizon: Horizon,
     rho: float,
     *,
-    steps: int,
-    failure: float,
     initial: Float[np.ndarray, " d"],
-    sigma_sgd: float = 0.0,
     c: float = 1.0,
     C: float = 1.0,
 ) -> Tuned:
@@ -264,32 +276,27 @@ def tuned(
 
     Search in log eta below `largest_learning_rate`, on a grid refined by Brent's method.
     """
-    largest = largest_learning_rate(mechanism, eigenvalues, rho, steps=steps, failure=failure, C=C)
+    largest = largest_learning_rate(mechanism, horizon, rho, C=C)
 
     def at(log_eta: float) -> Tuned:
         eta = min(float(np.exp(log_eta)), float(largest))
-        return at_learning_rate(
-            mechanism, eigenvalues, eta, rho, steps=steps, failure=failure, initial=initial, sigma_sgd=sigma_sgd, c=c
-        )
+        return at_learning_rate(mechanism, horizon, eta, rho, initial=initial, c=c)
 
     from scipy.optimize import minimize_scalar
 
-    grid = np.log(largest) - np.linspace(np.log(1e3 * steps), 0.0, 48)
+    grid = np.log(largest) - np.linspace(np.log(1e3 * horizon.steps), 0.0, 48)
     best = int(np.argmin([at(point).bound for point in grid]))
     bounds = (grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)])
     found: Any = minimize_scalar(lambda point: float(at(point).bound), bounds=bounds, method="bounded")
     return min(at(grid[best]), at(found.x), key=lambda candidate: float(candidate.bound))
 
 
+@typed
 def finite_time_rate(
     mechanism: Mechanism,
-    eigenvalues: Float[np.ndarray, " d"],
+    horizon: Horizon,
     rho: float,
     *,
-    steps: int,
-    failure: float,
-    initial_distance: float,
-    sigma_sgd: float = 0.0,
     c: float = 1.0,
     log_factor: float = 1.0,
     form: Literal["corollary", "section"] = "corollary",
@@ -302,17 +309,12 @@ def finite_time_rate(
     the first term's factor F(theta_0) - F*, and T >= kappa d_e l, without which the limit 1 / (C R^2 l) of the learning
     rate forbids convergence.
     """
-    spectrum = all_moderate("eigenvalues", eigenvalues)
-    steps, rho = count("steps", steps), moderate("rho", rho)
-    kappa, effective, log_term = (
-        spectrum.max() / spectrum.min(),
-        effective_dimension(spectrum),
-        _log_term(steps, failure),
-    )
+    spectrum, steps, rho, log_term = horizon.eigenvalues, horizon.steps, moderate("rho", rho), horizon.log_term
+    kappa, effective = spectrum.max() / spectrum.min(), effective_dimension(spectrum)
     J = kappa**2 * effective**2 * len(spectrum) / rho
     dimension = len(spectrum) if _known(mechanism) == "independent" else kappa * effective / steps
-    sigma_squared = moderate_or_zero("sigma_sgd", sigma_sgd) ** 2
-    signal = spectrum.sum() * moderate_or_zero("initial_distance", initial_distance) ** 2 + sigma_squared
+    sigma_squared = horizon.sigma_sgd**2
+    signal = spectrum.sum() * horizon.initial_distance**2 + sigma_squared
     value = kappa * effective * (dimension * signal / rho + sigma_squared) / steps * moderate("log_factor", log_factor)
     if choice("form", form, ("corollary", "section")) == "corollary":
         scale = J * log_term**5 if mechanism == "independent" else J * log_term**7 * max(1.0, np.log(J))
@@ -355,22 +357,14 @@ def _r_squared(spectrum: np.ndarray, R_squared: float | None) -> float:
     return float(R_squared)
 
 
-def _log_term(steps: int, failure: float) -> float:
-    """log(T / p)."""
-    return float(np.log(count("steps", steps) / within("failure", failure, "(0, 1)")))
-
-
-def _high_probability(
-    eigenvalues: np.ndarray, eta: float, steps: int, failure: float, decay: float | None, R_squared: float | None
-) -> tuple[np.ndarray, float, float]:
-    """Spectrum, log(6 T / p) and the decay parameter, within the ranges of `iterate_bound`."""
-    spectrum = all_moderate("eigenvalues", eigenvalues)
-    log_term = _log_term(steps, failure) + float(np.log(6.0))
-    limit = 1.0 / (TAIL * _r_squared(spectrum, R_squared) * log_term)
+def _high_probability(horizon: Horizon, eta: float, decay: float | None) -> tuple[float, float]:
+    """log(6 T / p) and the decay parameter, within the ranges of `iterate_bound`."""
+    log_term = horizon.log_term + float(np.log(6.0))
+    limit = 1.0 / (TAIL * horizon.r_squared * log_term)
     if moderate("eta", eta) > limit * (1 + 1e-12):
         raise DomainError("eta", eta, f"at most 1 / (4 R^2 log(6 T / p)) = {limit:.6g}", "take a smaller eta")
-    slowest = float(eta * spectrum.min())
+    slowest = float(eta * horizon.mu)
     rate = slowest if decay is None else moderate("decay", decay)
     if rate > slowest * (1 + 1e-12):
         raise DomainError("decay", decay, f"at most eta * mu = {slowest:.6g}")
-    return spectrum, log_term, rate
+    return log_term, rate

@@ -3,15 +3,22 @@ convex losses.
 """
 
 from simulators.ftrl.adversarial import AdversarialLower, adversarial_lower
-from simulators.ftrl.designed import DesignedTraining, designed_noise, designed_training
+from simulators.ftrl.designed import (
+    DesignedTraining,
+    designed_noise,
+    designed_training,
+    experiment_of,
+    planned_training,
+)
 from simulators.ftrl.linear_regression import LinearRegression, linear_regression
 from simulators.ftrl.logistic import LogisticData, logistic_regression
 from simulators.ftrl.losses import Huber, Logistic, LogSumExp, Loss, Quadratic
 from simulators.ftrl.mean_estimation import MeanEstimation, mean_estimation
 from simulators.ftrl.noise_probe import NoiseProbe, noise_probe
 from simulators.ftrl.piecewise import PiecewiseQuadratic, kinked_quadratic, piecewise_quadratic
+from simulators.ftrl.rehearsals import Rehearsal, mean_rehearsal, quadratic_rehearsal, regression_rehearsal
 from simulators.ftrl.settings import Settings
-from simulators.ftrl.strongly_convex import StronglyConvex, stationary_settings, strongly_convex
+from simulators.ftrl.strongly_convex import StronglyConvexLoss, stationary_settings, strongly_convex
 
 __all__ = [
     "AdversarialLower",
@@ -26,17 +33,23 @@ __all__ = [
     "NoiseProbe",
     "PiecewiseQuadratic",
     "Quadratic",
+    "Rehearsal",
     "Settings",
-    "StronglyConvex",
+    "StronglyConvexLoss",
     "adversarial_lower",
     "designed_noise",
     "designed_training",
+    "experiment_of",
     "kinked_quadratic",
     "linear_regression",
     "logistic_regression",
     "mean_estimation",
+    "mean_rehearsal",
     "noise_probe",
     "piecewise_quadratic",
+    "planned_training",
+    "quadratic_rehearsal",
+    "regression_rehearsal",
     "stationary_settings",
     "strongly_convex",
 ]

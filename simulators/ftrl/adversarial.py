@@ -1,6 +1,6 @@
 """A search for the loss that is worst for given noise: an estimate from below of sup F_inf over the class.
 
-    found = adversarial_lower(correlation, mu=0.01, L=1.0, eta=0.1, rho=0.5)
+    found = adversarial_lower(correlation, StronglyConvex(mu=0.01, L=1.0, eta=0.1, rho=0.5))
     found.value, found.interval(alpha=1e-3), found.loss
 
 The loss is in the class, and its error is measured on noise that did not choose it.
@@ -8,7 +8,6 @@ The loss is in the class, and its error is measured on noise that did not choose
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,13 +16,14 @@ from scipy import special
 
 from dpbounds.arguments import typed
 from dpbounds.circle.quadrature import even_integral
-from dpbounds.errors import DomainError, count, moderate, moderate_or_zero, within
+from dpbounds.errors import DomainError, count, within
 from dpbounds.ftrl.correlations import ToeplitzCorrelation
+from dpbounds.ftrl.strongly_convex import StronglyConvex
 from dpbounds.values import Value
 from simulators.engine import Experiment
 from simulators.ftrl.piecewise import PiecewiseQuadratic, curvature_range, kinked_quadratic
 from simulators.ftrl.settings import Settings
-from simulators.ftrl.strongly_convex import StronglyConvex, stationary_settings, strongly_convex
+from simulators.ftrl.strongly_convex import StronglyConvexLoss, stationary_settings, strongly_convex
 
 RIDGES = 4
 # A curvature, and an offset, a weight and an angle per ridge.
@@ -66,14 +66,8 @@ class AdversarialLower:
 @typed
 def adversarial_lower(
     correlation: ToeplitzCorrelation,
-    mu: float,
-    L: float,
-    eta: float,
-    rho: float,
+    problem: StronglyConvex,
     *,
-    d: int = 1,
-    clip_norm: float = 1.0,
-    sigma_sgd: float = 0.0,
     seed: int = 0,
     population: int = 48,
     generations: int = 12,
@@ -87,7 +81,7 @@ def adversarial_lower(
     all losses meet the same noise. Among random losses the first generation holds the worst quadratic, the kinked
     quadratic, Huber losses and their opposites (mu inside, L outside). The four best meet again on more noise; the
     winner is measured on noise of its own, so that selection does not bias its mean. Those runs are `Experiment(
-    algorithm=strongly_convex, problem=StronglyConvex(loss=found.loss, sigma_sgd=sigma_sgd),
+    algorithm=strongly_convex, problem=StronglyConvexLoss(loss=found.loss, sigma_sgd=sigma_sgd),
     settings=stationary_settings(kinked_quadratic(mu, L), ...), block_trials=trials).run_block(0, seed=seed)`: anyone
     can repeat them without the search. In more dimensions a loss on the line, summed over the coordinates, has d times
     the F_inf that it has on the line with sigma_sgd / sqrt(d).
@@ -97,20 +91,18 @@ def adversarial_lower(
     to 1 / min(eta mu, 2 - eta L): a second or two at 0.01, half a minute at 0.001. Raises `DomainError` for arguments
     outside their ranges.
     """
-    if count("d", d) > 2:
+    mu, L, d = problem.mu, problem.L, problem.d
+    if d > 2:
         raise DomainError("d", d, "1 or 2", "sum a loss on the line over the coordinates")
     _check_budget(population=population, generations=generations, search_trials=search_trials, trials=trials, seed=seed)
-    if not (isinstance(rho, float) and rho == math.inf):
-        moderate("rho", rho, "inf adds no noise")
-    moderate("clip_norm", clip_norm)
-    settings = stationary_settings(kinked_quadratic(mu, L), correlation, eta, rho, clip_norm=clip_norm)
+    settings = stationary_settings(
+        kinked_quadratic(mu, L), correlation, problem.eta, problem.rho, clip_norm=problem.clip_norm
+    )
     work = settings.steps * (population * generations * search_trials + trials)
     if work > MOST_STEPS:
         remedy = "take a larger step, or fewer trials, generations or losses in the population"
         raise DomainError("steps * runs", work, f"at most {MOST_STEPS:g}, some minutes", remedy)
-    arena = _Arena(settings, moderate_or_zero("sigma_sgd", sigma_sgd), d)
-    if settings.noise_multiplier == 0 and sigma_sgd == 0:
-        raise DomainError("rho", rho, "a finite number where sigma_sgd = 0", "without noise every loss has F_inf = 0")
+    arena = _Arena(settings, problem.sigma_sgd, d)
     generator = np.random.default_rng(seed)
     curvatures = np.geomspace(mu, L, CURVATURES)
     decode = _Decoder.of(curvatures, arena.quadratic_errors(correlation, curvatures), d)
@@ -138,7 +130,7 @@ class _Arena:
     def means(self, losses: Sequence[PiecewiseQuadratic], trials: int, generator: np.random.Generator) -> np.ndarray:
         """Time averages of F - F*, all losses on the same noise."""
         herd, settings = _Herd(losses), self.settings
-        problem = StronglyConvex(loss=losses[0], sigma_sgd=self.sigma_sgd)
+        problem = StronglyConvexLoss(loss=losses[0], sigma_sgd=self.sigma_sgd)
         theta, total = np.zeros((self.d, len(losses), trials)), np.zeros((len(losses), trials))
         step = 0
         for noise in settings.noise((trials, self.d), generator):
@@ -164,7 +156,7 @@ class _Arena:
 
     def measured(self, loss: PiecewiseQuadratic, trials: int, seed: int) -> AdversarialLower:
         """Independent runs on one loss."""
-        problem = StronglyConvex(loss=loss, sigma_sgd=self.sigma_sgd)
+        problem = StronglyConvexLoss(loss=loss, sigma_sgd=self.sigma_sgd)
         experiment = Experiment(algorithm=strongly_convex, problem=problem, settings=self.settings, block_trials=trials)
         means = experiment.run_block(0, seed=seed)["mean_loss"]
         return AdversarialLower(

@@ -6,7 +6,7 @@ in the theory:
     loss = kinked_quadratic(mu=0.01, L=1.0)
     experiment = Experiment(
         algorithm=strongly_convex,
-        problem=StronglyConvex(loss=loss),
+        problem=StronglyConvexLoss(loss=loss),
         settings=stationary_settings(loss, correlation, eta=0.1, rho=0.5),
         block_trials=1000,
     )
@@ -29,7 +29,7 @@ from simulators.ftrl.settings import Settings, clip
 
 @typed
 @dataclass(frozen=True, kw_only=True)
-class StronglyConvex:
+class StronglyConvexLoss:
     """A loss whose gradient is seen with an error: uniform on the sphere of radius `sigma_sgd`, fresh at every step.
 
     The error has the largest variance that |error| <= sigma_sgd allows; on the line it is +-sigma_sgd. `initial` holds
@@ -92,7 +92,7 @@ def stationary_settings(
 
 
 @typed
-def strongly_convex(problem: StronglyConvex, settings: Settings, streams: Streams, trials: int) -> Arrays:
+def strongly_convex(problem: StronglyConvexLoss, settings: Settings, streams: Streams, trials: int) -> Arrays:
     """Runs of theta_{t+1} = theta_t - eta (g_t + w~_t), g_t the gradient of F with its error, clipped if asked.
 
     Arrays with leading axis trials: `theta` theta_T - theta*, (trials, d); `loss` F(theta_T) - F*; `mean_loss` the same

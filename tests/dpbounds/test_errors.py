@@ -13,6 +13,7 @@ import pytest
 from dpbounds import errors, privacy
 from dpbounds.errors import DomainError
 from dpbounds.ftrl import correlations, linear_regression
+from dpbounds.ftrl.linear_regression import Regression
 
 ONE = np.ones(1)
 NOT_NUMBERS = [None, "5", b"5", True, np.True_, 1j, np.array([1.0]), [1.0], [[1, 2], [3]], {}, np.datetime64("2020")]
@@ -103,11 +104,32 @@ def test_errors_survive_pickling() -> None:
         (lambda: correlations.tree_aggregation(4, decoder="full"), "decoder"),
         (lambda: correlations.nu(0.5).power_spectrum(np.array([0.0, math.inf])), "omega"),
         (lambda: correlations.nu(0.5).filtered_power(np.array([math.nan])), r"decay\[0\]"),
-        (lambda: linear_regression.paper_upper_bound(correlations.nu(0.1), ONE, 0.1, 1.0, form="x"), "form"),
-        (lambda: linear_regression.trace_bounds(correlations.nu(0.1), ONE, 0.1, 1.0, R_squared="4"), "R_squared"),
-        (lambda: linear_regression.suboptimality(correlations.nu(0.1), ONE, 0.1, 1.0, clip_norm=1e160), "clip_norm"),
-        (lambda: linear_regression.optimal_suboptimality(ONE, -0.1, 1.0), "eta"),
-        (lambda: linear_regression.rate(None, ONE, 0.1, 1.0), "mechanism"),
+        (
+            lambda: linear_regression.paper_upper_bound(
+                correlations.nu(0.1), Regression(eigenvalues=ONE, eta=0.1, rho=1.0), form="x"
+            ),
+            "form",
+        ),
+        (
+            lambda: linear_regression.trace_bounds(
+                correlations.nu(0.1), Regression(eigenvalues=ONE, eta=0.1, rho=1.0), R_squared="4"
+            ),
+            "R_squared",
+        ),
+        (
+            lambda: linear_regression.suboptimality(
+                correlations.nu(0.1), Regression(eigenvalues=ONE, eta=0.1, rho=1.0, clip_norm=1e160)
+            ),
+            "clip_norm",
+        ),
+        (
+            lambda: linear_regression.optimal_suboptimality(Regression(eigenvalues=ONE, eta=-0.1, rho=1.0)),
+            "eta",
+        ),
+        (
+            lambda: linear_regression.rate(None, Regression(eigenvalues=ONE, eta=0.1, rho=1.0)),
+            "mechanism",
+        ),
     ],
 )
 def test_hostile_calls_are_refused_by_name(call: Any, named: str) -> None:

@@ -16,7 +16,8 @@ from dpbounds.ftrl import correlations as c
 from dpbounds.ftrl import strongly_convex as sc
 from dpbounds.showing import html_table, rounded
 
-CONSTANTS = (0.1, 1.0, 0.1, 0.5)
+CONSTANTS = {"mu": 0.1, "L": 1.0, "eta": 0.1}
+PROBLEM = sc.StronglyConvex(**CONSTANTS, rho=0.5)
 
 
 @given(st.floats(min_value=1e-200, max_value=1e200), st.integers(2, 9))
@@ -45,7 +46,7 @@ def test_a_value_is_shown_with_what_it_is():
 
 def test_a_bound_is_a_line_and_a_table():
     """Both ends outwards."""
-    found = sc.bound(c.nu(0.05), *CONSTANTS, max_lag=3)
+    found = sc.bound(c.nu(0.05), PROBLEM, max_lag=3)
     line = repr(found)
     low, _, high = line.removeprefix("ConvexBound(").partition(", ")[0].partition(" <= sup F_inf <= ")
     assert float(low) <= found.lower and found.best <= float(high) < found.best * 1.001
@@ -53,28 +54,30 @@ def test_a_bound_is_a_line_and_a_table():
     html = ElementTree.fromstring(f"<div>{found._repr_html_()}</div>")
     cells = [cell.text for cell in html.iter("td")]
     assert cells[0] == "nu-DP-FTRL (nu=0.05)" and cells[1:3] == [low, high] and cells[4:] == ["certified", "f"]
-    assert "estimate" in repr(sc.bound(c.nu(0.05), *CONSTANTS, max_lag=3, certify=False))
+    assert "estimate" in repr(sc.bound(c.nu(0.05), PROBLEM, max_lag=3, certify=False))
 
 
 def test_names_are_escaped_and_floats_of_numpy_are_numbers():
     name = "<script>alert(1)</script>"
     noise = c.from_power_spectrum(lambda omega: 1 + 0.5 * np.cos(omega), name=name)
-    found = sc.bound(noise, *(np.float32(constant) for constant in CONSTANTS), max_lag=1, certify=False)
+    constants = {name: np.float32(constant) for name, constant in {**CONSTANTS, "rho": 0.5}.items()}
+    single = sc.StronglyConvex(**constants)
+    found = sc.bound(noise, single, max_lag=1, certify=False)
     assert name in repr(found) and name not in found._repr_html_() and "&lt;script&gt;" in found._repr_html_()
 
 
 def test_the_printed_program_is_shown_as_no_bound():
-    found = sc.bound(c.nu(0.05), *CONSTANTS, max_lag=1, program="paper")
+    found = sc.bound(c.nu(0.05), PROBLEM, max_lag=1, program="paper")
     assert "not a bound" in repr(found) and "<=" not in repr(found) and "not a bound" in found._repr_html_()
 
 
 def test_a_given_density_has_no_budget():
-    found = sc.bound_density(lambda m, s: m.number(1) + s, *CONSTANTS[:3], max_lag=1)
+    found = sc.bound_density(lambda m, s: m.number(1) + s, **CONSTANTS, max_lag=1)
     assert "a given density" in repr(found) and "rho" not in repr(found) and "certified" in found._repr_html_()
 
 
 def test_searches_are_tables_of_what_they_compared():
-    found = sc.optimize_correlation(*CONSTANTS, max_lag=2, certify=False)
+    found = sc.optimize_correlation(PROBLEM, max_lag=2, certify=False)
     html = ElementTree.fromstring(found._repr_html_())
     rows = [[cell.text for cell in row.iter("td")] for row in html.iter("tr")][1:]
     assert [row[0].split(" =")[0] for row in rows] == ["independent", "best nu", "optimised"]
@@ -89,7 +92,7 @@ def test_a_picture_of_spectrum_and_psi(monkeypatch):
     from matplotlib import pyplot
     from matplotlib.figure import Figure
 
-    found = sc.bound(c.nu(0.05), *CONSTANTS, max_lag=3)
+    found = sc.bound(c.nu(0.05), PROBLEM, max_lag=3)
     axes = Figure().subplots()
     assert found.plot(axes) is axes
     density, psi = axes.get_lines()

@@ -52,7 +52,7 @@ def saved_rows() -> list[dict[str, Any]]:
         again = len(rows) == len(CORRELATIONS)
         program = sc.Program(name="theta" if again else "f", mu=1 / 3, L=1.0, eta=0.5)
         noise = sc.Noise(correlation=correlation, rho=0.5, d=3 if again else 1, sigma_sgd=0.5 if again else 0.0)
-        found = sc.bound(noise, program, max_lag=1)
+        found = sc.bound_program(noise, program, max_lag=1)
         case = Case(mechanism=mechanism, kappa=3.0, program=program, noise=noise)
         rows.append({**row_of(case, found, 0.1), "certificate": found.data()})
     return json.loads(json.dumps(rows))

@@ -108,10 +108,10 @@ def wrong(beta: list[float]) -> tuple[str, str]:
 
 
 def _no_certificate(correlation: c.FiniteImpulse) -> str:
-    if not math.isinf(lr.suboptimality(correlation, np.array([L, MU]), 0.1, RHO)):
+    if not math.isinf(lr.suboptimality(correlation, lr.Regression(eigenvalues=np.array([L, MU]), eta=0.1, rho=RHO))):
         return "a finite suboptimality although gamma is infinite"
     try:
-        sc.bound(correlation, MU, L, ETA, RHO, max_lag=0)
+        sc.bound(correlation, sc.StronglyConvex(mu=MU, L=L, eta=ETA, rho=RHO), max_lag=0)
     except DomainError:
         return ""
     return "certified although gamma is infinite"
@@ -120,12 +120,12 @@ def _no_certificate(correlation: c.FiniteImpulse) -> str:
 def _consequences(correlation: c.FiniteImpulse, beta: list[float], squared: mpmath.mpf) -> tuple[str, str]:
     """Suboptimality against exact sums; a certified bound against the error of quadratics, which it may not miss."""
     eigenvalues = np.array([L, MU])
-    found = lr.suboptimality(correlation, eigenvalues, 0.1, RHO)
+    found = lr.suboptimality(correlation, lr.Regression(eigenvalues=eigenvalues, eta=0.1, rho=RHO))
     truth = _suboptimality(beta, eigenvalues.tolist(), 0.1, squared)
     if not (found.kind == "exact" and abs(found / truth - 1) < 1e-9):
         return "wrong", f"suboptimality {float(found)!r}, in truth {mpmath.nstr(truth, 15)}"
     try:
-        bound = sc.bound(correlation, MU, L, ETA, RHO, max_lag=0)
+        bound = sc.bound(correlation, sc.StronglyConvex(mu=MU, L=L, eta=ETA, rho=RHO), max_lag=0)
     except (AccuracyError, DomainError):
         return "stable, not certified", ""
     for h in (MU, bound.curvature, L):

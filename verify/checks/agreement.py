@@ -10,7 +10,7 @@ from typing import Any, final
 import numpy as np
 
 from verify.checks.base import Check, Level, Result, Seed, Task
-from verify.checks.evidence import Evidence
+from verify.checks.evidence import Evidence, How
 from verify.checks.pictures import Picture, picture_of
 
 
@@ -124,13 +124,14 @@ class Agreement(Check):
         """Fails at the first fact that is not so."""
         (result,) = results
         rows = result["rows"]
+        how: How = "statistical" if self.alpha else "numeric"
         common: dict[str, Any] = {"rows": rows, "evaluations": len(rows), "facts": [fact_line(row) for row in rows]}
         common |= {"picture": picture_of(result["picture"]), "alpha": self.alpha}
         for row in rows:
             if not _is_so(row):
-                return Evidence(outcome="fails", how="numeric", summary=_broken(row), counterexample=row, **common)
+                return Evidence(outcome="fails", how=how, summary=_broken(row), counterexample=row, **common)
         resolution = max((row["tolerance"] for row in rows if "difference" in row), default=None)
-        return Evidence(outcome="holds", how="numeric", summary=_summary(rows), resolution=resolution, **common)
+        return Evidence(outcome="holds", how=how, summary=_summary(rows), resolution=resolution, **common)
 
 
 def fact_line(row: Mapping[str, Any]) -> str:

@@ -19,10 +19,9 @@ from dpbounds.circle.polynomials import Fraction, exact
 from dpbounds.circle.quadrature import even_integral
 from dpbounds.errors import LARGEST, DomainError, count, listed
 from dpbounds.ftrl.correlations.base import ToeplitzCorrelation, by_parts, decay_rates, filtered_by_quadrature, limit_of
+from dpbounds.ftrl.correlations.power_series import power_series
 from dpbounds.values import Value
 
-# Largest term of the series that is folded back onto the first quarter of the grid, relative to the largest of all.
-FOLDED = 1e-16
 # Steps whose weights one Fourier transform gives, in 2 GB.
 LONGEST = 2_000_000
 
@@ -198,17 +197,12 @@ def _polynomial(numbers: tuple[complex, ...]) -> Any:
 
 
 def _series(zeros: tuple[complex, ...], poles: tuple[complex, ...], T: int) -> np.ndarray:
-    """Coefficients by one Fourier transform on a circle of radius at most 1, where what is folded back has died out.
+    def values(exponent: np.ndarray) -> np.ndarray:
+        z = np.exp(exponent)
+        return _half_power(zeros, z) / _half_power(poles, z)
 
-    They fall by themselves, as q^t times a power of t, below q^(t / 2): a smaller circle than needed would raise the
-    rounding of the late ones.
-    """
-    grid = 4 << (T - 1).bit_length()
-    q = max((abs(root) for root in (*zeros, *poles)), default=0.0)
-    radius = min(1.0, FOLDED ** (1.0 / grid) / np.sqrt(q)) if q > 0 else 1.0
-    z = radius * np.exp(-2j * np.pi * np.arange(grid // 2 + 1) / grid)
-    values = _half_power(zeros, z) / _half_power(poles, z)
-    return np.fft.irfft(values, grid)[:T] * radius ** -np.arange(T)
+    largest = max((abs(root) for root in (*zeros, *poles)), default=0.0)
+    return power_series(values, T, slowest=1.0 - largest)
 
 
 def _half_power(numbers: tuple[complex, ...], z: np.ndarray) -> np.ndarray:

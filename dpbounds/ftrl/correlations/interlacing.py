@@ -22,10 +22,9 @@ from dpbounds.arithmetic import FLOATS, Arithmetic
 from dpbounds.circle.quadrature import even_integral
 from dpbounds.errors import AccuracyError, DomainError, count, listed, positive, vector
 from dpbounds.ftrl.correlations.base import ToeplitzCorrelation, by_parts, decay_rates, filtered_by_quadrature
+from dpbounds.ftrl.correlations.power_series import FINEST, power_series
 from dpbounds.values import Value
 
-# Largest term of the series that is folded back onto the first quarter of the grid, relative to the largest of all.
-FOLDED = 1e-16
 # Steps whose weights one Fourier transform gives, and factors times points of the transform: half a minute.
 LONGEST, MOST_FACTORS = 2_000_000, 2_000_000_000
 # Numbers held at a time, and the iterations that every root is found in.
@@ -218,28 +217,25 @@ def _ratio(above: tuple[float, ...], below: tuple[float, ...], s: Any) -> Any:
 
 
 def _series(above: np.ndarray, below: np.ndarray, T: int) -> np.ndarray:
-    """Coefficients by one Fourier transform on a circle of radius at most 1, where what is folded back has died out.
+    """Coefficients of the root of prod (1 - (1 - a) z) / prod (1 - (1 - b) z).
 
-    They fall by themselves, as q^t times a power of t, below q^(t / 2): a smaller circle than needed would raise the
-    rounding of the late ones. The product of interlaced factors has an argument within +-pi / 2: its principal root is
-    the analytic one.
+    The product of interlaced factors has an argument within +-pi / 2: its principal root is the analytic one.
     """
-    grid = 4 << (T - 1).bit_length()
-    if (len(above) + len(below)) * grid > MOST_FACTORS:
-        raise AccuracyError(f"weights of {len(above) + len(below)} factors for {T} steps take too long")
-    slowest = min((min(damping, 2.0 - damping) for damping in (*above, *below)), default=1.0)
-    log_radius = min(0.0, np.log(FOLDED) / grid - 0.5 * np.log1p(-slowest)) if slowest < 1 else 0.0
-    exponent = log_radius - 2j * np.pi * np.arange(grid // 2 + 1) / grid
-    z, away = np.exp(exponent), -np.expm1(exponent)
-    product = np.ones_like(z)
+    factors = len(above) + len(below)
+    if factors * (4 << (T - 1).bit_length()) > MOST_FACTORS:
+        raise AccuracyError(f"weights of {factors} factors for {T} steps take too long")
     pairs = min(len(above), len(below))
-    for start in range(0, len(z), PART >> 4):
-        part = np.s_[start : start + (PART >> 4)]
-        at, from_one, result = z[part], away[part], product[part]
+
+    def values(exponent: np.ndarray) -> np.ndarray:
+        z, from_one = np.exp(exponent), -np.expm1(exponent)
+        product = np.ones_like(z)
         for first, second in zip(above[:pairs], below[:pairs], strict=True):
-            result *= (from_one + first * at) / (from_one + second * at)
+            product *= (from_one + first * z) / (from_one + second * z)
         for rest in above[pairs:]:
-            result *= from_one + rest * at
+            product *= from_one + rest * z
         for rest in below[pairs:]:
-            result /= from_one + rest * at
-    return np.fft.irfft(np.sqrt(product), grid)[:T] * np.exp(-log_radius * np.arange(T))
+            product /= from_one + rest * z
+        return np.sqrt(product)
+
+    slowest = min((min(damping, 2.0 - damping) for damping in (*above, *below)), default=1.0)
+    return power_series(values, T, slowest=slowest, finest=min(FINEST, MOST_FACTORS // max(1, factors)))

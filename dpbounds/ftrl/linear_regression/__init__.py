@@ -28,9 +28,11 @@ from dpbounds.ftrl.linear_regression.optimal import (
     optimal_suboptimality,
 )
 from dpbounds.ftrl.linear_regression.rates import effective_dimension, power_law, rate
+from dpbounds.ftrl.linear_regression.settings import Regression
 
 __all__ = [
     "CONVENTION",
+    "Regression",
     "best_nu",
     "effective_dimension",
     "gaussian_r_squared",

@@ -16,6 +16,7 @@ from dpbounds.arguments import typed
 from dpbounds.errors import DomainError, all_moderate, choice, moderate, moderate_or_zero, within
 from dpbounds.ftrl.correlations import ToeplitzCorrelation
 from dpbounds.ftrl.linear_regression.exact import CONVENTION
+from dpbounds.ftrl.linear_regression.settings import Regression
 from dpbounds.values import Value, weakest
 
 GAUSSIAN_KURTOSIS_CONSTANT = 3.0
@@ -34,12 +35,8 @@ def gaussian_r_squared(eigenvalues: Float[np.ndarray, " d"]) -> float:
 @typed
 def paper_upper_bound(
     correlation: ToeplitzCorrelation,
-    eigenvalues: Float[np.ndarray, " d"],
-    eta: float,
-    rho: float,
+    problem: Regression,
     *,
-    clip_norm: float = 1.0,
-    sigma_sgd: float = 0.0,
     R_squared: float | None = None,
     kurtosis_constant: float = GAUSSIAN_KURTOSIS_CONSTANT,
     form: Form = "time",
@@ -49,65 +46,46 @@ def paper_upper_bound(
     (1 + k0) eta R^2 sigma^2 + (1 + C_kurt k0) eta N <beta, T beta>, k0 = (1 - sqrt(eta R^2))^{-2}; in frequency
     <beta, T beta> is replaced by (eta / pi) int |B|^2 h >= it. Default R^2: `gaussian_r_squared`. Needs eta R^2 < 1.
     """
-    eta = moderate("eta", eta)
-    x, noise, sigma_squared = _arguments(correlation, eigenvalues, eta, rho, clip_norm, sigma_sgd)
-    R_squared = gaussian_r_squared(eigenvalues) if R_squared is None else moderate("R_squared", R_squared)
-    product = within("eta * R_squared", eta * R_squared, "(0, 1)", "the theorem needs eta < 1 / R^2")
+    x, eta, noise = _decay(problem), problem.eta, _noise_variance(correlation, problem)
+    product = within(
+        "eta * R_squared", eta * _r_squared(problem, R_squared), "(0, 1)", "the theorem needs eta < 1 / R^2"
+    )
     k0 = (1.0 - np.sqrt(product)) ** -2
     kurtosis_constant = moderate_or_zero("kurtosis_constant", kurtosis_constant)
     powers = correlation.filtered_power(x)
     total = powers.sum() if choice("form", form, get_args(Form)) == "time" else np.sum(2.0 * powers / (2.0 - x))
-    bound = (1 + k0) * product * sigma_squared + (1 + kurtosis_constant * k0) * eta * noise * total
+    bound = (1 + k0) * product * problem.residual_variance + (1 + kurtosis_constant * k0) * eta * noise * total
     kind = weakest("upper", correlation.limiting_sensitivity())
     return Value(bound, kind=kind, source=f"ftrl Thm {'C.14' if form == 'time' else 'C.15'}", convention=CONVENTION)
 
 
 @typed
-def paper_lower_bound(
-    correlation: ToeplitzCorrelation,
-    eigenvalues: Float[np.ndarray, " d"],
-    eta: float,
-    rho: float,
-    *,
-    clip_norm: float = 1.0,
-    sigma_sgd: float = 0.0,
-    form: Form = "frequency",
-) -> Value:
+def paper_lower_bound(correlation: ToeplitzCorrelation, problem: Regression, *, form: Form = "frequency") -> Value:
     """First (`frequency`) or second (`time`) line of ftrl Thm C.18 as printed; its proof bounds Tr[H S], F without 1/2.
 
     eta sigma^2 Tr(H) / 2 + (eta^2 N / 2 pi) int |B|^2 h >= eta sigma^2 Tr(H) / 2 + (eta N / 2) <beta, T beta>.
     """
-    eta = moderate("eta", eta)
-    x, noise, sigma_squared = _arguments(correlation, eigenvalues, eta, rho, clip_norm, sigma_sgd)
+    x, eta, noise = _decay(problem), problem.eta, _noise_variance(correlation, problem)
     powers = correlation.filtered_power(x)
     total = powers.sum() / 2.0 if choice("form", form, get_args(Form)) == "time" else np.sum(powers / (2.0 - x))
-    bound = sigma_squared * x.sum() / 2.0 + eta * noise * total
+    bound = problem.residual_variance * x.sum() / 2.0 + eta * noise * total
     kind = weakest("lower", correlation.limiting_sensitivity())
     return Value(bound, kind=kind, source="ftrl Thm C.18", convention="Tr[H S], no factor 1/2")
 
 
-def paper_lower_bound_any_correlation(
-    eigenvalues: Float[np.ndarray, " d"], eta: float, rho: float, *, clip_norm: float = 1.0, sigma_sgd: float = 0.0
-) -> Value:
+@typed
+def paper_lower_bound_any_correlation(problem: Regression) -> Value:
     """Last line of ftrl Thm C.18 as printed, for every beta: (2 eta sigma^2 + eta^2 G^2 / (2 rho)) Tr(H) / 4; F without
     1/2.
     """
-    spectrum = all_moderate("eigenvalues", eigenvalues)
-    eta, noise = moderate("eta", eta), moderate("clip_norm", clip_norm) ** 2 / (2.0 * moderate("rho", rho))
-    bound = (2.0 * eta * moderate_or_zero("sigma_sgd", sigma_sgd) ** 2 + eta**2 * noise) * spectrum.sum() / 4.0
+    eta = problem.eta
+    bound = (2.0 * eta * problem.residual_variance + eta**2 * problem.noise_variance) * problem.trace / 4.0
     return Value(bound, kind="lower", source="ftrl Thm C.18", convention="Tr[H S], no factor 1/2")
 
 
 @typed
 def trace_bounds(
-    correlation: ToeplitzCorrelation,
-    eigenvalues: Float[np.ndarray, " d"],
-    eta: float,
-    rho: float,
-    *,
-    clip_norm: float = 1.0,
-    sigma_sgd: float = 0.0,
-    R_squared: float | None = None,
+    correlation: ToeplitzCorrelation, problem: Regression, *, R_squared: float | None = None
 ) -> tuple[Value, Value]:
     """(lower, upper) for every input law with that R^2 and eta R^2 < 2; their ratio 1 - eta R^2 / 2 tends to 1 as eta
     -> 0.
@@ -116,11 +94,9 @@ def trace_bounds(
     c_j), with its second term in [0, eta^2 R^2 Tr(H S)]. No kurtosis constant; the upper end is attained by inputs with
     ||x||^2 = R^2.
     """
-    eta = moderate("eta", eta)
-    x, noise, sigma_squared = _arguments(correlation, eigenvalues, eta, rho, clip_norm, sigma_sgd)
-    R_squared = gaussian_r_squared(eigenvalues) if R_squared is None else moderate("R_squared", R_squared)
-    product = within("eta * R_squared", eta * R_squared, "(0, 2)", "the bound needs eta < 2 / R^2")
-    lower = 0.25 * (sigma_squared * x.sum() + eta * noise * correlation.filtered_power(x).sum())
+    x, eta, noise = _decay(problem), problem.eta, _noise_variance(correlation, problem)
+    product = within("eta * R_squared", eta * _r_squared(problem, R_squared), "(0, 2)", "the bound needs eta < 2 / R^2")
+    lower = 0.25 * (problem.residual_variance * x.sum() + eta * noise * correlation.filtered_power(x).sum())
     source, limit = "dpbounds, trace of ftrl eq. (83)", correlation.limiting_sensitivity()
     return (
         Value(lower, kind=weakest("lower", limit), source=source, convention=CONVENTION),
@@ -128,70 +104,51 @@ def trace_bounds(
     )
 
 
-def nu_upper_bound(
-    nu: float,
-    eigenvalues: Float[np.ndarray, " d"],
-    eta: float,
-    rho: float,
-    *,
-    clip_norm: float = 1.0,
-    sigma_sgd: float = 0.0,
-    R_squared: float | None = None,
-) -> Value:
+@typed
+def nu_upper_bound(nu: float, problem: Regression, *, R_squared: float | None = None) -> Value:
     """ftrl Thm 2.2 for nu-Noisy-FTRL with its constant: valid for every input law with eta R^2 < 2 and nu <= eta mu.
 
     2 / (2 - eta R^2) [eta sigma^2 Tr(H) / 4 + 1 / (2 log^2 8) eta^2 G^2 Tr(H) log^2(8 / nu) / rho]: `trace_bounds` with
     gamma_inf^2 <= log(8 / nu) / log 8 and c(x) <= 4 x log(8 / nu) / log 8 for nu <= x.
     """
-    spectrum = all_moderate("eigenvalues", eigenvalues)
-    eta, nu = moderate("eta", eta), within("nu", nu, "(0, 1]")
-    if nu > eta * spectrum.min() * (1 + 1e-12):
-        raise DomainError(
-            "nu", nu, f"at most eta * mu = {eta * spectrum.min():.6g}", "the bound holds for nu <= eta mu"
-        )
-    R_squared = gaussian_r_squared(spectrum) if R_squared is None else moderate("R_squared", R_squared)
-    product = within("eta * R_squared", eta * R_squared, "(0, 2)", "the bound needs eta < 2 / R^2")
-    privacy = (
-        NU_CONSTANT * eta**2 * moderate("clip_norm", clip_norm) ** 2 / moderate("rho", rho) * np.log(8.0 / nu) ** 2
-    )
-    residual = 0.25 * eta * moderate_or_zero("sigma_sgd", sigma_sgd) ** 2
-    bound = 2.0 / (2.0 - product) * spectrum.sum() * (residual + privacy)
+    eta, nu, slowest = problem.eta, within("nu", nu, "(0, 1]"), float(problem.decay.min())
+    if nu > slowest * (1 + 1e-12):
+        raise DomainError("nu", nu, f"at most eta * mu = {slowest:.6g}", "the bound holds for nu <= eta mu")
+    product = within("eta * R_squared", eta * _r_squared(problem, R_squared), "(0, 2)", "the bound needs eta < 2 / R^2")
+    privacy = NU_CONSTANT * eta**2 * problem.clip_norm**2 / problem.rho * np.log(8.0 / nu) ** 2
+    residual = 0.25 * eta * problem.residual_variance
+    bound = 2.0 / (2.0 - product) * problem.trace * (residual + privacy)
     return Value(bound, kind="upper", source="dpbounds, ftrl Thm 2.2 with constants", convention=CONVENTION)
 
 
-def lower_bound(
-    eigenvalues: Float[np.ndarray, " d"], eta: float, rho: float, *, clip_norm: float = 1.0, sigma_sgd: float = 0.0
-) -> Value:
+@typed
+def lower_bound(problem: Regression) -> Value:
     """For every correlation and input law, eta lambda_1 <= 1: eta/4 [sigma^2 Tr H + G^2/(2 rho) sum_j x_j (2 - x_j)
     (mean 1/E_{x_j})^2].
 
     Cauchy-Schwarz in each eigendirection, gamma_inf^2 c(x) >= x (2 - x) ((1 / 2 pi) int 1 / |1 - x - e^{i omega}|)^2,
     in `trace_bounds`. It carries the log^2(8 / x_j), so the log^2 of nu-Noisy-FTRL is needed.
     """
-    spectrum = all_moderate("eigenvalues", eigenvalues)
-    eta, noise = moderate("eta", eta), moderate("clip_norm", clip_norm) ** 2 / (2.0 * moderate("rho", rho))
-    x = _rates(eta * spectrum)
+    x = _decay(problem)
     per_direction = x * (2.0 - x) * (elliptic.integral_inverse(x) / (2.0 * np.pi)) ** 2
-    bound = 0.25 * eta * (moderate_or_zero("sigma_sgd", sigma_sgd) ** 2 * spectrum.sum() + noise * per_direction.sum())
+    residual, privacy = problem.residual_variance * problem.trace, problem.noise_variance * per_direction.sum()
+    bound = 0.25 * problem.eta * (residual + privacy)
     return Value(bound, kind="lower", source="dpbounds, trace of ftrl eq. (83)", convention=CONVENTION)
 
 
-def _arguments(
-    correlation: ToeplitzCorrelation,
-    eigenvalues: np.ndarray,
-    eta: float,
-    rho: float,
-    clip_norm: float,
-    sigma_sgd: float,
-) -> tuple[np.ndarray, float, float]:
-    """x_j = eta lambda_j, the noise variance N, the residual variance."""
-    spectrum = all_moderate("eigenvalues", eigenvalues)
-    noise = (moderate("clip_norm", clip_norm) * float(correlation.limiting_sensitivity())) ** 2
-    noise /= 2.0 * moderate("rho", rho)
-    return _rates(eta * spectrum), noise, moderate_or_zero("sigma_sgd", sigma_sgd) ** 2
+def _noise_variance(correlation: ToeplitzCorrelation, problem: Regression) -> float:
+    """N, the variance of one draw with the limiting sensitivity."""
+    return float(correlation.limiting_sensitivity()) ** 2 * problem.noise_variance
 
 
-def _rates(x: np.ndarray) -> np.ndarray:
-    if x.max() > 1:
-        raise DomainError("eta * lambda_1", float(x.max()), "at most 1", "take a smaller eta")
-    return x
+def _r_squared(problem: Regression, R_squared: float | None) -> float:
+    """By default that of Gaussian inputs."""
+    return gaussian_r_squared(problem.eigenvalues) if R_squared is None else moderate("R_squared", R_squared)
+
+
+def _decay(problem: Regression) -> Float[np.ndarray, " d"]:
+    """x_j = eta lambda_j, none above 1: the filters of ftrl Lemma C.4 need that."""
+    fastest = float(problem.decay.max())
+    if fastest > 1:
+        raise DomainError("eta * lambda_1", fastest, "at most 1", "take a smaller eta")
+    return problem.decay

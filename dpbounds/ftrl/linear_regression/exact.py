@@ -17,12 +17,12 @@ import numpy as np
 from jaxtyping import Float
 
 from dpbounds.arguments import typed
-from dpbounds.errors import DomainError, all_moderate, count, moderate, moderate_or_zero, real, vector
+from dpbounds.errors import DomainError, count, moderate, moderate_or_zero, real, vector
 from dpbounds.ftrl.correlations import Correlation, ToeplitzCorrelation
+from dpbounds.ftrl.linear_regression.settings import GAUSSIAN_KURTOSIS, Regression
 from dpbounds.values import Value, weakest
 
 CONVENTION = "F - F* = 1/2 ||theta - theta*||_H^2"
-GAUSSIAN_KURTOSIS = 3.0
 # Steps of a trajectory, and steps times eigenvalues: half a minute at most.
 LONGEST, MOST_UPDATES = 1_000_000, 1_000_000_000
 # Steps for each direction above which a run goes direction by direction, and steps of a block of it.
@@ -30,16 +30,7 @@ LONG, BLOCK = 4, 256
 
 
 @typed
-def suboptimality(
-    correlation: ToeplitzCorrelation,
-    eigenvalues: Float[np.ndarray, " d"],
-    eta: float,
-    rho: float,
-    *,
-    clip_norm: float = 1.0,
-    sigma_sgd: float = 0.0,
-    kurtosis: float = GAUSSIAN_KURTOSIS,
-) -> Value:
+def suboptimality(correlation: ToeplitzCorrelation, problem: Regression) -> Value:
     """Exact F_inf = lim E F(theta_t) - F*, with the limiting sensitivity; inf if that is. An estimate if that is one.
 
     With x_j = eta lambda_j, D_j = 2 x_j - (kurtosis - 1) x_j^2 and q_j = eta^2 (sigma_sgd^2 lambda_j + N c(x_j)), the
@@ -49,15 +40,14 @@ def suboptimality(
     Raises `DomainError` outside stability (`stability_limit`), for eta lambda_1 > 1, which below that limit needs a
     kurtosis below 2, and for bad arguments.
     """
-    spectrum, noise, sigma_squared = _arguments(eigenvalues, rho, clip_norm, sigma_sgd)
-    eta = moderate("eta", eta)
-    x = eta * spectrum
-    contraction, feedback = _stable(spectrum, eta, kurtosis)
+    spectrum, x = problem.eigenvalues, problem.decay
+    contraction, feedback = contraction_and_feedback(spectrum, problem.eta, problem.kurtosis)
     limit = correlation.limiting_sensitivity()
     kind, gamma_squared = weakest("exact", limit), limit**2
     if np.isinf(gamma_squared):
         return Value(np.inf, kind=kind, source="ftrl eq. (83)", convention=CONVENTION)
-    forcing = eta**2 * (sigma_squared * spectrum + noise * gamma_squared * correlation.filtered_power(x))
+    privacy = problem.noise_variance * gamma_squared * correlation.filtered_power(x)
+    forcing = problem.eta**2 * (problem.residual_variance * spectrum + privacy)
     value = 0.5 * np.sum(spectrum * forcing / contraction) / (1.0 - feedback)
     return Value(value, kind=kind, source="ftrl eq. (83)", convention=CONVENTION)
 
@@ -65,16 +55,11 @@ def suboptimality(
 @typed
 def trajectory(
     correlation: Correlation,
-    eigenvalues: Float[np.ndarray, " d"],
-    eta: float,
-    rho: float,
+    problem: Regression,
     *,
     steps: int,
-    clip_norm: float = 1.0,
-    sigma_sgd: float = 0.0,
     initial: Float[np.ndarray, " d"] | None = None,
     sensitivity: float | Literal["horizon", "limiting"] = "horizon",
-    kurtosis: float = GAUSSIAN_KURTOSIS,
 ) -> Float[np.ndarray, " steps_plus_1"]:
     """Exact E F(theta_t) - F* at t = 0, ..., steps: O(d) per step for a Toeplitz correlation, O(d steps^2) for a
     matrix.
@@ -82,15 +67,13 @@ def trajectory(
     `initial` holds the coordinates of theta_0 - theta* in the eigenbasis (default 0). The noise is scaled by gamma_T at
     T = steps (`horizon`), by gamma_inf (`limiting`) or by a given number. Needs no stability: a diverging run diverges.
     """
-    spectrum, noise, sigma_squared = _arguments(eigenvalues, rho, clip_norm, sigma_sgd)
-    eta, steps = moderate("eta", eta), count("steps", steps, most=LONGEST)
+    spectrum, x, steps = problem.eigenvalues, problem.decay, count("steps", steps, most=LONGEST)
     if steps * len(spectrum) > MOST_UPDATES:
         raise DomainError("steps", steps, f"at most {MOST_UPDATES // len(spectrum)} for {len(spectrum)} eigenvalues")
-    x = eta * spectrum
-    gamma = _sensitivity(correlation, steps, sensitivity)
-    retained = 1.0 - 2.0 * x + (real("kurtosis", kurtosis) - 1.0) * x**2
+    noise = problem.noise_variance * _sensitivity(correlation, steps, sensitivity) ** 2
+    retained = 1.0 - 2.0 * x + (problem.kurtosis - 1.0) * x**2
     s = np.zeros(len(x)) if initial is None else _initial(initial, len(x)) ** 2
-    run = _Run(spectrum, eta, retained, noise * gamma**2, sigma_squared, s)
+    run = _Run(spectrum, problem.eta, retained, noise, problem.residual_variance, s)
     if isinstance(correlation, ToeplitzCorrelation) and steps > LONG * len(x):
         with np.errstate(over="ignore", invalid="ignore"):
             values = run.by_directions(correlation.coefficients(steps))
@@ -190,16 +173,10 @@ def stability_limit(eigenvalues: Float[np.ndarray, " d"], *, kurtosis: float = G
     return cast(float, brentq(margin, 0.0, top, xtol=1e-300)) if margin(top) > 0 else top
 
 
-def _arguments(
-    eigenvalues: np.ndarray, rho: float, clip_norm: float, sigma_sgd: float
-) -> tuple[np.ndarray, float, float]:
-    """Eigenvalues, noise variance per squared sensitivity, residual variance."""
-    noise = moderate("clip_norm", clip_norm) ** 2 / (2.0 * moderate("rho", rho))
-    return all_moderate("eigenvalues", eigenvalues), noise, moderate_or_zero("sigma_sgd", sigma_sgd) ** 2
-
-
-def _stable(spectrum: np.ndarray, eta: float, kurtosis: float) -> tuple[np.ndarray, float]:
-    """D_j and sum_j x_j^2 / D_j, or `DomainError` with the largest stable learning rate."""
+def contraction_and_feedback(spectrum: np.ndarray, eta: float, kurtosis: float) -> tuple[np.ndarray, float]:
+    """D_j = 2 x_j - (kurtosis - 1) x_j^2 and sum_j x_j^2 / D_j; `DomainError` with the largest stable learning rate
+    where that is not below 1.
+    """
     x = eta * spectrum
     contraction = 2.0 * x - _excess_kurtosis(kurtosis) * x**2
     feedback = np.sum(x**2 / contraction) if np.all(contraction > 0) else np.inf

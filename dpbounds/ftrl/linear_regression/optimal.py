@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from dpbounds.arguments import typed
 from dpbounds.circle.quadrature import even_integral
 from dpbounds.errors import AccuracyError, all_moderate, moderate
 from dpbounds.ftrl.correlations import DampedHalfPowers, from_resonances, nu
-from dpbounds.ftrl.linear_regression.exact import CONVENTION, GAUSSIAN_KURTOSIS, _arguments, _stable, suboptimality
+from dpbounds.ftrl.linear_regression.exact import CONVENTION, contraction_and_feedback, suboptimality
+from dpbounds.ftrl.linear_regression.settings import GAUSSIAN_KURTOSIS, Regression
 from dpbounds.values import Value
 
 # Rates times frequencies that one evaluation of the spectrum sums over: some ten seconds.
@@ -42,27 +44,19 @@ def optimal_spectrum(
     return inverse_root
 
 
-def optimal_suboptimality(
-    eigenvalues: Float[np.ndarray, " d"],
-    eta: float,
-    rho: float,
-    *,
-    clip_norm: float = 1.0,
-    sigma_sgd: float = 0.0,
-    kurtosis: float = GAUSSIAN_KURTOSIS,
-) -> Value:
+@typed
+def optimal_suboptimality(problem: Regression) -> Value:
     """Infimum of the exact F_inf over all correlations, from the spectrum alone: no factorisation needed.
 
     The privacy part is (eta^2 G^2 / (8 rho)) (mean over the circle of g^{1/2})^2 / (1 - feedback), g as in
     `optimal_spectrum`.
     """
-    spectrum, noise, sigma_squared = _arguments(eigenvalues, rho, clip_norm, sigma_sgd)
-    eta = moderate("eta", eta)
-    contraction, feedback = _stable(spectrum, eta, kurtosis)
+    spectrum, eta, kurtosis = problem.eigenvalues, problem.eta, problem.kurtosis
+    contraction, feedback = contraction_and_feedback(spectrum, eta, kurtosis)
     inverse_root = optimal_spectrum(spectrum, eta, kurtosis=kurtosis)
     mean_root = float(even_integral(lambda omega: 1.0 / inverse_root(omega))) / (2.0 * np.pi)
-    residual = 0.5 * eta**2 * sigma_squared * np.sum(spectrum**2 / contraction)
-    value = (residual + 0.25 * eta**2 * noise * mean_root**2) / (1.0 - feedback)
+    residual = 0.5 * eta**2 * problem.residual_variance * np.sum(spectrum**2 / contraction)
+    value = (residual + 0.25 * eta**2 * problem.noise_variance * mean_root**2) / (1.0 - feedback)
     return Value(value, kind="exact", source="dpbounds, Cauchy-Schwarz on ftrl eq. (83)", convention=CONVENTION)
 
 
@@ -79,7 +73,7 @@ def _resonances(eigenvalues: np.ndarray, eta: float, kurtosis: float) -> tuple[n
     """Weights and different rates x of g = sum w / (x^2 + 4 (1 - x) sin^2(omega / 2))."""
     spectrum, eta = all_moderate("eigenvalues", eigenvalues), moderate("eta", eta)
     x = eta * spectrum
-    contraction, _ = _stable(spectrum, eta, kurtosis)
+    contraction, _ = contraction_and_feedback(spectrum, eta, kurtosis)
     rates, first, copies = np.unique(x, return_index=True, return_counts=True)
     return copies * (2.0 * spectrum * x * (2.0 - x) / contraction)[first], rates
 
@@ -93,15 +87,16 @@ def best_nu(
     """
     from scipy.optimize import minimize_scalar
 
-    spectrum, eta = all_moderate("eigenvalues", eigenvalues), moderate("eta", eta)
+    # Privacy terms alone, in proportion to the budget: any budget has the same best nu and the same ratio.
+    problem = Regression(eigenvalues=eigenvalues, eta=eta, rho=0.5, kurtosis=kurtosis)
 
     def error(log_nu: float) -> float:
-        return float(suboptimality(nu(min(float(np.exp(log_nu)), 1.0)), spectrum, eta, 0.5, kurtosis=kurtosis))
+        return float(suboptimality(nu(min(float(np.exp(log_nu)), 1.0)), problem))
 
-    grid = np.linspace(np.log(eta * spectrum.min()) - 3.0, 0.0, 24)
+    grid = np.linspace(np.log(problem.decay.min()) - 3.0, 0.0, 24)
     best = int(np.argmin([error(point) for point in grid]))
     low, high = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
     found: Any = minimize_scalar(error, bounds=(low, high), method="bounded", options={"xatol": 1e-8})
-    ratio = found.fun / optimal_suboptimality(spectrum, eta, 0.5, kurtosis=kurtosis)
+    ratio = found.fun / optimal_suboptimality(problem)
     source = "dpbounds, search over nu"
     return min(float(np.exp(found.x)), 1.0), Value(ratio, kind="estimate", source=source)

@@ -11,7 +11,9 @@ from typing import Literal, get_args
 import numpy as np
 from jaxtyping import Float
 
-from dpbounds.errors import LARGEST_SPECTRUM, all_moderate, choice, count, moderate, moderate_or_zero, vector, within
+from dpbounds.arguments import typed
+from dpbounds.errors import LARGEST_SPECTRUM, choice, count, moderate_or_zero, vector, within
+from dpbounds.ftrl.linear_regression.settings import Regression
 from dpbounds.values import Value
 
 Mechanism = Literal["independent", "nu", "lower", "damped anti-PGD"]
@@ -30,32 +32,23 @@ def power_law(d: int, exponent: float) -> Float[np.ndarray, " d"]:
     )
 
 
-def rate(
-    mechanism: Mechanism,
-    eigenvalues: Float[np.ndarray, " d"],
-    eta: float,
-    rho: float,
-    *,
-    nu: float | None = None,
-    clip_norm: float = 1.0,
-    sigma_sgd: float = 0.0,
-) -> Value:
+@typed
+def rate(mechanism: Mechanism, problem: Regression, *, nu: float | None = None) -> Value:
     """Right side of ftrl Thm 2.2 (`independent`, `nu`, `lower`) or of Table 2 (`damped anti-PGD`), constants 1.
 
     With t = Tr H: eta d G^2/rho + eta sigma^2 t | (eta^2 G^2/rho log^2(1/nu) + eta sigma^2) t | (eta^2 G^2/rho + eta
     sigma^2) t | eta^{3/2} G^2/rho sqrt(d t) + eta sigma^2 t. Default nu: eta mu.
     """
     choice("mechanism", mechanism, get_args(Mechanism))
-    spectrum = all_moderate("eigenvalues", eigenvalues)
-    eta, trace = moderate("eta", eta), spectrum.sum()
-    privacy = moderate("clip_norm", clip_norm) ** 2 / moderate("rho", rho)
-    damping = within("nu", eta * spectrum.min() if nu is None else nu, "(0, 1]") if mechanism == "nu" else 1.0
+    d, eta, trace = len(problem.eigenvalues), problem.eta, problem.trace
+    privacy = problem.clip_norm**2 / problem.rho
+    damping = within("nu", problem.decay.min() if nu is None else nu, "(0, 1]") if mechanism == "nu" else 1.0
     per_budget = {
-        "independent": eta * len(spectrum),
+        "independent": eta * d,
         "nu": eta**2 * trace * np.log(1.0 / damping) ** 2,
         "lower": eta**2 * trace,
-        "damped anti-PGD": eta**1.5 * np.sqrt(len(spectrum) * trace),
+        "damped anti-PGD": eta**1.5 * np.sqrt(d * trace),
     }
-    value = privacy * per_budget[mechanism] + eta * moderate_or_zero("sigma_sgd", sigma_sgd) ** 2 * trace
+    value = privacy * per_budget[mechanism] + eta * problem.residual_variance * trace
     source = "ftrl Table 2" if mechanism == "damped anti-PGD" else "ftrl Thm 2.2"
     return Value(value, kind="asymptotic", source=source)

@@ -2,7 +2,7 @@
 App. E.
 """
 
-from dpbounds.ftrl.strongly_convex.bounds import ConvexBound, bound, bound_density, recertify
+from dpbounds.ftrl.strongly_convex.bounds import ConvexBound, bound, bound_density, bound_program, recertify
 from dpbounds.ftrl.strongly_convex.noise import Noise
 from dpbounds.ftrl.strongly_convex.optimise import (
     BestNu,
@@ -13,6 +13,7 @@ from dpbounds.ftrl.strongly_convex.optimise import (
     spectral_root,
 )
 from dpbounds.ftrl.strongly_convex.programs import Program, ProgramName
+from dpbounds.ftrl.strongly_convex.settings import StronglyConvex
 
 __all__ = [
     "BestNu",
@@ -21,10 +22,12 @@ __all__ = [
     "Optimised",
     "Program",
     "ProgramName",
+    "StronglyConvex",
     "alternation",
     "best_nu",
     "bound",
     "bound_density",
+    "bound_program",
     "optimize_correlation",
     "recertify",
     "spectral_root",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, get_args, overload
+from typing import Any, Literal, get_args
 
 import numpy as np
 from jaxtyping import Float
@@ -21,6 +21,7 @@ from dpbounds.ftrl.strongly_convex.newton import Candidate
 from dpbounds.ftrl.strongly_convex.noise import Density, GivenSpectrum, Noise, NoiseSpectrum, fields
 from dpbounds.ftrl.strongly_convex.programs import Grid, Program, ProgramName, Quadratics, squared_distance
 from dpbounds.ftrl.strongly_convex.quadratic import simple_bounds, value_of, worst_curvature, worst_quadratic
+from dpbounds.ftrl.strongly_convex.settings import StronglyConvex
 from dpbounds.values import Value
 
 Method = Literal["newton", "cone"]
@@ -105,56 +106,18 @@ class ConvexBound:
         }
 
 
-@overload
-def bound(
-    correlation: Noise,
-    mu: Program,
-    /,
-    *,
-    max_lag: int = MAX_LAG,
-    certify: bool = True,
-    method: Method = "newton",
-    nodes: int = NODES,
-) -> ConvexBound: ...
-
-
-@overload
+@typed
 def bound(
     correlation: ToeplitzCorrelation,
-    mu: float,
-    L: float,
-    eta: float,
-    rho: float,
+    problem: StronglyConvex,
     *,
-    d: int = 1,
-    clip_norm: float = 1.0,
-    sigma_sgd: float = 0.0,
     program: ProgramName = "f",
     max_lag: int = MAX_LAG,
     certify: bool = True,
     method: Method = "newton",
     nodes: int = NODES,
-) -> ConvexBound: ...
-
-
-@typed
-def bound(
-    correlation: ToeplitzCorrelation | Noise,
-    mu: float | Program,
-    L: float | None = None,
-    eta: float | None = None,
-    rho: float | None = None,
-    *,
-    max_lag: int = MAX_LAG,
-    certify: bool = True,
-    method: Method = "newton",
-    nodes: int = NODES,
-    **settings: Any,
 ) -> ConvexBound:
     """F_inf of DP-FTRL without clipping, for every mu-strongly convex, L-smooth F: ftrl Thm 3.1 and E.1, made a bound.
-
-    `bound(correlation, mu, L, eta, rho, d=1, clip_norm=1.0, sigma_sgd=0.0, program="f")`, or `bound(noise, program)`
-    with a `Noise` and a `Program` as they are.
 
     Programs (`programs`): `f` bounds F - F* itself; `theta` bounds (L/2) E |theta - theta*|^2 >= F - F*; `paper`
     evaluates eq. (10) as printed. Solver: `newton` on the multipliers with psi eliminated, or `cone`, cvxpy on the
@@ -164,7 +127,21 @@ def bound(
     Raises `DomainError` for arguments outside their ranges, `AccuracyError` where solver or certificate fail (with the
     reason).
     """
-    noise, program = _asked(correlation, mu, {"L": L, "eta": eta, "rho": rho, **settings})
+    noise, constants = problem.noise(correlation), problem.program(program)
+    return bound_program(noise, constants, max_lag=max_lag, certify=certify, method=method, nodes=nodes)
+
+
+@typed
+def bound_program(
+    noise: Noise,
+    program: Program,
+    *,
+    max_lag: int = MAX_LAG,
+    certify: bool = True,
+    method: Method = "newton",
+    nodes: int = NODES,
+) -> ConvexBound:
+    """`bound` for a noise and a program that were made before."""
     if certify and isinstance(noise.correlation, PowerSpectrum):
         remedy = "balls cannot enclose it: certify a density written for them with bound_density"
         raise DomainError("certify", certify, "False for a spectrum given as a function", remedy)
@@ -246,19 +223,6 @@ def proves(proved: float, stored: float, side: Literal["upper", "lower"]) -> boo
     """Whether a stored end follows from the proved one, and is not much worse."""
     excess = stored / proved - 1.0 if side == "upper" else 1.0 - stored / proved
     return 0.0 <= excess <= REPRODUCED
-
-
-def _asked(correlation: Any, mu: Any, settings: dict[str, Any]) -> tuple[Noise, Program]:
-    """Noise and program as they are, or from their parts."""
-    if not isinstance(correlation, Noise) and not isinstance(mu, Program):
-        name = settings.pop("program", "f")
-        program = Program(name=name, mu=mu, L=settings.pop("L"), eta=settings.pop("eta"))
-        return Noise(correlation=correlation, **settings), program
-    extra = [name for name, value in settings.items() if value is not None]
-    if extra or not (isinstance(correlation, Noise) and isinstance(mu, Program)):
-        given = f"{type(correlation).__name__}, {type(mu).__name__}{''.join(f', {name}' for name in extra)}"
-        raise DomainError("bound", given, "(noise, program) or (correlation, mu, L, eta, rho)")
-    return correlation, mu
 
 
 def _bound(

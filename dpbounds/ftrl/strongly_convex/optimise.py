@@ -12,13 +12,14 @@ from jaxtyping import Float
 
 from dpbounds.arguments import typed
 from dpbounds.arithmetic import FLOATS
-from dpbounds.errors import AccuracyError, DomainError, count, moderate, moderate_or_zero, vector
+from dpbounds.errors import AccuracyError, DomainError, count, vector
 from dpbounds.ftrl.correlations import HalfPowers, half_powers_from_roots, independent, nu
 from dpbounds.ftrl.strongly_convex import newton, show
 from dpbounds.ftrl.strongly_convex.bounds import MAX_LAG, NODES, ConvexBound, bound
 from dpbounds.ftrl.strongly_convex.certificate import program_fraction
 from dpbounds.ftrl.strongly_convex.noise import Noise
 from dpbounds.ftrl.strongly_convex.programs import Grid, Program, ProgramName
+from dpbounds.ftrl.strongly_convex.settings import StronglyConvex
 
 # Relative improvement of a round below which the alternation stops, and the most rounds.
 CONVERGED, ROUNDS = 1e-7, 60
@@ -77,14 +78,8 @@ class Optimised:
 
 @typed
 def optimize_correlation(
-    mu: float,
-    L: float,
-    eta: float,
-    rho: float,
+    problem: StronglyConvex,
     *,
-    d: int = 1,
-    clip_norm: float = 1.0,
-    sigma_sgd: float = 0.0,
     program: Literal["f", "theta"] = "f",
     max_lag: int = MAX_LAG,
     certify: bool = True,
@@ -97,25 +92,23 @@ def optimize_correlation(
     the joint problem is not convex. Compared with `best_nu` and independent noise, all on the same nodes and lags.
     Arguments and errors as `bounds.bound`.
     """
-    constants = _constants(program, mu, L, eta)
-    noise = Noise(correlation=independent(), rho=rho, d=d, clip_norm=clip_norm, sigma_sgd=sigma_sgd)
-    multipliers, history = alternation(constants, noise, max_lag, nodes=nodes)
+    constants = _constants(program, problem)
+    multipliers, history = alternation(constants, problem.noise(independent()), max_lag, nodes=nodes)
     correlation = spectral_root(constants, multipliers)
-    options: dict[str, Any] = {"d": d, "clip_norm": clip_norm, "sigma_sgd": sigma_sgd, "program": program}
-    options |= {"max_lag": max_lag, "certify": certify, "nodes": nodes}
+    options: dict[str, Any] = {"program": program, "max_lag": max_lag, "certify": certify, "nodes": nodes}
     return Optimised(
         correlation=correlation,
-        bound=bound(correlation, mu, L, eta, rho, **options),
+        bound=bound(correlation, problem, **options),
         history=history,
-        best_nu=best_nu(mu, L, eta, rho, **options),
+        best_nu=best_nu(problem, **options),
     )
 
 
-def _constants(program: ProgramName, mu: float, L: float, eta: float) -> Program:
+def _constants(program: ProgramName, problem: StronglyConvex) -> Program:
     """Those of a program that bounds something."""
     if isinstance(program, str) and program == "paper":
         raise DomainError("program", program, "f or theta", "the program as printed bounds nothing that could be best")
-    return Program(name=program, mu=mu, L=L, eta=eta)
+    return problem.program(program)
 
 
 @typed
@@ -168,14 +161,8 @@ def _roots(polynomial: Any) -> np.ndarray:
 
 @typed
 def best_nu(
-    mu: float,
-    L: float,
-    eta: float,
-    rho: float,
+    problem: StronglyConvex,
     *,
-    d: int = 1,
-    clip_norm: float = 1.0,
-    sigma_sgd: float = 0.0,
     program: Literal["f", "theta"] = "f",
     max_lag: int = MAX_LAG,
     certify: bool = True,
@@ -186,25 +173,20 @@ def best_nu(
     nu = 1 is independent noise, for which co-coercivity can be tighter than the program at every nu. Arguments and
     errors as `bounds.bound`.
     """
-    rho, max_lag, nodes = moderate("rho", rho), count("max_lag", max_lag, 0), count("nodes", nodes)
-    options: dict[str, Any] = {"d": count("d", d), "clip_norm": moderate("clip_norm", clip_norm)}
-    options |= {"sigma_sgd": moderate_or_zero("sigma_sgd", sigma_sgd), "program": program}
-    return _searched(_constants(program, mu, L, eta), rho, max_lag, bool(certify), nodes, tuple(options.items()))
+    _constants(program, problem)
+    lags, nodes = count("max_lag", max_lag, least=0), count("nodes", nodes)
+    return _searched(problem, program, lags, bool(certify), nodes)
 
 
 @lru_cache(maxsize=32)
-def _searched(
-    constants: Program, rho: float, max_lag: int, certify: bool, nodes: int, settings: tuple[tuple[str, Any], ...]
-) -> BestNu:
+def _searched(problem: StronglyConvex, program: ProgramName, max_lag: int, certify: bool, nodes: int) -> BestNu:
     """Kept for the correlation that is optimised next, which is compared with it."""
-    mu, L, eta, options = constants.mu, constants.L, constants.eta, dict(settings)
-    options |= {"nodes": nodes}
 
     def value(log_nu: float, lags: int) -> float:
         correlation = nu(min(float(np.exp(log_nu)), 1.0))
-        return bound(correlation, mu, L, eta, rho, **options, max_lag=lags, certify=False).grid_value
+        return bound(correlation, problem, program=program, max_lag=lags, certify=False, nodes=nodes).grid_value
 
-    grid = np.linspace(min(np.log(constants.eta * constants.mu), 0.0) - SLOWER, 0.0, POINTS)
+    grid = np.linspace(min(np.log(problem.eta * problem.mu), 0.0) - SLOWER, 0.0, POINTS)
     best = int(np.argmin([value(point, 0) for point in grid]))
     ends = grid[max(best - 2, 0)], grid[min(best + 2, POINTS - 1)]
     from scipy.optimize import minimize_scalar
@@ -212,7 +194,8 @@ def _searched(
     found: Any = minimize_scalar(lambda x: value(x, max_lag), bounds=ends, method="bounded", options={"xatol": 1e-4})
     candidates = min(float(np.exp(found.x)), 1.0), 1.0
     searched, white = (
-        bound(nu(damping), mu, L, eta, rho, **options, max_lag=max_lag, certify=certify) for damping in candidates
+        bound(nu(damping), problem, program=program, max_lag=max_lag, certify=certify, nodes=nodes)
+        for damping in candidates
     )
     if searched.best < white.best:
         return BestNu(nu=candidates[0], bound=searched, independent=white)

@@ -4,21 +4,59 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
+from jaxtyping import Float
 
 from dpbounds.ftrl.strongly_convex.noise import Noise, NoiseSpectrum
+from dpbounds.ftrl.strongly_convex.programs import Program
 from dpbounds.showing import html_table, rounded
-
-if TYPE_CHECKING:
-    from dpbounds.ftrl.strongly_convex.bounds import ConvexBound
+from dpbounds.values import Value
 
 # Frequencies of a picture, from this share of eta mu to pi.
 POINTS, SLOWEST = 400, 0.1
 
 
-def line(found: ConvexBound) -> str:
+class Bounded(Protocol):
+    """What is shown of a bound: the fields of these names of `ConvexBound`."""
+
+    @property
+    def program(self) -> Program:
+        """The program."""
+        ...
+
+    @property
+    def noise(self) -> NoiseSpectrum:
+        """The noise."""
+        ...
+
+    @property
+    def value(self) -> Value:
+        """Of the program."""
+        ...
+
+    @property
+    def lower(self) -> Value:
+        """Of the worst quadratic."""
+        ...
+
+    @property
+    def best(self) -> Value:
+        """The least upper end."""
+        ...
+
+    @property
+    def ratio(self) -> float:
+        """best / lower."""
+        ...
+
+    def psi(self, omega: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+        """The multiplier's gain by frequency."""
+        ...
+
+
+def line(found: Bounded) -> str:
     """Both ends, rounded outwards, and what they are of."""
     program = found.program
     if program.name == "paper":
@@ -27,17 +65,17 @@ def line(found: ConvexBound) -> str:
     return f"ConvexBound({lower:g} <= sup F_inf <= {upper:g}, {status(found)}, ratio {ratio:g}; {_of(found)})"
 
 
-def table(bounds: Mapping[str, ConvexBound]) -> str:
+def table(bounds: Mapping[str, Bounded]) -> str:
     """An HTML table with a row for each bound, under its name."""
     return html_table([{"noise": name, **_row(found)} for name, found in bounds.items()])
 
 
-def html(found: ConvexBound) -> str:
+def html(found: Bounded) -> str:
     """The row of one bound, and the constants below."""
     return f"{table({noise_name(found.noise): found})}<p>{escape(_of(found, whole=True))}</p>"
 
 
-def plot(found: ConvexBound, axes: Any = None) -> Any:
+def plot(found: Bounded, axes: Any = None) -> Any:
     """The noise spectrum S and psi over frequency: the value of the program is its prefactor times eta^2 mean(S psi).
 
     Draws on `axes` of matplotlib, by default on new ones, and returns them.
@@ -56,7 +94,7 @@ def plot(found: ConvexBound, axes: Any = None) -> Any:
     return axes
 
 
-def status(found: ConvexBound) -> str:
+def status(found: Bounded) -> str:
     """Whether both ends are proved."""
     return "certified" if found.best.certified and found.lower.certified else "estimate"
 
@@ -66,7 +104,7 @@ def noise_name(noise: NoiseSpectrum) -> str:
     return noise.correlation.name if isinstance(noise, Noise) else "a given density"
 
 
-def _row(found: ConvexBound) -> dict[str, object]:
+def _row(found: Bounded) -> dict[str, object]:
     if found.program.name == "paper":
         shown = {"lower": float(found.lower), "upper": float("nan"), "ratio": float("nan"), "status": "not a bound"}
     else:
@@ -79,7 +117,7 @@ def _row(found: ConvexBound) -> dict[str, object]:
     return {**shown, "program": found.program.name}
 
 
-def _of(found: ConvexBound, *, whole: bool = False) -> str:
+def _of(found: Bounded, *, whole: bool = False) -> str:
     """Noise and constants; those that are as they are by default only in the `whole`."""
     program, noise = found.program, found.noise
     words = [noise_name(noise), f"program {program.name}"]

@@ -17,8 +17,8 @@ WHITE, SHARP = c.independent(), c.from_coefficients([1, -0.9])
 
 
 def value(correlation, mu, eta, *, L=1.0, rho=0.5, program: sc.ProgramName = "f", max_lag=5, **options):
-    bound = sc.bound(correlation, mu, L, eta, rho, program=program, max_lag=max_lag, certify=False, **options)
-    return float(bound.value)
+    problem = sc.StronglyConvex(mu=mu, L=L, eta=eta, rho=rho)
+    return float(sc.bound(correlation, problem, program=program, max_lag=max_lag, certify=False, **options).value)
 
 
 def scalar_theta(mu, L, eta, multiplier, nu):
@@ -73,7 +73,7 @@ def test_values_found_by_another_solver(correlation, mu, eta, program, values):
 def test_a_quadratic_is_exact():
     """mu = L leaves one loss: bound, worst quadratic and Parseval's sum over the impulse response agree."""
     mu, eta, T = 0.8, 0.5, 400
-    bound = sc.bound(SHARP, mu, mu, eta, 0.5)
+    bound = sc.bound(SHARP, sc.StronglyConvex(mu=mu, L=mu, eta=eta, rho=0.5))
     impulse = np.convolve(SHARP.coefficients(T), (1 - eta * mu) ** np.arange(T))[:T] * eta
     exact = mu / 2 * float(SHARP.limiting_sensitivity()) ** 2 * float(impulse @ impulse)
     assert float(bound.lower) == pytest.approx(exact, rel=1e-8)
@@ -211,13 +211,13 @@ def test_noise_in_a_narrow_band(kappa, eta, pole, n):
     the certificate nor the nodes must miss the band.
     """
     noise = c.HalfPowers((), (complex(pole),) * n)
-    found = sc.bound(noise, 1 / kappa, 1.0, eta, 0.5)
-    alone = sc.bound(noise, 1 / kappa, 1.0, eta, 0.5, max_lag=0)
+    found = sc.bound(noise, sc.StronglyConvex(mu=1 / kappa, L=1.0, eta=eta, rho=0.5))
+    alone = sc.bound(noise, sc.StronglyConvex(mu=1 / kappa, L=1.0, eta=eta, rho=0.5), max_lag=0)
     assert found.value.certified and found.lower <= found.value <= alone.value
     omega = np.linspace(0, np.pi, 2**18 + 1)
     mean = np.trapezoid(noise.power_spectrum(omega) * found.psi(omega), omega) / np.pi
     assert mean * float(noise.limiting_sensitivity()) ** 2 == pytest.approx(float(found.value), rel=1e-8)
-    estimate = sc.bound(noise, 1 / kappa, 1.0, eta, 0.5, certify=False)
+    estimate = sc.bound(noise, sc.StronglyConvex(mu=1 / kappa, L=1.0, eta=eta, rho=0.5), certify=False)
     assert estimate.value == pytest.approx(float(found.value), rel=5e-6)
 
 
@@ -266,8 +266,8 @@ def cases(draw):
 def test_order_of_the_bounds(case):
     """lower <= f <= theta, and more lags never worse."""
     correlation, mu, eta = case
-    short = sc.bound(correlation, mu, 1.0, eta, 0.5, max_lag=2, certify=False)
-    long = sc.bound(correlation, mu, 1.0, eta, 0.5, max_lag=6, certify=False)
+    short = sc.bound(correlation, sc.StronglyConvex(mu=mu, L=1.0, eta=eta, rho=0.5), max_lag=2, certify=False)
+    long = sc.bound(correlation, sc.StronglyConvex(mu=mu, L=1.0, eta=eta, rho=0.5), max_lag=6, certify=False)
     assert float(long.lower) <= long.grid_value * (1 + 1e-9)
     assert long.grid_value <= short.grid_value * (1 + 3e-9)
     assert short.grid_value <= value(correlation, mu, eta, program="theta", max_lag=2) * (1 + 3e-9)
@@ -280,7 +280,10 @@ def test_order_of_the_bounds(case):
 def test_monotone_in_the_noise(case, extra):
     correlation, mu, eta = case
     less, more = (
-        sc.bound(correlation, mu, 1.0, eta, 0.5, sigma_sgd=sigma, max_lag=3, certify=False) for sigma in (0.0, extra)
+        sc.bound(
+            correlation, sc.StronglyConvex(mu=mu, L=1.0, eta=eta, rho=0.5, sigma_sgd=sigma), max_lag=3, certify=False
+        )
+        for sigma in (0.0, extra)
     )
     assert less.grid_value <= more.grid_value * (1 + 3e-9) and float(less.lower) <= float(more.lower) * (1 + 1e-9)
 
@@ -292,9 +295,23 @@ def test_units(case, log_unit, program):
     """Curvatures in another unit divide the bound by it, at eta in the inverse unit; clip norms square; rho divides."""
     correlation, mu, eta = case
     unit = float(2.0 ** round(log_unit))  # powers of two: not a bit is lost
-    base = sc.bound(correlation, mu, 1.0, eta, 0.5, program=program, max_lag=3, certify=False)
-    scaled = sc.bound(correlation, mu * unit, unit, eta / unit, 0.5, program=program, max_lag=3, certify=False)
+    base = sc.bound(
+        correlation, sc.StronglyConvex(mu=mu, L=1.0, eta=eta, rho=0.5), program=program, max_lag=3, certify=False
+    )
+    scaled = sc.bound(
+        correlation,
+        sc.StronglyConvex(mu=mu * unit, L=unit, eta=eta / unit, rho=0.5),
+        program=program,
+        max_lag=3,
+        certify=False,
+    )
     assert scaled.grid_value * unit == pytest.approx(base.grid_value, rel=1e-10)
     assert float(scaled.lower) * unit == pytest.approx(float(base.lower), rel=1e-9)
-    louder = sc.bound(correlation, mu, 1.0, eta, 2.0, clip_norm=4.0, d=3, program=program, max_lag=3, certify=False)
+    louder = sc.bound(
+        correlation,
+        sc.StronglyConvex(mu=mu, L=1.0, eta=eta, rho=2.0, clip_norm=4.0, d=3),
+        program=program,
+        max_lag=3,
+        certify=False,
+    )
     assert louder.grid_value == pytest.approx(12 * base.grid_value, rel=1e-10)

@@ -21,11 +21,13 @@ def test_extreme_losses_are_solved_or_refused(L):
         mu, eta = share * L, rate / L
         answers = 1e-50 <= L <= 1e50 and share >= 1e-12 and share * rate >= 1e-12 and rate < 2
         if mu > 0 and eta < np.inf and answers:
-            found = sc.bound(c.nu(0.1), mu, L, eta, 0.5, max_lag=2, nodes=64, certify=False)
+            found = sc.bound(
+                c.nu(0.1), sc.StronglyConvex(mu=mu, L=L, eta=eta, rho=0.5), max_lag=2, nodes=64, certify=False
+            )
             assert 0 < found.lower <= found.value * (1 + 1e-9) < np.inf
         else:
             with pytest.raises(DomainError, match=r"^(mu|L|eta) = .* is not allowed"):
-                sc.bound(c.nu(0.1), mu, L, eta, 0.5, max_lag=2, nodes=64)
+                sc.bound(c.nu(0.1), sc.StronglyConvex(mu=mu, L=L, eta=eta, rho=0.5), max_lag=2, nodes=64)
 
 
 LOUD = {"rho": (1e-300, -1), "clip_norm": (1e200, 2), "d": (10**400, 1), "sigma_sgd": (1e200, 2)}
@@ -40,7 +42,7 @@ def test_extreme_noise_is_scaled_or_refused(solver):
     correlation = (c.nu(0.1),) if solver is sc.bound else ()
 
     def solved(rho=0.5, **noise):
-        found = solver(*correlation, 0.1, 1.0, 0.5, rho, **noise, **options)
+        found = solver(*correlation, sc.StronglyConvex(mu=0.1, L=1.0, eta=0.5, rho=rho, **noise), **options)
         return float(getattr(found, "bound", found).grid_value)
 
     base, bad = solved(), [(name, x) for name in LOUD for x in (np.nan, np.inf, -np.inf, -1, "x", None)]
@@ -62,7 +64,7 @@ def test_extreme_noise_is_scaled_or_refused(solver):
 )
 def test_extreme_correlations_are_refused(correlation, message):
     with pytest.raises(DomainError, match=message):
-        sc.bound(correlation, 0.1, 1.0, 0.5, 0.5, certify=False)
+        sc.bound(correlation, sc.StronglyConvex(mu=0.1, L=1.0, eta=0.5, rho=0.5), certify=False)
 
 
 # --- bad input ---
@@ -88,8 +90,9 @@ def test_extreme_correlations_are_refused(correlation, message):
 )
 def test_bad_arguments_are_named(arguments, message):
     given = {"correlation": c.independent(), "mu": 0.1, "L": 1.0, "eta": 0.5, "rho": 0.5} | arguments
+    options = {name: given.pop(name) for name in ("max_lag", "nodes", "method", "program") if name in given}
     with pytest.raises(DomainError, match=message):
-        sc.bound(given.pop("correlation"), given.pop("mu"), given.pop("L"), given.pop("eta"), given.pop("rho"), **given)
+        sc.bound(given.pop("correlation"), sc.StronglyConvex(**given), **options)
 
 
 @pytest.mark.parametrize(
@@ -109,8 +112,10 @@ def test_densities_that_are_none(density, message):
 
 def test_noise_and_program_as_they_are():
     noise, program = sc.Noise(correlation=c.nu(0.1), rho=0.5, d=2), sc.Program(name="f", mu=0.1, L=1.0, eta=0.3)
-    same = sc.bound(c.nu(0.1), 0.1, 1.0, 0.3, 0.5, d=2, program="f", max_lag=3, certify=False)
-    given = sc.bound(noise, program, max_lag=3, certify=False)
+    same = sc.bound(
+        c.nu(0.1), sc.StronglyConvex(mu=0.1, L=1.0, eta=0.3, rho=0.5, d=2), program="f", max_lag=3, certify=False
+    )
+    given = sc.bound_program(noise, program, max_lag=3, certify=False)
     assert given.value == same.value and given.noise == same.noise and given.program == same.program
     for arguments in ((noise, 0.1), (c.nu(0.1), program), (noise, program, 1.0)):
         with pytest.raises(DomainError, match="bound = "):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import mpmath as mp
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from dpbounds import DomainError
 from dpbounds.ftrl import correlations
 from dpbounds.ftrl.finite_time import (
+    Horizon,
     at_learning_rate,
     clip_norm,
     expected_bound,
@@ -21,7 +23,7 @@ from dpbounds.ftrl.finite_time import (
     largest_learning_rate,
     tuned,
 )
-from dpbounds.ftrl.linear_regression import gaussian_r_squared, suboptimality, trajectory
+from dpbounds.ftrl.linear_regression import Regression, gaussian_r_squared, suboptimality, trajectory
 
 SPECTRUM = np.array([2.0, 0.5, 0.1])
 HORIZON: dict[str, Any] = {"steps": 1000, "failure": 0.01}
@@ -91,9 +93,9 @@ def test_half_expo_constant_of_damped_anti_pgd_and_refusals():
 def test_expected_bound_holds_for_the_exact_trajectory_and_half_of_it_does_not(correlation, share):
     eta = share / gaussian_r_squared(SPECTRUM)
     start = np.array([0.3, -1.0, 2.0])
-    run = {"clip_norm": 0.7, "sigma_sgd": 0.4}
-    gaps = trajectory(correlation, SPECTRUM, eta, 0.5, steps=4000, initial=start, sensitivity="limiting", **run)
-    limit = suboptimality(correlation, SPECTRUM, eta, 0.5, **run)
+    problem = Regression(eigenvalues=SPECTRUM, eta=eta, rho=0.5, clip_norm=0.7, sigma_sgd=0.4)
+    gaps = trajectory(correlation, problem, steps=4000, initial=start, sensitivity="limiting")
+    limit = suboptimality(correlation, problem)
     broken = False
     for t in (0, 1, 5, 30, 300, 4000):
         gap = {"initial_gap": gaps[0], "stationary_gap": float(limit), "steps": t}
@@ -133,10 +135,10 @@ def test_iterate_bound_is_below_the_theorem_with_constant_38(steps, p, share, co
     absolute = 2 - np.sqrt(nu) if correlated else 1.0
     r_squared, mu = gaussian_r_squared(SPECTRUM), SPECTRUM.min()
     N = 4.0 + eta * r_squared * 0.25 / mu + eta**2 * 3.0 * 3 * absolute**2 / nu
-    scale = {"noise_variance": 3.0, "steps": steps, "failure": p, "initial_distance": 2.0, "sigma_sgd": 0.5}
-    iterate = iterate_bound(correlation, SPECTRUM, eta, **scale)
+    horizon = Horizon(eigenvalues=SPECTRUM, steps=steps, failure=p, initial_distance=2.0, sigma_sgd=0.5)
+    iterate = iterate_bound(correlation, horizon, eta, noise_variance=3.0)
     assert iterate <= 38 * N * log_term**2
-    gradient = gradient_bound(correlation, SPECTRUM, eta, **scale)
+    gradient = gradient_bound(correlation, horizon, eta, noise_variance=3.0)
     assert gradient**2 <= 1216 * r_squared**2 * (N + 0.25 / r_squared) * log_term**4
 
 
@@ -144,31 +146,27 @@ def test_iterate_bound_by_parts():
     steps, p = 50, 0.1
     eta = admissible(steps, p)
     log_term, nu = np.log(6 * steps / p), eta * SPECTRUM.min()
-    only = {"steps": steps, "failure": p}
-    quiet = iterate_bound(correlations.independent(), SPECTRUM, eta, noise_variance=0, initial_distance=3.0, **only)
+    white, start = correlations.independent(), Horizon(eigenvalues=SPECTRUM, steps=steps, failure=p)
+    quiet = iterate_bound(white, replace(start, initial_distance=3.0), eta, noise_variance=0)
     assert quiet == pytest.approx(9.0)
-    residual = iterate_bound(
-        correlations.independent(), SPECTRUM, eta, noise_variance=0, initial_distance=0, sigma_sgd=2.0, **only
-    )
+    residual = iterate_bound(white, replace(start, sigma_sgd=2.0), eta, noise_variance=0)
     assert residual == pytest.approx(4 * eta * 4.0 * 3 * log_term)
-    noise = iterate_bound(correlations.nu(nu), SPECTRUM, eta, noise_variance=5.0, initial_distance=0, **only)
+    noise = iterate_bound(correlations.nu(nu), start, eta, noise_variance=5.0)
     early = 4 * eta**2 * 5.0 * 3 * (2 - np.sqrt(nu)) ** 2 * log_term * steps
     assert noise == pytest.approx(early)  # T is below the memory of the noise
     with pytest.raises(DomainError, match="eta"):
-        iterate_bound(correlations.independent(), SPECTRUM, 2 * eta, noise_variance=0, initial_distance=1.0, **only)
+        iterate_bound(white, start, 2 * eta, noise_variance=0)
     with pytest.raises(DomainError, match="decay"):
-        iterate_bound(
-            correlations.independent(), SPECTRUM, eta, noise_variance=0, initial_distance=1.0, decay=2 * nu, **only
-        )
+        iterate_bound(white, start, eta, noise_variance=0, decay=2 * nu)
     with pytest.raises(DomainError, match="half-expo"):
-        iterate_bound(correlations.nu(nu / 4), SPECTRUM, eta, noise_variance=1.0, initial_distance=1.0, **only)
+        iterate_bound(correlations.nu(nu / 4), start, eta, noise_variance=1.0)
 
 
 def test_bounds_hold_in_simulated_runs_and_a_fiftieth_does_not():
     steps, p, trials = 40, 0.05, 400
     eta, rng = admissible(steps, p), np.random.default_rng(0)
     correlation = correlations.from_coefficients([1.0, -0.5])
-    scale = {"noise_variance": 1.0, "steps": steps, "failure": p, "initial_distance": 1.0, "sigma_sgd": 0.5}
+    horizon = Horizon(eigenvalues=SPECTRUM, steps=steps, failure=p, initial_distance=1.0, sigma_sgd=0.5)
     theta, previous = np.tile([0.0, 0.6, 0.8], (trials, 1)), np.zeros((trials, 3))
     iterate, gradient = np.zeros(trials), np.zeros(trials)
     for _ in range(steps):
@@ -178,7 +176,7 @@ def test_bounds_hold_in_simulated_runs_and_a_fiftieth_does_not():
         gradient = np.maximum(gradient, np.linalg.norm(g, axis=1))
         theta, previous = theta - eta * (g + w - 0.5 * previous), w
     for seen, bound in ((iterate, iterate_bound), (gradient, gradient_bound)):
-        largest = bound(correlation, SPECTRUM, eta, **scale)
+        largest = bound(correlation, horizon, eta, noise_variance=1.0)
         assert np.mean(seen <= largest) == 1.0
         assert np.mean(seen <= largest / 50) < 0.5
 
@@ -188,15 +186,16 @@ def test_bounds_hold_in_simulated_runs_and_a_fiftieth_does_not():
 
 def test_clip_norm_takes_the_largest_of_three_scales():
     r_squared, power = gaussian_r_squared(SPECTRUM), np.log(1e5) ** 2.5
-    far = clip_norm(SPECTRUM, 1e-9, initial_distance=7.0, sigma_sgd=0.1, c=3.0, **HORIZON)
+    far = clip_norm(Horizon(eigenvalues=SPECTRUM, initial_distance=7.0, sigma_sgd=0.1, **HORIZON), 1e-9, c=3.0)
     assert far == pytest.approx(3 * r_squared * 7.0 * power)
-    noisy = clip_norm(SPECTRUM, 1e-9, initial_distance=0.0, sigma_sgd=2.0, **HORIZON)
+    residuals = Horizon(eigenvalues=SPECTRUM, sigma_sgd=2.0, **HORIZON)
+    noisy = clip_norm(residuals, 1e-9)
     assert noisy == pytest.approx(np.sqrt(r_squared) * 2.0 * power)
-    wandering = clip_norm(SPECTRUM, 0.1, initial_distance=0.0, sigma_sgd=2.0, **HORIZON)
+    wandering = clip_norm(residuals, 0.1)
     assert wandering == pytest.approx(r_squared * np.sqrt(0.1 * r_squared / 0.1) * 2.0 * power)
     assert far.kind == "asymptotic"
     for a in (0.1, 30.0):  # inputs a x, residuals a xi, learning rate eta / a^2: gradients scale with a^2
-        scaled = clip_norm(a**2 * SPECTRUM, 0.1 / a**2, initial_distance=0.0, sigma_sgd=2.0 * a, **HORIZON)
+        scaled = clip_norm(Horizon(eigenvalues=a**2 * SPECTRUM, sigma_sgd=2.0 * a, **HORIZON), 0.1 / a**2)
         assert scaled == pytest.approx(a**2 * wandering)
 
 
@@ -206,9 +205,9 @@ def test_largest_learning_rate_solves_the_condition_of_the_theorem(rho, C):
     r_squared, mu, log_term = gaussian_r_squared(SPECTRUM), 0.1, np.log(1e5)
     limit = mu * rho / (8 * C**2 * r_squared**2 * 3 * log_term**5)
     cap = 1 / (C * r_squared * log_term)
-    white = largest_learning_rate("independent", SPECTRUM, rho, C=C, **HORIZON)
+    white = largest_learning_rate("independent", Horizon(eigenvalues=SPECTRUM, **HORIZON), rho, C=C)
     assert white == pytest.approx(min(cap, limit))
-    eta = float(largest_learning_rate("nu", SPECTRUM, rho, C=C, **HORIZON))
+    eta = float(largest_learning_rate("nu", Horizon(eigenvalues=SPECTRUM, **HORIZON), rho, C=C))
     with mp.workdps(30):
         gamma_squared = 2 / mp.pi * mp.ellipk((1 - mp.mpf(eta) * mu) ** 2)
     condition = eta * 4 * float(gamma_squared)
@@ -217,34 +216,40 @@ def test_largest_learning_rate_solves_the_condition_of_the_theorem(rho, C):
 
 
 def test_largest_learning_rate_stays_below_one_over_r_squared():
-    eta = largest_learning_rate("independent", np.ones(1), 1e9, steps=2, failure=0.9, R_squared=1.0)
+    eta = largest_learning_rate(
+        "independent", Horizon(eigenvalues=np.ones(1), steps=2, failure=0.9, R_squared=1.0), 1e9
+    )
     assert 0.999 < eta < 1
     with pytest.raises(DomainError, match="mechanism"):
-        largest_learning_rate(UNKNOWN, SPECTRUM, 1.0, **HORIZON)
+        largest_learning_rate(UNKNOWN, Horizon(eigenvalues=SPECTRUM, **HORIZON), 1.0)
     with pytest.raises(DomainError, match="failure"):
-        largest_learning_rate("nu", SPECTRUM, 1.0, steps=10, failure=1.0)
+        Horizon(eigenvalues=SPECTRUM, steps=10, failure=1.0)
 
 
 @pytest.mark.parametrize("mechanism", ["independent", "nu"])
 def test_tuned_parameters_are_the_best_on_a_grid_and_consistent(mechanism):
     spectrum, start = np.array([1.0, 0.2]), np.array([1.0, 2.0])
-    problem = {"steps": 10**9, "failure": 0.01, "initial": start, "sigma_sgd": 0.3}
-    best = tuned(mechanism, spectrum, 10.0, **problem)
-    largest = largest_learning_rate(mechanism, spectrum, 10.0, steps=10**9, failure=0.01)
+    horizon = Horizon(eigenvalues=spectrum, steps=10**9, failure=0.01, sigma_sgd=0.3)
+    best = tuned(mechanism, horizon, 10.0, initial=start)
+    largest = largest_learning_rate(mechanism, horizon, 10.0)
     assert best.learning_rate <= largest * (1 + 1e-12)
-    grid = [at_learning_rate(mechanism, spectrum, eta, 10.0, **problem) for eta in largest * np.geomspace(1e-4, 1, 80)]
+    etas = float(largest) * np.geomspace(1e-4, 1, 80)
+    grid = [at_learning_rate(mechanism, horizon, eta, 10.0, initial=start) for eta in etas.tolist()]
     assert best.bound <= min(float(other.bound) for other in grid) * (1 + 1e-9)
     gamma = float(best.correlation.limiting_sensitivity())
     assert best.noise_multiplier == pytest.approx(gamma / np.sqrt(20.0))
-    limit = suboptimality(best.correlation, spectrum, best.learning_rate, 10.0, clip_norm=best.clip_norm, sigma_sgd=0.3)
+    limit = suboptimality(
+        best.correlation,
+        Regression(eigenvalues=spectrum, eta=best.learning_rate, rho=10.0, clip_norm=best.clip_norm, sigma_sgd=0.3),
+    )
     forgotten = 5 * np.exp(-best.learning_rate * 0.2 * 10**9) * 0.5 * (1.0 + 0.2 * 4.0)
     assert best.bound == pytest.approx(2 * forgotten + 2 * limit)
     assert best.bound.kind == "upper"
 
 
 def test_correlated_noise_wins_in_long_runs():
-    problem = {"steps": 10**16, "failure": 0.01, "initial": np.array([1.0, 1.0])}
-    bounds = [float(tuned(name, np.array([1.0, 0.2]), 1.0, **problem).bound) for name in ("independent", "nu")]
+    horizon, start = Horizon(eigenvalues=np.array([1.0, 0.2]), steps=10**16, failure=0.01), np.ones(2)
+    bounds = [float(tuned(name, horizon, 1.0, initial=start).bound) for name in ("independent", "nu")]
     assert bounds[1] < 1e-3 * bounds[0]
 
 
@@ -253,16 +258,16 @@ def test_correlated_noise_wins_in_long_runs():
 
 def test_finite_time_rates_are_the_printed_ones():
     spectrum, kappa, effective, d, trace = np.array([4.0, 1.0, 1.0]), 4.0, 1.5, 3, 6.0
-    common = {"steps": 100, "failure": 0.1, "initial_distance": 2.0, "sigma_sgd": 3.0}
+    horizon = Horizon(eigenvalues=spectrum, steps=100, failure=0.1, initial_distance=2.0, sigma_sgd=3.0)
     J, log_term = kappa**2 * effective**2 * d / 5.0, np.log(1000.0)
     tail = kappa * effective * (d * trace * 4 / 500 + d * 9 / 500 + 9 / 100)
-    white = finite_time_rate("independent", spectrum, 5.0, c=2.0, log_factor=7.0, **common)
+    white = finite_time_rate("independent", horizon, 5.0, c=2.0, log_factor=7.0)
     assert white == pytest.approx(kappa * np.exp(-100 / (2 * J * log_term**5)) + 7 * tail)
     tail = kappa * effective * (kappa * effective * trace * 4 / 5e4 + kappa * effective * 9 / 5e4 + 9 / 100)
-    correlated = finite_time_rate("nu", spectrum, 5.0, c=2.0, log_factor=7.0, **common)
+    correlated = finite_time_rate("nu", horizon, 5.0, c=2.0, log_factor=7.0)
     assert correlated == pytest.approx(kappa * np.exp(-100 / (2 * J * log_term**7 * np.log(J))) + 7 * tail)
-    section = finite_time_rate("nu", spectrum, 5.0, form="section", **common)
+    section = finite_time_rate("nu", horizon, 5.0, form="section")
     assert section == pytest.approx(tail)
     assert white.kind == section.kind == "asymptotic"
     with pytest.raises(DomainError, match="mechanism"):
-        finite_time_rate(UNKNOWN, spectrum, 5.0, **common)
+        finite_time_rate(UNKNOWN, horizon, 5.0)

@@ -44,7 +44,7 @@ def problem(name: str, program: Any, mu: float, eta: float, sigma: float) -> tup
 @pytest.mark.parametrize(("name", "program", "mu", "eta", "lags", "sigma"), CASES)
 def test_floats_and_balls_enclose_the_same(name, program, mu, eta, lags, sigma):
     noise, constants = problem(name, program, mu, eta, sigma)
-    found = sc.bound(noise, constants, max_lag=lags, certify=False)
+    found = sc.bound_program(noise, constants, max_lag=lags, certify=False)
     multipliers = np.array(found.multipliers)
     fast = floats.integrals(noise, constants, found.curvature, multipliers)
     fractions = [
@@ -66,7 +66,7 @@ def test_any_multipliers_give_what_balls_give_or_nothing(seed):
     """Random multipliers: D need not be positive, and then neither proves anything."""
     rng = np.random.default_rng(seed)
     noise, constants = problem("nu", rng.choice(["f", "theta"]), 10.0 ** rng.uniform(-3, 0), rng.uniform(0.1, 1.9), 0.0)
-    best = np.array(sc.bound(noise, constants, max_lag=4, certify=False).multipliers)
+    best = np.array(sc.bound_program(noise, constants, max_lag=4, certify=False).multipliers)
     for share in (0.1, 3.0):
         multipliers = best * (1.0 + share * rng.uniform(-1, 1, len(best)))
         fast = floats.integrals(noise, constants, constants.L, multipliers)
@@ -92,7 +92,11 @@ def test_psi_on_discs_holds_psi_at_their_points(program, mu, eta):
     """Real and complex points of the discs, from the definition in complex numbers."""
     _, constants = problem("nu", program, mu, eta, 0.0)
     rng = np.random.default_rng(2)
-    best = np.array(sc.bound(c.nu(0.1), mu, 1.0, eta, 0.5, program=program, max_lag=5, certify=False).multipliers)
+    best = np.array(
+        sc.bound(
+            c.nu(0.1), sc.StronglyConvex(mu=mu, L=1.0, eta=eta, rho=0.5), program=program, max_lag=5, certify=False
+        ).multipliers
+    )
     ratio = floats._Ratio(constants, best)
     points = first_cells(40, 40, 12).discs
     discs = ratio.at(points)
@@ -162,7 +166,7 @@ def _psi(program: sc.Program, multipliers: np.ndarray, omega: np.ndarray) -> np.
 def test_the_bounds_of_errors_are_needed(monkeypatch, fault):
     """Left out one at a time: what comes out then misses the truth, or proves what is false."""
     noise, constants = problem("nu", "f", 0.01, 0.1, 0.0)
-    found = sc.bound(noise, constants, max_lag=6, certify=False)
+    found = sc.bound_program(noise, constants, max_lag=6, certify=False)
     multipliers = np.array(found.multipliers)
     if fault == "rule":  # fewer nodes than the error bound is of
         monkeypatch.setattr(Cells, "weights", property(lambda cells: _trapezoidal(cells)))
@@ -232,7 +236,7 @@ def test_derived_correlations_and_given_densities_are_left_to_balls():
         pass
 
     noise, constants = problem("nu", "f", 0.1, 0.5, 0.0)
-    multipliers = np.array(sc.bound(noise, constants, max_lag=2, certify=False).multipliers)
+    multipliers = np.array(sc.bound_program(noise, constants, max_lag=2, certify=False).multipliers)
     assert floats.integrals(noise, constants, 0.5, multipliers) is not None
     assert floats.integrals(replace(noise, correlation=Other(0.1)), constants, 0.5, multipliers) is None
     found = sc.bound_density(lambda m, s: m.sqrt(m.number(0.01) + 4 * s), 0.1, 1.0, 0.5, max_lag=2)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dpbounds import DomainError, elliptic
 from dpbounds.ftrl import correlations, linear_regression
-from dpbounds.ftrl.linear_regression import exact, suboptimality, trajectory
+from dpbounds.ftrl.linear_regression import Regression, exact, suboptimality, trajectory
 from dpbounds.ftrl.linear_regression.bounds import Form
 from verify.papers.ftrl.tools import input_laws, second_moments
 
@@ -44,12 +44,7 @@ def test_limit_is_that_of_full_second_moments(name, weights, spectrum):
     brute = second_moments.stationary(inputs, eta, weights, 4.0 * limiting_noise(weights) / 1.4, 0.25)
     value = suboptimality(
         correlations.from_coefficients(weights),
-        eigenvalues,
-        eta,
-        0.7,
-        clip_norm=2.0,
-        sigma_sgd=0.5,
-        kurtosis=kurtosis,
+        Regression(eigenvalues=eigenvalues, eta=eta, rho=0.7, clip_norm=2.0, sigma_sgd=0.5, kurtosis=kurtosis),
     )
     assert value == pytest.approx(second_moments.suboptimality(inputs, brute), rel=1e-11)
     assert (value.kind, value.convention) == ("exact", "F - F* = 1/2 ||theta - theta*||_H^2")
@@ -78,12 +73,14 @@ def test_limit_of_an_infinite_sequence_by_mpmath(nu):
         right = mpmath.matrix([eta**2 * (value + gamma_squared * c) for value, c in zip(spectrum, powers, strict=True)])
         s = mpmath.lu_solve(system, right)
         expected = float(sum(value * s[k] for k, value in enumerate(spectrum)) / 2)
-    assert suboptimality(correlations.nu(nu), PAIR, 0.3, 0.5, sigma_sgd=1.0) == pytest.approx(expected, rel=1e-12)
+    assert suboptimality(
+        correlations.nu(nu), Regression(eigenvalues=PAIR, eta=0.3, rho=0.5, sigma_sgd=1.0)
+    ) == pytest.approx(expected, rel=1e-12)
 
 
 def test_a_diverging_sensitivity_gives_an_infinite_error():
     for correlation in (correlations.optimal_counting(), correlations.anti_pgd()):
-        assert suboptimality(correlation, PAIR, 0.1, 1.0) == np.inf
+        assert suboptimality(correlation, Regression(eigenvalues=PAIR, eta=0.1, rho=1.0)) == np.inf
 
 
 @given(st.floats(0.01, 100), st.floats(0.01, 100), st.floats(0.1, 10))
@@ -91,9 +88,11 @@ def test_a_diverging_sensitivity_gives_an_infinite_error():
 def test_scaling_of_inputs_budget_and_residuals(scale, rho, sigma):
     """H -> a H with eta -> eta / a divides the privacy part by a and leaves the residual part."""
     correlation, eta = correlations.nu(0.02), 0.2
-    privacy = suboptimality(correlation, PAIR, eta, 0.5)
-    residual = suboptimality(correlation, PAIR, eta, 0.5, sigma_sgd=1.0) - privacy
-    scaled = suboptimality(correlation, scale * PAIR, eta / scale, rho, clip_norm=3.0, sigma_sgd=sigma)
+    privacy = suboptimality(correlation, Regression(eigenvalues=PAIR, eta=eta, rho=0.5))
+    residual = suboptimality(correlation, Regression(eigenvalues=PAIR, eta=eta, rho=0.5, sigma_sgd=1.0)) - privacy
+    scaled = suboptimality(
+        correlation, Regression(eigenvalues=scale * PAIR, eta=eta / scale, rho=rho, clip_norm=3.0, sigma_sgd=sigma)
+    )
     assert scaled == pytest.approx(9 * privacy / (2 * rho * scale) + sigma**2 * residual, rel=1e-12)
 
 
@@ -101,8 +100,8 @@ def test_wrong_constants_would_be_caught():
     """What the brute force excludes: no feedback, F without 1/2, Gaussian kurtosis for signs."""
     law = input_laws.signs(PAIR)
     truth = second_moments.suboptimality(law, second_moments.stationary(law, 0.4, (1.0,), 1.0, 0.0))
-    right = suboptimality(correlations.independent(), PAIR, 0.4, 0.5, kurtosis=1.0)
-    gaussian = suboptimality(correlations.independent(), PAIR, 0.4, 0.5)
+    right = suboptimality(correlations.independent(), Regression(eigenvalues=PAIR, eta=0.4, rho=0.5, kurtosis=1.0))
+    gaussian = suboptimality(correlations.independent(), Regression(eigenvalues=PAIR, eta=0.4, rho=0.5))
     no_feedback = right * (1 - 0.4 * PAIR.sum() / 2)
     assert right == pytest.approx(truth, rel=1e-12)
     for wrong in (gaussian, no_feedback, 2 * right):
@@ -123,14 +122,10 @@ def test_trajectory_is_that_of_full_second_moments(name, weights):
     expected = [second_moments.suboptimality(inputs, S) for S in history]
     found = trajectory(
         correlations.from_coefficients(weights),
-        spectrum,
-        0.3,
-        0.5,
+        Regression(eigenvalues=spectrum, eta=0.3, rho=0.5, sigma_sgd=0.5, kurtosis=kurtosis),
         steps=30,
-        sigma_sgd=0.5,
         initial=start,
         sensitivity=1.5,
-        kurtosis=kurtosis,
     )
     assert found == pytest.approx(expected, rel=1e-11)
 
@@ -164,7 +159,13 @@ def enumerated(decoder: np.ndarray, spectrum: np.ndarray, eta: float, start: np.
 )
 def test_trajectory_of_every_kind_of_matrix_by_enumeration(correlation):
     start = np.array([0.3, -1.0])
-    found = trajectory(correlation, PAIR, 0.4, 0.5, steps=4, initial=start, sensitivity=1.0, kurtosis=1.0)
+    found = trajectory(
+        correlation,
+        Regression(eigenvalues=PAIR, eta=0.4, rho=0.5, kurtosis=1.0),
+        steps=4,
+        initial=start,
+        sensitivity=1.0,
+    )
     assert found[-1] == pytest.approx(enumerated(correlation.matrix(4), PAIR, 0.4, start), rel=1e-12)
     assert len(found) == 5
     assert found[0] == pytest.approx(0.5 * PAIR @ start**2)
@@ -172,11 +173,11 @@ def test_trajectory_of_every_kind_of_matrix_by_enumeration(correlation):
 
 def test_trajectory_ends_at_the_limit_and_scales_its_noise():
     correlation = correlations.nu(0.03)
-    limit = suboptimality(correlation, PAIR, 0.2, 0.5, sigma_sgd=0.3)
-    settings_ = {"steps": 600, "sigma_sgd": 0.3}
-    assert trajectory(correlation, PAIR, 0.2, 0.5, sensitivity="limiting", **settings_)[-1] == pytest.approx(limit)
+    problem = Regression(eigenvalues=PAIR, eta=0.2, rho=0.5, sigma_sgd=0.3)
+    limit = suboptimality(correlation, problem)
+    assert trajectory(correlation, problem, steps=600, sensitivity="limiting")[-1] == pytest.approx(limit)
     horizon, own = (
-        trajectory(correlation, PAIR, 0.2, 0.5, sensitivity=choice, **settings_)
+        trajectory(correlation, problem, steps=600, sensitivity=choice)
         for choice in ("horizon", correlation.sensitivity(600))
     )
     assert np.array_equal(horizon, own)
@@ -198,11 +199,12 @@ def test_long_trajectories_by_directions_are_those_by_steps(name, monkeypatch):
     """Every value to 1e-12, from a start that is forgotten by many orders of magnitude, up to the largest float."""
     correlation, eta, kurtosis, start = LONG_RUNS[name]
     spectrum = np.array([1.0, 0.3, 0.01])
-    settings_ = {"steps": 1111, "initial": start * np.ones(3), "sigma_sgd": 0.3, "kurtosis": kurtosis}
+    problem = Regression(eigenvalues=spectrum, eta=eta, rho=0.5, sigma_sgd=0.3, kurtosis=kurtosis)
+    run = {"steps": 1111, "initial": start * np.ones(3)}
     with np.errstate(all="ignore"):
-        found = trajectory(correlation, spectrum, eta, 0.5, **settings_)
+        found = trajectory(correlation, problem, **run)
         monkeypatch.setattr(exact._Run, "by_directions", lambda self, beta: np.full(len(beta) + 1, np.nan))
-        steps = trajectory(correlation, spectrum, eta, 0.5, **settings_)
+        steps = trajectory(correlation, problem, **run)
     finite = np.isfinite(steps)
     assert finite.all() != (name == "beyond floats")
     assert found[finite] == pytest.approx(steps[finite], rel=1e-12)
@@ -210,11 +212,23 @@ def test_long_trajectories_by_directions_are_those_by_steps(name, monkeypatch):
 
 def test_arguments_of_the_trajectory():
     with pytest.raises(DomainError, match=r"initial\[1\]"):
-        trajectory(correlations.independent(), PAIR, 0.1, 1.0, steps=3, initial=np.array([1.0, np.nan]))
+        trajectory(
+            correlations.independent(),
+            Regression(eigenvalues=PAIR, eta=0.1, rho=1.0),
+            steps=3,
+            initial=np.array([1.0, np.nan]),
+        )
     with pytest.raises(DomainError, match="horizon"):
-        trajectory(correlations.tree_aggregation(4), PAIR, 0.1, 1.0, steps=4, sensitivity="limiting")
+        trajectory(
+            correlations.tree_aggregation(4),
+            Regression(eigenvalues=PAIR, eta=0.1, rho=1.0),
+            steps=4,
+            sensitivity="limiting",
+        )
     with pytest.raises(DomainError, match=r"horizon.*infinite for anti-PGD"):
-        trajectory(correlations.anti_pgd(), PAIR, 0.1, 1.0, steps=4, sensitivity="limiting")
+        trajectory(
+            correlations.anti_pgd(), Regression(eigenvalues=PAIR, eta=0.1, rho=1.0), steps=4, sensitivity="limiting"
+        )
 
 
 # --- stability ---
@@ -243,13 +257,13 @@ def test_stability_limit_in_closed_form():
 
 def test_unstable_step_sizes_and_impossible_kurtosis_are_refused():
     limit = linear_regression.stability_limit(PAIR)
-    suboptimality(correlations.independent(), PAIR, limit * (1 - 1e-9), 1.0)
+    suboptimality(correlations.independent(), Regression(eigenvalues=PAIR, eta=limit * (1 - 1e-9), rho=1.0))
     with pytest.raises(DomainError, match=f"stability limit {limit:.6g}"):
-        suboptimality(correlations.independent(), PAIR, limit * (1 + 1e-9), 1.0)
+        suboptimality(correlations.independent(), Regression(eigenvalues=PAIR, eta=limit * (1 + 1e-9), rho=1.0))
     with pytest.raises(DomainError, match="kurtosis"):
-        suboptimality(correlations.independent(), PAIR, 0.1, 1.0, kurtosis=0.9)
+        suboptimality(correlations.independent(), Regression(eigenvalues=PAIR, eta=0.1, rho=1.0, kurtosis=0.9))
     with pytest.raises(DomainError, match=r"eigenvalues\[1\]"):
-        suboptimality(correlations.independent(), np.array([1.0, 0.0]), 0.1, 1.0)
+        suboptimality(correlations.independent(), Regression(eigenvalues=np.array([1.0, 0.0]), eta=0.1, rho=1.0))
 
 
 # --- bounds ---
@@ -269,17 +283,17 @@ def test_printed_bounds_by_hand(weights):
     k0 = (1 - (eta * R_squared) ** 0.5) ** -2
     residual = (1 + k0) * eta * R_squared * sigma**2
     correlation = correlations.from_coefficients(weights)
-    common = {"clip_norm": G, "sigma_sgd": sigma}
-    upper = {"R_squared": R_squared, "kurtosis_constant": C, **common}
+    problem = Regression(eigenvalues=PAIR, eta=eta, rho=rho, clip_norm=G, sigma_sgd=sigma)
+    upper = {"R_squared": R_squared, "kurtosis_constant": C}
     totals: dict[Form, float] = {"time": power, "frequency": spectral}
     for form, total in totals.items():
-        bound = linear_regression.paper_upper_bound(correlation, PAIR, eta, rho, form=form, **upper)
+        bound = linear_regression.paper_upper_bound(correlation, problem, form=form, **upper)
         assert bound == pytest.approx(residual + (1 + C * k0) * eta * noise * total, rel=1e-12)
         assert bound.kind == "upper"
-        lower = linear_regression.paper_lower_bound(correlation, PAIR, eta, rho, form=form, **common)
+        lower = linear_regression.paper_lower_bound(correlation, problem, form=form)
         assert lower == pytest.approx(eta * sigma**2 * PAIR.sum() / 2 + eta * noise * total / 2, rel=1e-12)
         assert lower.kind == "lower"
-    any_beta = linear_regression.paper_lower_bound_any_correlation(PAIR, eta, rho, **common)
+    any_beta = linear_regression.paper_lower_bound_any_correlation(problem)
     assert any_beta == pytest.approx((2 * eta * sigma**2 + eta**2 * G**2 / (2 * rho)) * PAIR.sum() / 4, rel=1e-12)
 
 
@@ -294,7 +308,9 @@ def test_trace_bounds_hold_every_law(law, weights):
         eta = min(2 * share / R_squared, 1.0)
         brute = second_moments.stationary(inputs, eta, weights, limiting_noise(weights), 0.3)
         low, high = linear_regression.trace_bounds(
-            correlations.from_coefficients(weights), PAIR, eta, 0.5, sigma_sgd=0.3**0.5, R_squared=R_squared
+            correlations.from_coefficients(weights),
+            Regression(eigenvalues=PAIR, eta=eta, rho=0.5, sigma_sgd=0.3**0.5),
+            R_squared=R_squared,
         )
         truth = second_moments.suboptimality(inputs, brute)
         assert low * (1 - 1e-12) <= truth <= high * (1 + 1e-12)
@@ -314,9 +330,9 @@ def test_explicit_theorem_2_2(d, alpha, share, damping):
     spectrum = linear_regression.power_law(d, alpha)
     eta = 2 * share / linear_regression.gaussian_r_squared(spectrum)
     nu = damping * eta * spectrum.min()
-    value = suboptimality(correlations.nu(nu), spectrum, eta, 1.0, sigma_sgd=0.4)
-    upper = linear_regression.nu_upper_bound(nu, spectrum, eta, 1.0, sigma_sgd=0.4)
-    lower = linear_regression.lower_bound(spectrum, eta, 1.0, sigma_sgd=0.4)
+    value = suboptimality(correlations.nu(nu), Regression(eigenvalues=spectrum, eta=eta, rho=1.0, sigma_sgd=0.4))
+    upper = linear_regression.nu_upper_bound(nu, Regression(eigenvalues=spectrum, eta=eta, rho=1.0, sigma_sgd=0.4))
+    lower = linear_regression.lower_bound(Regression(eigenvalues=spectrum, eta=eta, rho=1.0, sigma_sgd=0.4))
     assert lower < value < upper
     privacy = eta**2 * spectrum.sum() * np.log(8 / nu) ** 2 / (2 * np.log(8) ** 2)
     expected = (privacy + 0.04 * eta * spectrum.sum()) / (1 - share)
@@ -326,8 +342,10 @@ def test_explicit_theorem_2_2(d, alpha, share, damping):
 
 def test_lower_bound_is_the_trace_bound_at_the_best_nu_of_one_direction():
     for x in (1e-6, 0.1, 0.6):
-        bound = linear_regression.lower_bound(np.array([1.0]), x, 0.5)
-        low, _ = linear_regression.trace_bounds(correlations.nu(x), np.array([1.0]), x, 0.5)
+        bound = linear_regression.lower_bound(Regression(eigenvalues=np.array([1.0]), eta=x, rho=0.5))
+        low, _ = linear_regression.trace_bounds(
+            correlations.nu(x), Regression(eigenvalues=np.array([1.0]), eta=x, rho=0.5)
+        )
         assert bound == pytest.approx(float(low), rel=1e-11)
         mean = elliptic.integral_inverse(x) / (2 * np.pi)
         assert bound == pytest.approx(0.25 * x * x * (2 - x) * mean**2, rel=1e-12)
@@ -335,10 +353,10 @@ def test_lower_bound_is_the_trace_bound_at_the_best_nu_of_one_direction():
 
 def test_bounds_refuse_what_they_do_not_cover():
     with pytest.raises(DomainError, match="eta \\* mu"):
-        linear_regression.nu_upper_bound(0.1, PAIR, 0.1, 1.0)
+        linear_regression.nu_upper_bound(0.1, Regression(eigenvalues=PAIR, eta=0.1, rho=1.0))
     with pytest.raises(DomainError, match="R_squared"):
-        linear_regression.paper_upper_bound(correlations.independent(), PAIR, 0.4, 1.0)
+        linear_regression.paper_upper_bound(correlations.independent(), Regression(eigenvalues=PAIR, eta=0.4, rho=1.0))
     with pytest.raises(DomainError, match="R_squared"):
-        linear_regression.trace_bounds(correlations.independent(), PAIR, 0.7, 1.0)
+        linear_regression.trace_bounds(correlations.independent(), Regression(eigenvalues=PAIR, eta=0.7, rho=1.0))
     with pytest.raises(DomainError, match="lambda_1"):
-        linear_regression.lower_bound(PAIR, 1.1, 1.0)
+        linear_regression.lower_bound(Regression(eigenvalues=PAIR, eta=1.1, rho=1.0))

@@ -9,7 +9,7 @@ import pytest
 
 from dpbounds import DomainError
 from dpbounds.ftrl import correlations, linear_regression
-from dpbounds.ftrl.linear_regression import suboptimality
+from dpbounds.ftrl.linear_regression import Regression, suboptimality
 from dpbounds.ftrl.linear_regression.rates import Mechanism
 
 # --- the best correlation ---
@@ -20,9 +20,11 @@ from dpbounds.ftrl.linear_regression.rates import Mechanism
 def test_optimum_is_attained_and_others_are_above(spectrum, kurtosis):
     eigenvalues, eta = np.array(spectrum), 0.25
     options = {"sigma_sgd": 0.4, "kurtosis": kurtosis}
-    optimum = linear_regression.optimal_suboptimality(eigenvalues, eta, 0.5, **options)
+    optimum = linear_regression.optimal_suboptimality(Regression(eigenvalues=eigenvalues, eta=eta, rho=0.5, **options))
     best = linear_regression.optimal_correlation(eigenvalues, eta, kurtosis=kurtosis)
-    assert suboptimality(best, eigenvalues, eta, 0.5, **options) == pytest.approx(optimum, rel=1e-9)
+    assert suboptimality(best, Regression(eigenvalues=eigenvalues, eta=eta, rho=0.5, **options)) == pytest.approx(
+        optimum, rel=1e-9
+    )
     rng = np.random.default_rng(3)
     density = linear_regression.optimal_spectrum(eigenvalues, eta, kurtosis=kurtosis)
     for logs in rng.normal(0, 0.3, (20, 3)):
@@ -31,9 +33,11 @@ def test_optimum_is_attained_and_others_are_above(spectrum, kurtosis):
             return density(omega) * np.exp(sum(a * np.cos((k + 1) * omega) for k, a in enumerate(logs)))
 
         other = correlations.from_power_spectrum(perturbed)
-        assert suboptimality(other, eigenvalues, eta, 0.5, **options) > optimum
+        assert suboptimality(other, Regression(eigenvalues=eigenvalues, eta=eta, rho=0.5, **options)) > optimum
     for correlation in (correlations.independent(), correlations.nu(0.05), correlations.damped_anti_pgd(0.3)):
-        assert suboptimality(correlation, eigenvalues, eta, 0.5, **options) > optimum * (1 - 1e-12)
+        assert suboptimality(
+            correlation, Regression(eigenvalues=eigenvalues, eta=eta, rho=0.5, **options)
+        ) > optimum * (1 - 1e-12)
 
 
 def test_best_nu():
@@ -42,8 +46,11 @@ def test_best_nu():
     assert ratio == pytest.approx(1.0, abs=1e-9)
     eigenvalues = np.array([1.0, 1e-3])
     nu, ratio = linear_regression.best_nu(eigenvalues, 0.3)
-    grid = [float(suboptimality(correlations.nu(10.0**-k), eigenvalues, 0.3, 0.5)) for k in np.linspace(0, 6, 400)]
-    least = min(grid) / linear_regression.optimal_suboptimality(eigenvalues, 0.3, 0.5)
+    grid = [
+        float(suboptimality(correlations.nu(10.0**-k), Regression(eigenvalues=eigenvalues, eta=0.3, rho=0.5)))
+        for k in np.linspace(0, 6, 400)
+    ]
+    least = min(grid) / linear_regression.optimal_suboptimality(Regression(eigenvalues=eigenvalues, eta=0.3, rho=0.5))
     assert 1 < ratio <= least * (1 + 1e-9)
     assert ratio == pytest.approx(least, rel=1e-3)
     assert ratio.kind == "estimate"
@@ -61,13 +68,16 @@ def test_rates_by_hand():
         "damped anti-PGD": 0.1**1.5 * (3 * 1.75) ** 0.5,
     }
     for mechanism, privacy in expected.items():
-        value = linear_regression.rate(mechanism, spectrum, 0.1, 2.0, clip_norm=3.0, sigma_sgd=2.0)
+        value = linear_regression.rate(
+            mechanism,
+            Regression(eigenvalues=spectrum, eta=0.1, rho=2.0, clip_norm=3.0, sigma_sgd=2.0),
+        )
         assert value == pytest.approx(4.5 * privacy + 0.1 * 4 * 1.75, rel=1e-12)
         assert value.kind == "asymptotic"
     with pytest.raises(DomainError, match="mechanism"):
-        linear_regression.rate(cast(Any, "tree"), spectrum, 0.1, 1.0)
+        linear_regression.rate(cast(Any, "tree"), Regression(eigenvalues=spectrum, eta=0.1, rho=1.0))
     with pytest.raises(DomainError, match="nu"):
-        linear_regression.rate("nu", spectrum, 0.1, 1.0, nu=1.5)
+        linear_regression.rate("nu", Regression(eigenvalues=spectrum, eta=0.1, rho=1.0), nu=1.5)
 
 
 def test_spectra():

@@ -12,6 +12,7 @@ from dpbounds import DomainError
 from dpbounds.ftrl import correlations
 from dpbounds.ftrl import linear_regression as regression_theory
 from dpbounds.ftrl import mean_estimation as mean_theory
+from dpbounds.ftrl.linear_regression import Regression
 from simulators.engine import Experiment, describe
 from simulators.ftrl import (
     LinearRegression,
@@ -140,8 +141,8 @@ def test_inputs_have_the_stated_moments(inputs):
 def test_regression_error_is_the_exact_one(correlation):
     settings = Settings(correlation=correlation, eta=0.2, rho=1.0, steps=12, clipping=False)
     run = regression(settings, trials=20_000, sigma_sgd=0.5, initial=(1.0, 0.0)).run_block(0, seed=3)
-    options = {"steps": 12, "sigma_sgd": 0.5, "initial": np.array([1.0, 0.0])}
-    values = regression_theory.trajectory(correlation, np.array([1.0, 0.4]), 0.2, 1.0, **options)
+    problem = Regression(eigenvalues=np.array([1.0, 0.4]), eta=0.2, rho=1.0, sigma_sgd=0.5)
+    values = regression_theory.trajectory(correlation, problem, steps=12, initial=np.array([1.0, 0.0]))
     expect(run["loss"], values[-1])
     expect(run["mean_loss"], values[7:].mean())
 

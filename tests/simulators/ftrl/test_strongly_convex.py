@@ -21,7 +21,7 @@ from simulators.ftrl import (
     Logistic,
     Quadratic,
     Settings,
-    StronglyConvex,
+    StronglyConvexLoss,
     kinked_quadratic,
     piecewise_quadratic,
     stationary_settings,
@@ -46,7 +46,7 @@ def one_thread():
 
 
 def runs(loss, settings, trials: int = 1000, sigma_sgd: float = 0.0, seed: int = 0):
-    problem = StronglyConvex(loss=loss, sigma_sgd=sigma_sgd)
+    problem = StronglyConvexLoss(loss=loss, sigma_sgd=sigma_sgd)
     experiment = Experiment(algorithm=strongly_convex, problem=problem, settings=settings, block_trials=trials)
     return experiment.run_block(0, seed=seed)
 
@@ -72,7 +72,7 @@ def test_every_step_by_hand(loss, clipping, correlation):
     settings = Settings(
         correlation=correlation, eta=0.5, rho=3.0, steps=60, clip_norm=0.4, clipping=clipping, average_from=51
     )
-    problem = StronglyConvex(loss=loss, sigma_sgd=0.3, initial=(1.0, -2.0))
+    problem = StronglyConvexLoss(loss=loss, sigma_sgd=0.3, initial=(1.0, -2.0))
     run = Experiment(algorithm=strongly_convex, problem=problem, settings=settings, block_trials=3)
     found, streams = run.run_block(1, seed=4), run.streams(1, seed=4)
     theta, averaged, clipped = np.tile(loss.minimiser + np.array([1.0, -2.0]), (3, 1)), [], np.zeros(3, dtype=int)
@@ -94,7 +94,7 @@ def test_every_step_by_hand(loss, clipping, correlation):
 
 @pytest.mark.parametrize("dimension", [1, 3])
 def test_gradient_errors_lie_on_the_sphere_and_have_mean_zero(dimension):
-    problem = StronglyConvex(loss=Quadratic(eigenvalues=(1.0,) * dimension), sigma_sgd=0.7)
+    problem = StronglyConvexLoss(loss=Quadratic(eigenvalues=(1.0,) * dimension), sigma_sgd=0.7)
     errors = problem.gradient_errors(np.random.default_rng(0), (20, 2000)).reshape(-1, dimension)
     assert np.linalg.norm(errors, axis=1) == pytest.approx(np.full(len(errors), 0.7))
     covariance = errors.T @ errors / len(errors)
@@ -118,7 +118,7 @@ def run_on(loss, settings, *, seed: int, initial: tuple[float, ...] | None = Non
     """20 runs on the noise of a seed, whatever the loss: the engine would give each its own."""
     noise, data, start = (np.random.default_rng([seed, role]) for role in range(3))
     streams = Streams(noise=noise, data=data, initial=start)
-    return strongly_convex(StronglyConvex(loss=loss, initial=initial), settings, streams, 20)
+    return strongly_convex(StronglyConvexLoss(loss=loss, initial=initial), settings, streams, 20)
 
 
 # --- exact errors ---
@@ -204,9 +204,9 @@ def test_a_huber_loss_and_its_two_ridges_agree():
 def test_problems_and_settings_outside_their_ranges_are_refused():
     loss = kinked_quadratic(0.1, 1.0)
     with pytest.raises(DomainError, match=r"^sigma_sgd = "):
-        StronglyConvex(loss=loss, sigma_sgd=-1.0)
+        StronglyConvexLoss(loss=loss, sigma_sgd=-1.0)
     with pytest.raises(DomainError, match=r"^initial = .*1 numbers"):
-        StronglyConvex(loss=loss, initial=(1.0, 2.0))
+        StronglyConvexLoss(loss=loss, initial=(1.0, 2.0))
     with pytest.raises(DomainError, match=r"^eta = 2\.0 .*below 2 / L"):
         stationary_settings(loss, SPECTRA["nu"], 2.0, 0.5)
     with pytest.raises(DomainError, match=r"^forgotten = "):

@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from dpbounds import DomainError
 from dpbounds.ftrl import correlations
-from dpbounds.ftrl.strongly_convex import ConvexBound, bound
+from dpbounds.ftrl.strongly_convex import ConvexBound, StronglyConvex, bound
 from dpbounds.ftrl.strongly_convex.programs import ProgramName
 from simulators.engine import Experiment
 from simulators.ftrl import (
@@ -27,7 +27,7 @@ from simulators.ftrl import (
     Loss,
     Quadratic,
     Settings,
-    StronglyConvex,
+    StronglyConvexLoss,
     adversarial_lower,
     kinked_quadratic,
     piecewise_quadratic,
@@ -110,8 +110,8 @@ class Case:
 
     def bound(self, program: ProgramName, *, certify: bool = True) -> ConvexBound:
         """Few lags on a coarse grid: what is certified is a bound all the same."""
-        options = {"d": self.d, "sigma_sgd": self.sigma_sgd, "max_lag": 3, "nodes": 100}
-        return bound(self.correlation, self.mu, self.L, self.eta, self.rho, program=program, certify=certify, **options)
+        problem = StronglyConvex(mu=self.mu, L=self.L, eta=self.eta, rho=self.rho, d=self.d, sigma_sgd=self.sigma_sgd)
+        return bound(self.correlation, problem, program=program, certify=certify, max_lag=3, nodes=100)
 
     @cached_property
     def settings(self) -> Settings:
@@ -123,7 +123,7 @@ class Case:
         """Student's one-sided interval for the mean of a time average of F - F*, whose skewness to the right makes
         false alarms rarer.
         """
-        problem = StronglyConvex(loss=loss, sigma_sgd=self.sigma_sgd)
+        problem = StronglyConvexLoss(loss=loss, sigma_sgd=self.sigma_sgd)
         run = Experiment(algorithm=strongly_convex, problem=problem, settings=self.settings, block_trials=TRIALS)
         moments = Moments.of(run.run_block(0, seed=seed)["mean_loss"])
         assert moments.skewness > -0.2
@@ -195,8 +195,9 @@ def test_no_certified_value_is_below_a_simulated_loss(chunk):
 
 def search(correlation, mu=0.1, L=1.0, eta=0.4, rho=0.5, **options):
     """A small search: a second or less."""
+    magnitudes = {name: options.pop(name) for name in ("d", "clip_norm", "sigma_sgd") if name in options}
     budget = {"population": 24, "generations": 5, "search_trials": 24, "trials": 600, **options}
-    return adversarial_lower(correlation, mu, L, eta, rho, **budget)
+    return adversarial_lower(correlation, StronglyConvex(mu=mu, L=L, eta=eta, rho=rho, **magnitudes), **budget)
 
 
 @pytest.mark.parametrize(
@@ -217,7 +218,9 @@ def test_the_worst_loss_is_in_the_class_below_the_bound_and_not_better_than_quad
     """Up to its interval, a quarter of its mean wide at most."""
     found = search(correlation, eta=0.9, d=d, sigma_sgd=0.5)
     low, high = found.interval(ALPHA)
-    framed = bound(correlation, 0.1, 1.0, 0.9, 0.5, d=d, sigma_sgd=0.5, max_lag=5, nodes=100)
+    framed = bound(
+        correlation, StronglyConvex(mu=0.1, L=1.0, eta=0.9, rho=0.5, d=d, sigma_sgd=0.5), max_lag=5, nodes=100
+    )
     assert found.value.kind == "estimate"
     assert not found.value.certified
     assert found.loss.dimension == d
@@ -233,7 +236,7 @@ def test_white_noise_finds_nearly_the_worst_huber_loss():
     """At kappa = 50 the stationary density puts the best width 40 % above every quadratic; co-coercivity caps the class
     at 60 %. The search's mean agrees with the density of the loss that it found.
     """
-    framed = bound(correlations.independent(), 0.02, 1.0, 0.4, 0.5, max_lag=0)
+    framed = bound(correlations.independent(), StronglyConvex(mu=0.02, L=1.0, eta=0.4, rho=0.5), max_lag=0)
     widths = np.geomspace(0.13, 0.3, 4).tolist()
     hubers = [white_error(piecewise_quadratic((-width, width), (0.02, 1.0, 0.02)), 0.4, 1.0) for width in widths]
     assert 1.40 * framed.lower < max(hubers) < 1.42 * framed.lower
@@ -247,7 +250,9 @@ def test_white_noise_finds_nearly_the_worst_huber_loss():
 def test_where_all_losses_are_quadratic_the_error_is_exact():
     found = search(correlations.nu(0.2), mu=1.0, population=16, generations=1, trials=4000)
     low, high = found.interval(ALPHA)
-    expected = bound(correlations.nu(0.2), 1.0, 1.0, 0.4, 0.5, max_lag=0, certify=False).lower
+    expected = bound(
+        correlations.nu(0.2), StronglyConvex(mu=1.0, L=1.0, eta=0.4, rho=0.5), max_lag=0, certify=False
+    ).lower
     assert low <= expected <= high
     assert high - low < 0.1 * expected
 
@@ -257,7 +262,7 @@ def test_the_last_runs_can_be_repeated_without_the_search():
     found = search(correlations.nu(0.2), seed=3, **options)
     experiment = Experiment(
         algorithm=strongly_convex,
-        problem=StronglyConvex(loss=found.loss, sigma_sgd=0.5),
+        problem=StronglyConvexLoss(loss=found.loss, sigma_sgd=0.5),
         settings=stationary_settings(kinked_quadratic(0.1, 1.0), correlations.nu(0.2), 0.4, 0.5, clip_norm=2.0),
         block_trials=50,
     )
@@ -280,10 +285,10 @@ def test_the_last_runs_can_be_repeated_without_the_search():
         ({"mu": 2.0}, "^mu = "),
         ({"eta": 2.0}, "^eta = "),
         ({"sigma_sgd": -1.0}, "^sigma_sgd = "),
-        ({"rho": np.inf}, "^rho = .*without noise"),
-        ({"rho": 1e-320}, "^rho = .*units"),
-        ({"clip_norm": 1e308}, "^clip_norm = .*units"),
-        ({"sigma_sgd": 1e308}, "^sigma_sgd = .*units"),
+        ({"rho": np.inf}, "^rho = .*finite"),
+        ({"rho": 1e-320}, "/ rho = .*units"),
+        ({"clip_norm": 1e308}, "^d clip_norm.* = .*units"),
+        ({"sigma_sgd": 1e308}, "^sigma_sgd.* = .*units"),
     ],
 )
 def test_searches_outside_their_ranges_are_refused(options, message):

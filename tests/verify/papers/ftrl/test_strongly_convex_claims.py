@@ -13,7 +13,7 @@ from scipy import integrate
 
 from dpbounds.ftrl import correlations
 from dpbounds.ftrl.correlations import nu
-from dpbounds.ftrl.strongly_convex import Noise, alternation, bound, optimize_correlation, spectral_root
+from dpbounds.ftrl.strongly_convex import Noise, StronglyConvex, alternation, bound, optimize_correlation, spectral_root
 from dpbounds.ftrl.strongly_convex.programs import Program, Quadratics
 from simulators.engine import Experiment, seed_sequence
 from simulators.ftrl import kinked_quadratic
@@ -164,8 +164,12 @@ def test_the_optimised_correlation_is_that_of_the_public_function(program):
     constants, noise = Program(name=program, mu=1 / 16, L=1.0, eta=0.1), Noise(correlation=nu(0.1), rho=RHO)
     multipliers, _ = alternation(constants, noise, 4, start=lambda omega: nu(0.1 / 16).power_spectrum(omega))
     found = spectral_root(constants, multipliers)
-    public = optimize_correlation(1 / 16, 1.0, 0.1, RHO, program=program, max_lag=4, certify=False)
-    value = bound(found, 1 / 16, 1.0, 0.1, RHO, program=program, max_lag=4, certify=False).value
+    public = optimize_correlation(
+        StronglyConvex(mu=1 / 16, L=1.0, eta=0.1, rho=RHO), program=program, max_lag=4, certify=False
+    )
+    value = bound(
+        found, StronglyConvex(mu=1 / 16, L=1.0, eta=0.1, rho=RHO), program=program, max_lag=4, certify=False
+    ).value
     assert float(value) == pytest.approx(float(public.bound.value), rel=1e-6)
     omega = np.linspace(0.0, np.pi, 50)
     ratio = found.power_spectrum(omega) / public.correlation.power_spectrum(omega)
@@ -176,7 +180,14 @@ def test_large_steps_are_compared_with_the_worst_quadratic_too():
     """The printed value with its factor 2 / eta^2 is 8 times the error of a quadratic or more."""
     for eta, q in ((1.3, 0.5 + 0.5j), (1.7, -0.8 + 0.0j)):
         correlation = correlations.HalfPowers((), (q, q))
-        found = bound(correlation, 0.05, 1.0, eta, RHO, program="paper", max_lag=3, nodes=200, certify=False)
+        found = bound(
+            correlation,
+            StronglyConvex(mu=0.05, L=1.0, eta=eta, rho=RHO),
+            program="paper",
+            max_lag=3,
+            nodes=200,
+            certify=False,
+        )
         assert 2 / eta**2 * float(found.value) >= 8 * (1 - 1e-6) * float(found.lower)
 
 

@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -16,15 +16,17 @@ from dpbounds.errors import count, moderate, moderate_or_zero
 from dpbounds.ftrl import linear_regression as regression
 from dpbounds.ftrl import mean_estimation
 from dpbounds.ftrl.correlations import ToeplitzCorrelation, nu
+from dpbounds.ftrl.linear_regression import Regression
 from verify.cli.solve.ftrl.budgets import budgets
 from verify.cli.solve.ftrl.mechanisms import fixed_correlation
 from verify.cli.solve.ftrl.spectra import spectra
 
 Row = dict[str, Any]
+ProblemName = Literal["mean-estimation", "linear-regression"]
 
-# Of a random sign and of a standard normal. With the first, regression on one eigenvalue 1 is mean estimation: the
-# deviation shrinks by 1 - eta at each step.
-SIGN, GAUSSIAN = 1.0, 3.0
+# Kurtosis of a random sign: regression on one eigenvalue 1 is then mean estimation, the deviation shrinks by 1 - eta at
+# each step.
+SIGN = 1.0
 # Steps, and steps times eigenvalues, of a few seconds.
 MOST_STEPS, MOST_WORK = 300_000, 1_000_000_000
 # Factorising the optimal spectrum: least eta mu that it can resolve, and most eigenvalues times 1 / (eta mu) in a few
@@ -40,12 +42,10 @@ class ExactCase:
     not be computed.
     """
 
+    name: ProblemName
     row: Row
-    eigenvalues: np.ndarray
+    problem: Regression
     make: Callable[[], ToeplitzCorrelation]
-    kurtosis: float
-    clip_norm: float
-    sigma_sgd: float
     steps: int | None = None
     initial: float = 0.0
     failure: str = ""
@@ -61,13 +61,12 @@ class ExactCase:
     @property
     def start(self) -> np.ndarray:
         """Coordinates of theta_0 - theta* in the eigenbasis."""
-        return np.full(len(self.eigenvalues), self.initial / np.sqrt(len(self.eigenvalues)))
+        d = len(self.problem.eigenvalues)
+        return np.full(d, self.initial / np.sqrt(d))
 
     def trajectory(self, steps: int, **settings: Any) -> np.ndarray:
         """Exact E F - F* at t = 0 ... steps."""
-        options = {"clip_norm": self.clip_norm, "sigma_sgd": self.sigma_sgd, "kurtosis": self.kurtosis}
-        eta, rho = self.row["eta"], self.row["rho"]
-        return regression.trajectory(self.make(), self.eigenvalues, eta, rho, steps=steps, **options, **settings)
+        return regression.trajectory(self.make(), self.problem, steps=steps, **settings)
 
     def add_finite_time(self) -> None:
         """The error after T steps, with noise for T steps."""
@@ -103,21 +102,24 @@ def mean_cases(arguments: Namespace) -> Iterator[ExactCase]:
             "kind": value.kind,
             "over_optimum": value / best,
         }
-        yield from _over_time(arguments, row, np.ones(1), SIGN, lambda found=correlation: found)
+        problem = Regression(eigenvalues=np.ones(1), eta=eta, rho=budget.rho, kurtosis=SIGN, **options)
+        yield from _over_time(arguments, "mean-estimation", row, problem, lambda found=correlation: found)
 
 
 def regression_cases(arguments: Namespace) -> Iterator[ExactCase]:
     """One for each spectrum, learning rate, budget, mechanism and T."""
     etas: list[float] = arguments.eta
     mechanisms: list[str] = arguments.mechanism
+    options = {"clip_norm": arguments.clip_norm, "sigma_sgd": arguments.sigma_sgd}
     for (kappa, spectrum), eta in itertools.product(spectra(arguments), etas):
         find = _finders(arguments, spectrum, eta)
         setting = {"kappa": kappa, "d": len(spectrum), "d_eff": regression.effective_dimension(spectrum), "eta": eta}
         for budget, mechanism in itertools.product(budgets(arguments), mechanisms):
             row = {"mechanism": mechanism, **setting, **budget._asdict(), "nu": None, "gamma": None}
             correlation = None if mechanism == "optimal" else find[mechanism]()
-            row |= _stationary(arguments, spectrum, eta, budget.rho, correlation)
-            yield from _over_time(arguments, row, spectrum, GAUSSIAN, find[mechanism])
+            problem = Regression(eigenvalues=spectrum, eta=eta, rho=budget.rho, **options)
+            row |= _stationary(problem, correlation)
+            yield from _over_time(arguments, "linear-regression", row, problem, find[mechanism])
 
 
 def _finders(arguments: Namespace, spectrum: np.ndarray, eta: float) -> dict[str, Callable[[], ToeplitzCorrelation]]:
@@ -149,18 +151,15 @@ def _optimal(spectrum: np.ndarray, eta: float) -> ToeplitzCorrelation:
     return regression.optimal_correlation(spectrum, eta)
 
 
-def _stationary(
-    arguments: Namespace, spectrum: np.ndarray, eta: float, rho: float, correlation: ToeplitzCorrelation | None
-) -> Row:
+def _stationary(problem: Regression, correlation: ToeplitzCorrelation | None) -> Row:
     """The exact value, and bounds that hold for every input law with the same fourth moments; None is the optimum."""
-    options = {"clip_norm": arguments.clip_norm, "sigma_sgd": arguments.sigma_sgd}
-    optimum = regression.optimal_suboptimality(spectrum, eta, rho, **options)
+    optimum = regression.optimal_suboptimality(problem)
     if correlation is None:
-        lower = float(regression.lower_bound(spectrum, eta, rho, **options))
+        lower = float(regression.lower_bound(problem))
         row = {"suboptimality": float(optimum), "kind": optimum.kind, "lower": lower, "upper": None}
         return {**row, "over_optimum": 1.0}
-    value = regression.suboptimality(correlation, spectrum, eta, rho, **options)
-    lower, upper = regression.trace_bounds(correlation, spectrum, eta, rho, **options)
+    value = regression.suboptimality(correlation, problem)
+    lower, upper = regression.trace_bounds(correlation, problem)
     return {
         "nu": getattr(correlation, "nu", None),
         "gamma": float(correlation.limiting_sensitivity()),
@@ -173,23 +172,14 @@ def _stationary(
 
 
 def _over_time(
-    arguments: Namespace, row: Row, spectrum: np.ndarray, kurtosis: float, make: Callable[[], ToeplitzCorrelation]
+    arguments: Namespace, name: ProblemName, row: Row, problem: Regression, make: Callable[[], ToeplitzCorrelation]
 ) -> Iterator[ExactCase]:
     """The case, or one for each T."""
     initial = moderate_or_zero("initial", 0.0 if arguments.initial is None else arguments.initial)
     for steps in arguments.T or [None]:
         if steps is not None:
-            _check_steps(steps, len(spectrum))
-        yield ExactCase(
-            row=dict(row),
-            eigenvalues=spectrum,
-            make=make,
-            kurtosis=kurtosis,
-            clip_norm=arguments.clip_norm,
-            sigma_sgd=arguments.sigma_sgd,
-            steps=steps,
-            initial=initial,
-        )
+            _check_steps(steps, len(problem.eigenvalues))
+        yield ExactCase(name=name, row=dict(row), problem=problem, make=make, steps=steps, initial=initial)
 
 
 def _check_steps(steps: int, dimension: int) -> None:

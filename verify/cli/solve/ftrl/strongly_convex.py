@@ -18,7 +18,14 @@ from typing import Any, Literal
 from dpbounds import DomainError
 from dpbounds.errors import positive
 from dpbounds.ftrl import correlations
-from dpbounds.ftrl.strongly_convex import ConvexBound, Noise, Program, best_nu, bound, optimize_correlation
+from dpbounds.ftrl.strongly_convex import (
+    ConvexBound,
+    Noise,
+    StronglyConvex,
+    best_nu,
+    bound_program,
+    optimize_correlation,
+)
 from dpbounds.ftrl.strongly_convex.bounds import MOST_MULTIPLIERS
 from dpbounds.ftrl.strongly_convex.programs import ProgramName
 from verify.cli.console import print_json, progress
@@ -102,15 +109,18 @@ def _cases(arguments: Namespace) -> list[Case]:
 def _case(arguments: Namespace, kappa: float, eta: float, rho: float, mechanism: str, name: ProgramName) -> Case:
     """Where a correlation has to be searched for, the noise is independent until then."""
     L = positive("L", 1.0 if arguments.L is None else arguments.L)
-    program = Program(name=name, mu=L / condition_number(kappa), L=L, eta=eta)
-    search = _search(mechanism, arguments.nu)
-    noise = Noise(
-        correlation=correlations.independent() if search else fixed_correlation(mechanism, arguments, eta * program.mu),
+    problem = StronglyConvex(
+        mu=L / condition_number(kappa),
+        L=L,
+        eta=eta,
         rho=rho,
         d=1 if arguments.dimension is None else arguments.dimension,
         clip_norm=arguments.clip_norm,
         sigma_sgd=arguments.sigma_sgd,
     )
+    search = _search(mechanism, arguments.nu)
+    correlation = correlations.independent() if search else fixed_correlation(mechanism, arguments, eta * problem.mu)
+    noise, program = problem.noise(correlation), problem.program(name)
     return Case(mechanism=mechanism, kappa=kappa, program=program, noise=noise, search=search)
 
 
@@ -153,34 +163,22 @@ def _bound(case: Case, options: Mapping[str, Any]) -> tuple[Case, ConvexBound]:
             case = replace(case, noise=found.noise)
         if found.program == case.program:
             return case, found
-    return case, bound(case.noise, case.program, **options)
+    return case, bound_program(case.noise, case.program, **options)
 
 
 def _searched(case: Case, options: Mapping[str, Any]) -> ConvexBound:
     """The tightest bound found: of the best nu or the optimal correlation, or of simpler noise where that is better."""
     program: Literal["f", "theta"] = "f" if case.program.name == "f" else "theta"
-    settings = {**_settings(case), **options, "program": program}
     if case.search == "nu":
-        return best_nu(*_arguments(case), **settings).bound
-    return optimize_correlation(*_arguments(case), **settings).tightest
+        return best_nu(StronglyConvex.of(case.program, case.noise), program=program, **options).bound
+    return optimize_correlation(StronglyConvex.of(case.program, case.noise), program=program, **options).tightest
 
 
 def _adversary(case: Case) -> Row:
     """The error of the worst loss found, in runs that the search has not seen."""
     try:
         adversarial_lower = importlib.import_module("simulators.ftrl").adversarial_lower
-        found = adversarial_lower(case.noise.correlation, *_arguments(case), **_settings(case))
+        found = adversarial_lower(case.noise.correlation, StronglyConvex.of(case.program, case.noise))
     except (ValueError, ArithmeticError, MemoryError) as error:
         return {"failure": f"adversarial search: {error}"}
     return {"adversarial": float(found.value), "standard_error": found.standard_error}
-
-
-def _arguments(case: Case) -> tuple[float, float, float, float]:
-    """What every function of the theory takes first."""
-    program = case.program
-    return program.mu, program.L, program.eta, case.noise.rho
-
-
-def _settings(case: Case) -> dict[str, Any]:
-    noise = case.noise
-    return {"d": noise.d, "clip_norm": noise.clip_norm, "sigma_sgd": noise.sigma_sgd}

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any, Literal
 
+import flint
 import mpmath
 import numpy as np
 
+from dpbounds.arithmetic import FLOATS
 from dpbounds.ftrl import correlations
 from dpbounds.privacy import (
     budget,
     compose_gdp,
     compose_rdp,
     compose_zcdp,
+    curves,
     gaussian_delta,
     gaussian_epsilon,
     gaussian_log_delta,
@@ -26,8 +31,9 @@ from dpbounds.privacy import (
     zcdp_of_gaussian,
     zcdp_rho,
 )
-from verify.checks import Agreement, Fact, GaussianPrivacy, Neighbours, Times
+from verify.checks import Agreement, Fact, GaussianPrivacy, Identity, Inequality, Neighbours, Symbolic, Times
 from verify.checks.audit import gaussian_zcdp
+from verify.checks.domains import Real
 from verify.statements.claims import Claim
 
 # --- the Gaussian mechanism ---
@@ -76,6 +82,139 @@ BEYOND_GAUSSIAN = Claim(
     ),
     setting="$mu$ from 0.01 to 30, $delta$ down to $10^(-200)$.",
     checks=(Agreement(facts=_exact_delta, impostors={"1e-6 off": {"facts": Times(1 + 1e-6)}}),),
+)
+
+# --- the privacy curve ---
+
+# Where the quadrature ends beyond both means, and into how many pieces it is cut.
+REACH, PIECES = 32, 8
+
+
+def _integral(m: Any, mu: Any, epsilon: Any) -> Any:
+    """The hockey-stick divergence by its definition, the integral of (p - e^epsilon q)_+ for p = N(mu, 1), q = N(0, 1).
+
+    p exceeds e^epsilon q beyond t = epsilon / mu + mu / 2. Rigorous quadrature, of densities in units of q at t so that
+    its tolerance is relative; p and q have less than e^-500 of that beyond the reach.
+    """
+    t = epsilon / mu + mu / 2
+    middle = flint.acb(t)
+
+    def excess(s: Any, _: bool) -> Any:
+        return ((middle**2 - (s - mu) ** 2) / 2).exp() - (epsilon + (middle**2 - s**2) / 2).exp()
+
+    reach = REACH + 2 * m.maximum(0, mu - t)
+    pieces = [flint.acb(t + reach * k / PIECES) for k in range(PIECES + 1)]
+    total = sum((flint.acb.integral(excess, a, b).real for a, b in pairwise(pieces)), start=m.number(0))
+    return total * m.exp(-t * t / 2) / m.sqrt(2 * m.pi)
+
+
+def _epsilon_back(m: Any, mu: Any, epsilon: Any) -> Any:
+    return curves.epsilon_at(m, mu, _integral(m, mu, epsilon))
+
+
+def _mu_back(m: Any, mu: Any, epsilon: Any) -> Any:
+    return curves.mu_at(m, epsilon, _integral(m, mu, epsilon))
+
+
+def _at(m: Any, mu: Any, x: Any) -> Any:
+    """delta at epsilon = mu x + mu^2 / 2, for which epsilon / mu - mu / 2 = x."""
+    return curves.delta_at(m, mu, mu * x + mu * mu / 2)
+
+
+def _density(m: Any, x: Any) -> Any:
+    return m.exp(-x * x / 2) / m.sqrt(2 * m.pi)
+
+
+def _least(m: Any, mu: Any, x: Any) -> Any:
+    return mu * _density(m, x) / ((x + mu) * (x + mu) + 3)
+
+
+def _most(m: Any, mu: Any, x: Any) -> Any:
+    return mu * _density(m, x) / (x * x + 1)
+
+
+def _above_least(m: Any, mu: Any, x: Any) -> Any:
+    """delta / phi(x) less the bound: the gap of the Mills ratio rises with mu and falls with x, so a box has its least
+    at a corner; phi(x) > 0 is divided out.
+    """
+    return curves.mills_gap(m, x.upper(), mu.lower()) - (mu / ((x + mu) * (x + mu) + 3)).upper()
+
+
+def _below_most(m: Any, mu: Any, x: Any) -> Any:
+    """The bound less delta / phi(x), as for the other side."""
+    return (mu / (x * x + 1)).lower() - curves.mills_gap(m, x.lower(), mu.upper())
+
+
+def _derivatives(*, share: int = 1) -> Iterator[tuple[str, Any]]:
+    """delta rises with mu, at the rate phi(x), and falls with epsilon, at the rate e^epsilon Phi(-x - mu)."""
+    import sympy
+
+    mu, epsilon = sympy.symbols("mu epsilon", positive=True)
+    m = replace(
+        FLOATS, name="symbols", pi=sympy.pi, exp=sympy.exp, sqrt=sympy.sqrt,
+        mills=lambda t: sympy.sqrt(sympy.pi / 2) * sympy.exp(t**2 / 2) * sympy.erfc(t / sympy.sqrt(2)),
+    )  # fmt: skip
+    delta, x = curves.delta_at(m, mu, epsilon), epsilon / mu - mu / 2
+    tail = sympy.erfc((x + mu) / sympy.sqrt(2)) / 2
+    yield "its slope in $mu$", sympy.diff(delta, mu) - share * sympy.exp(-(x**2) / 2) / sympy.sqrt(2 * sympy.pi)
+    yield "its slope in $epsilon$", sympy.diff(delta, epsilon) + share * sympy.exp(epsilon) * tail
+
+
+CURVE = {"mu": Real(0.01, 30.0, "log"), "epsilon": Real(0.01, 30.0, "log")}
+TAIL = {"mu": Real(0.1, 10.0, "log"), "x": Real(0.0, 6.0)}
+_DIGITS_OFF = "1.0000000000000000000000000000000000000001"
+
+BEYOND_CURVE = Claim(
+    id="ftrl/beyond-privacy-curve",
+    where="beyond the paper",
+    kind="identity",
+    statement=(
+        "The privacy curve of the Gaussian mechanism is $delta = phi(x) (M(x) - M(x + mu))$, $x = epsilon\\/mu - "
+        "mu\\/2$, $M$ the Mills ratio; it rises with $mu$, at the rate $phi(x)$, and falls with $epsilon$, at the rate "
+        "$e^epsilon Phi(-x - mu)$, and for $x >= 0$ $ mu phi(x)\\/((x + mu)^2 + 3) <= delta <= mu phi(x)\\/(x^2 + 1). $"
+    ),
+    setting=(
+        "$mu$ and $epsilon$ from 0.01 to 30 to 45 digits, against the integral that defines $delta$; the bounds "
+        "certified for $0.1 <= mu <= 10$, $0 <= x <= 6$."
+    ),
+    checks=(
+        Identity(
+            left=curves.delta_at,
+            right=_integral,
+            box=CURVE,
+            random_points=20,
+            impostors={"1e-40 off": {"left": Times(_DIGITS_OFF)}},
+        ),
+        Identity(
+            left=lambda m, mu, epsilon: epsilon,
+            right=_epsilon_back,
+            box=CURVE,
+            random_points=10,
+            impostors={"1e-40 off": {"right": Times(_DIGITS_OFF)}},
+        ),
+        Identity(
+            left=lambda m, mu, epsilon: mu,
+            right=_mu_back,
+            box=CURVE,
+            random_points=10,
+            impostors={"1e-40 off": {"right": Times(_DIGITS_OFF)}},
+        ),
+        Symbolic(residuals=_derivatives, impostors={"twice the slope": {"residuals": {"share": 2}}}),
+        Inequality(
+            smaller=_least,
+            larger=_at,
+            box=TAIL,
+            certificate=_above_least,
+            impostors={"10 % more": {"smaller": Times("1.1")}},
+        ),
+        Inequality(
+            smaller=_at,
+            larger=_most,
+            box=TAIL,
+            certificate=_below_most,
+            impostors={"10 % less": {"larger": Times("0.9")}},
+        ),
+    ),
 )
 
 # --- one after the other ---

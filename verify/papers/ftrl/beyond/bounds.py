@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 
 from dpbounds.ftrl import correlations, linear_regression
-from dpbounds.ftrl.linear_regression import power_law
+from dpbounds.ftrl.linear_regression import Regression, power_law
 from verify.checks import Agreement, Fact, Inequality, Level, Search, Times
 from verify.checks.domains import Real, Whole
 from verify.papers.ftrl.beyond.exact import BUDGET, CLIP_NORM, OURS
@@ -52,11 +52,13 @@ def _any_law(
         [
             linear_regression.trace_bounds(
                 correlations.from_coefficients(beta[row]),
-                laws.eigenvalues[row],
-                eta[row],
-                0.5,
-                clip_norm=np.sqrt(1.0 - residual[row]),
-                sigma_sgd=np.sqrt(residual[row]),
+                Regression(
+                    eigenvalues=laws.eigenvalues[row],
+                    eta=eta[row],
+                    rho=0.5,
+                    clip_norm=np.sqrt(1.0 - residual[row]),
+                    sigma_sgd=np.sqrt(residual[row]),
+                ),
                 R_squared=R_squared[row],
             )
             for row in range(len(eta))
@@ -76,12 +78,12 @@ def _attained(rng: np.random.Generator) -> Iterator[Fact]:
             noise = CLIP_NORM**2 * float(correlation.limiting_sensitivity()) ** 2 / (2 * BUDGET)
             brute = suboptimality(law, stationary(law, eta, weights, noise, 0.4))
             options = {"clip_norm": CLIP_NORM, "sigma_sgd": np.sqrt(0.4)}
-            lower, upper = linear_regression.trace_bounds(
-                correlation, np.array(spectrum), eta, BUDGET, **options, R_squared=R_squared
-            )
+            problem = Regression(eigenvalues=np.array(spectrum), eta=eta, rho=BUDGET, **options)
+            lower, upper = linear_regression.trace_bounds(correlation, problem, R_squared=R_squared)
             label = f"signs, lambda = {spectrum}, eta = {eta:.3g}"
             yield Fact(label, [brute, brute], [float(upper), float(lower) / (1 - eta * R_squared / 2)], 1e-10)
-            default = linear_regression.trace_bounds(correlation, np.array(spectrum), eta / 5, BUDGET, **options)
+            slower = Regression(eigenvalues=np.array(spectrum), eta=eta / 5, rho=BUDGET, **options)
+            default = linear_regression.trace_bounds(correlation, slower)
             gaussian = 2 * max(spectrum) + sum(spectrum)
             stated = 1 - eta / 5 * gaussian / 2
             yield Fact(f"{label}: ratio of the ends, Gaussian", float(default[0]) / float(default[1]), stated, 1e-12)
@@ -143,10 +145,13 @@ def _theorem(d: float, alpha: float, share: float, damping: float, kurtosis: flo
     nu = damping * eta * spectrum.min()
     privacy, sigma = np.sqrt(1.0 - residual), np.sqrt(residual)
     value = linear_regression.suboptimality(
-        correlations.nu(nu), spectrum, eta, 0.5, clip_norm=privacy, sigma_sgd=sigma, kurtosis=kurtosis
+        correlations.nu(nu),
+        Regression(eigenvalues=spectrum, eta=eta, rho=0.5, clip_norm=privacy, sigma_sgd=sigma, kurtosis=kurtosis),
     )
     bound = linear_regression.nu_upper_bound(
-        nu, spectrum, eta, 0.5, clip_norm=privacy, sigma_sgd=sigma, R_squared=R_squared
+        nu,
+        Regression(eigenvalues=spectrum, eta=eta, rho=0.5, clip_norm=privacy, sigma_sgd=sigma),
+        R_squared=R_squared,
     )
     return float(value), float(bound)
 
@@ -167,7 +172,11 @@ def _theorem_any_law(
     noise = np.array([float(correlations.nu(value).limiting_sensitivity()) ** 2 for value in nu])
     exact = 0.5 * Systems(laws, eta, beta, noise, np.zeros_like(eta)).doubled_suboptimality()
     bounds = [
-        linear_regression.nu_upper_bound(nu[row], laws.eigenvalues[row], eta[row], 0.5, R_squared=R_squared[row])
+        linear_regression.nu_upper_bound(
+            nu[row],
+            Regression(eigenvalues=laws.eigenvalues[row], eta=eta[row], rho=0.5),
+            R_squared=R_squared[row],
+        )
         for row in range(len(eta))
     ]
     return exact, np.array(bounds, dtype=float)
@@ -179,7 +188,9 @@ def _stated(rng: np.random.Generator) -> Iterator[Fact]:
     total, logarithm = spectrum.sum(), np.log(8 / nu)
     for R_squared in (None, 4.5):
         found = linear_regression.nu_upper_bound(
-            nu, spectrum, eta, BUDGET, clip_norm=CLIP_NORM, sigma_sgd=0.7, R_squared=R_squared
+            nu,
+            Regression(eigenvalues=spectrum, eta=eta, rho=BUDGET, clip_norm=CLIP_NORM, sigma_sgd=0.7),
+            R_squared=R_squared,
         )
         parts = eta * 0.7**2 / 4 + eta**2 * CLIP_NORM**2 / BUDGET * (logarithm / np.log(8)) ** 2 / 2
         stated = 2 / (2 - eta * (R_squared or total + 2.0)) * parts * total
@@ -275,7 +286,9 @@ def _two_sided_rate(d: float, alpha: float, share: float, damping: float, lower:
     spectrum = power_law(int(d), alpha)
     eta = 2.0 * share / linear_regression.gaussian_r_squared(spectrum)
     nu = damping * eta * spectrum.min()
-    value = float(linear_regression.suboptimality(correlations.nu(nu), spectrum, eta, 1.0))
+    value = float(
+        linear_regression.suboptimality(correlations.nu(nu), Regression(eigenvalues=spectrum, eta=eta, rho=1.0))
+    )
     rate = eta**2 * np.log(8 / nu) * float(spectrum @ np.log(8 / (eta * spectrum)))
     return max(lower * rate / value, value * (1.0 - share) / (0.04 * rate)), 1.0
 

@@ -15,6 +15,7 @@ import numpy as np
 import sympy
 
 from dpbounds.ftrl import correlations, linear_regression
+from dpbounds.ftrl.linear_regression import Regression
 from simulators.engine import Experiment
 from simulators.ftrl import LinearRegression, Settings
 from simulators.ftrl import linear_regression as simulated_regression
@@ -107,12 +108,14 @@ def _limits(rng: np.random.Generator) -> Iterator[Fact]:
             brute = suboptimality(inputs, stationary(inputs, eta, beta, noise, 0.3))
             exact = linear_regression.suboptimality(
                 correlation,
-                spectrum,
-                eta,
-                BUDGET,
-                clip_norm=CLIP_NORM,
-                sigma_sgd=np.sqrt(0.3),
-                kurtosis=KURTOSIS[name],
+                Regression(
+                    eigenvalues=spectrum,
+                    eta=eta,
+                    rho=BUDGET,
+                    clip_norm=CLIP_NORM,
+                    sigma_sgd=np.sqrt(0.3),
+                    kurtosis=KURTOSIS[name],
+                ),
             )
             label = f"{name}, d = {len(spectrum)}, {mechanism}, {share} of the largest eta"
             yield Fact(label, brute, float(exact), 1e-9)
@@ -153,7 +156,8 @@ def _limit_case(mechanism: str, spectrum: str, share: float, inputs: Inputs, sig
         ),
         output="mean_loss",
         predicted=lambda: linear_regression.suboptimality(
-            correlation, eigenvalues, eta, 0.5, sigma_sgd=sigma, kurtosis=kurtosis
+            correlation,
+            Regression(eigenvalues=eigenvalues, eta=eta, rho=0.5, sigma_sgd=sigma, kurtosis=kurtosis),
         ),
         relative_std={1: 0.9, 2: 0.5, 4: 0.35}[len(eigenvalues)],
         level=level,
@@ -228,14 +232,16 @@ def _trajectories(rng: np.random.Generator, shift: int = 0) -> Iterator[Fact]:
         )
         exact = linear_regression.trajectory(
             correlation,
-            spectrum,
-            eta,
-            BUDGET,
+            Regression(
+                eigenvalues=spectrum,
+                eta=eta,
+                rho=BUDGET,
+                clip_norm=CLIP_NORM,
+                sigma_sgd=np.sqrt(0.3),
+                kurtosis=KURTOSIS[name],
+            ),
             steps=T,
-            clip_norm=CLIP_NORM,
-            sigma_sgd=np.sqrt(0.3),
             initial=start,
-            kurtosis=KURTOSIS[name],
         )
         yield Fact(f"F_0, ..., F_24, {correlation.name}, {name}", brute, np.roll(exact, shift), 1e-10)
 
@@ -273,14 +279,10 @@ def _trajectory_case(
         output="loss",
         predicted=lambda: linear_regression.trajectory(
             correlation,
-            np.array(eigenvalues),
-            eta,
-            2.0,
+            Regression(eigenvalues=np.array(eigenvalues), eta=eta, rho=2.0, sigma_sgd=sigma, kurtosis=KURTOSIS[inputs]),
             steps=T,
-            sigma_sgd=sigma,
             initial=np.array(start),
             sensitivity=1.5,
-            kurtosis=KURTOSIS[inputs],
         )[-1],
         relative_std=0.8,
         x=float(T),

@@ -8,7 +8,7 @@ import numpy as np
 
 from dpbounds.circle.quadrature import circle_nodes
 from dpbounds.ftrl import correlations, linear_regression
-from dpbounds.ftrl.linear_regression import power_law
+from dpbounds.ftrl.linear_regression import Regression, power_law
 from verify.checks import Agreement, Fact, Inequality, Search, Times
 from verify.checks.domains import Real, Whole
 from verify.papers.ftrl.beyond.exact import BUDGET, CLIP_NORM, OURS
@@ -51,9 +51,10 @@ def _direct(rng: np.random.Generator) -> Iterator[Fact]:
     options = {"clip_norm": CLIP_NORM, "sigma_sgd": 0.5}
     for spectrum, eta, kurtosis in (([1.0], 0.4, 3.0), ([1.0, 0.3], 0.2, 1.0), ([1.0, 0.2, 0.1], 0.35, 3.0)):
         eigenvalues = np.array(spectrum)
-        value = float(linear_regression.optimal_suboptimality(eigenvalues, eta, BUDGET, **options, kurtosis=kurtosis))
+        problem = Regression(eigenvalues=eigenvalues, eta=eta, rho=BUDGET, **options, kurtosis=kurtosis)
+        value = float(linear_regression.optimal_suboptimality(problem))
         correlation = linear_regression.optimal_correlation(eigenvalues, eta, kurtosis=kurtosis)
-        exact = linear_regression.suboptimality(correlation, eigenvalues, eta, BUDGET, **options, kurtosis=kurtosis)
+        exact = linear_regression.suboptimality(correlation, problem)
         yield Fact(f"by the exact value, lambda = {spectrum}", float(exact), value, 1e-9)
         noise = CLIP_NORM**2 * float(np.sum(correlation.inverse_coefficients(3000) ** 2)) / (2 * BUDGET)
         law = gaussian(spectrum) if kurtosis == 3 else product(eigenvalues[None], np.array([kurtosis]))
@@ -64,8 +65,10 @@ def _direct(rng: np.random.Generator) -> Iterator[Fact]:
 def _one_direction(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
     """d = 1: F_inf at nu = factor eta mu is the optimum, and a search over nu finds it."""
     for x in (1e-9, 0.01, 0.3, 0.6):
-        optimum = linear_regression.optimal_suboptimality(np.array([1.0]), x, 0.5)
-        value = linear_regression.suboptimality(correlations.nu(factor * x), np.array([1.0]), x, 0.5)
+        optimum = linear_regression.optimal_suboptimality(Regression(eigenvalues=np.array([1.0]), eta=x, rho=0.5))
+        value = linear_regression.suboptimality(
+            correlations.nu(factor * x), Regression(eigenvalues=np.array([1.0]), eta=x, rho=0.5)
+        )
         yield Fact(f"F_inf at nu = eta mu over the optimum, eta mu = {x:g}", float(value), float(optimum), 1e-11)
         nu, ratio = linear_regression.best_nu(np.array([1.0]), x)
         yield Fact(f"best nu, eta mu = {x:g}", nu, factor * x, 1e-2)
@@ -77,8 +80,10 @@ def _best_nu(d: float, alpha: float, share: float, excess: tuple[float, float] =
     spectrum = power_law(int(d), alpha)
     eta = share / spectrum.sum()
     _, best = linear_regression.best_nu(spectrum, eta)
-    slowest = linear_regression.suboptimality(correlations.nu(eta * spectrum.min()), spectrum, eta, 0.5)
-    ratio = slowest / linear_regression.optimal_suboptimality(spectrum, eta, 0.5)
+    slowest = linear_regression.suboptimality(
+        correlations.nu(eta * spectrum.min()), Regression(eigenvalues=spectrum, eta=eta, rho=0.5)
+    )
+    ratio = slowest / linear_regression.optimal_suboptimality(Regression(eigenvalues=spectrum, eta=eta, rho=0.5))
     return max((best - 1.0) / excess[0], (ratio - 1.0) / excess[1]), 1.0
 
 
@@ -152,8 +157,9 @@ def _every_correlation(
     eta = min(2.0 * share / R_squared, 1.0 / spectrum.max())
     parts = {"clip_norm": np.sqrt(1.0 - residual), "sigma_sgd": np.sqrt(residual)}
     correlation = correlations.from_coefficients(minimum_phase(reflection))
-    value = linear_regression.suboptimality(correlation, spectrum, eta, 0.5, kurtosis=kurtosis, **parts)
-    return factor * float(linear_regression.lower_bound(spectrum, eta, 0.5, **parts)), float(value)
+    problem = Regression(eigenvalues=spectrum, eta=eta, rho=0.5, kurtosis=kurtosis, **parts)
+    value = linear_regression.suboptimality(correlation, problem)
+    return factor * float(linear_regression.lower_bound(problem)), float(value)
 
 
 def _truncated_optimum() -> Iterator[dict]:
@@ -172,10 +178,14 @@ def _sum_of_optima(rng: np.random.Generator) -> Iterator[Fact]:
     options = {"clip_norm": CLIP_NORM, "sigma_sgd": 0.7}
     best = [
         (1 - eta * one / 2)
-        * float(linear_regression.optimal_suboptimality(np.array([one]), eta, BUDGET, **options, kurtosis=1.0))
+        * float(
+            linear_regression.optimal_suboptimality(
+                Regression(eigenvalues=np.array([one]), eta=eta, rho=BUDGET, **options, kurtosis=1.0)
+            )
+        )
         for one in spectrum
     ]
-    bound = linear_regression.lower_bound(spectrum, eta, BUDGET, **options)
+    bound = linear_regression.lower_bound(Regression(eigenvalues=spectrum, eta=eta, rho=BUDGET, **options))
     yield Fact("over the directions", sum(best), float(bound), 1e-11)
 
 

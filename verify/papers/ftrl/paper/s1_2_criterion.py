@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from dpbounds.ftrl import correlations, linear_regression
+from dpbounds.ftrl.linear_regression import Regression
 from verify.checks import Agreement, Fact, Rate, Times
 from verify.statements.claims import Claim, Correction, Fault
 
@@ -144,7 +145,9 @@ def _same_trajectory(rng: np.random.Generator) -> Iterator[Fact]:
     for label, value in _other_objective(1.0, growth=0.0):
         diagonal = _last_and_first(T)[0 if label == "B_1" else 1]
         B = correlations.from_matrix(np.diag(np.sqrt(diagonal)))
-        run = linear_regression.trajectory(B, np.ones(1), ETA, RHO, steps=T, kurtosis=1.0)
+        run = linear_regression.trajectory(
+            B, Regression(eigenvalues=np.ones(1), eta=ETA, rho=RHO, kurtosis=1.0), steps=T
+        )
         yield Fact(f"E delta_T^2 with {label}, T = 11", 2 * run[-1], value, 1e-12)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from dpbounds.ftrl import correlations, linear_regression
+from dpbounds.ftrl.linear_regression import Regression
 from verify.checks import Agreement, Fact, Identity, Rate, Times
 from verify.checks.domains import Real
 from verify.papers.ftrl.tools import input_laws, second_moments
@@ -297,8 +298,12 @@ def _separation_in_full(rng: np.random.Generator) -> Iterator[Fact]:
     d = 1001  # 10^3 + 1: one decade from the centre of the sweep
     spectrum = np.concatenate([[1.0], np.full(d - 1, float(d) ** -2)])
     eta = 0.25 / spectrum.sum()
-    sgd = linear_regression.suboptimality(correlations.independent(), spectrum, eta, RHO)
-    ftrl = linear_regression.suboptimality(correlations.nu(eta * spectrum[-1]), spectrum, eta, RHO)
+    sgd = linear_regression.suboptimality(
+        correlations.independent(), Regression(eigenvalues=spectrum, eta=eta, rho=RHO)
+    )
+    ftrl = linear_regression.suboptimality(
+        correlations.nu(eta * spectrum[-1]), Regression(eigenvalues=spectrum, eta=eta, rho=RHO)
+    )
     (_, stated), *_ = _separation(1.0, 0.0, (2.0,))
     yield Fact("ratio at d = 1001, s = 2", sgd / ftrl / d, stated, 1e-9)
     yield Fact("effective dimension", linear_regression.effective_dimension(spectrum), 1.0, 2e-3)

@@ -15,7 +15,7 @@ from typing import Literal, cast
 import numpy as np
 
 from dpbounds.ftrl import correlations, linear_regression
-from dpbounds.ftrl.linear_regression import effective_dimension, power_law
+from dpbounds.ftrl.linear_regression import Regression, effective_dimension, power_law
 from simulators.engine import Experiment
 from simulators.ftrl import LinearRegression, Settings
 from simulators.ftrl import linear_regression as simulated_regression
@@ -55,7 +55,12 @@ class Point:
 
     def exact(self, method: str) -> float:
         """F_inf, Gaussian inputs."""
-        return float(linear_regression.suboptimality(self.correlation(method), self.eigenvalues, self.eta, RHO))
+        return float(
+            linear_regression.suboptimality(
+                self.correlation(method),
+                Regression(eigenvalues=self.eigenvalues, eta=self.eta, rho=RHO),
+            )
+        )
 
 
 Line = Callable[[Point, str], float]
@@ -84,7 +89,7 @@ def _slope(panel: str, method: str, line: Line) -> float:
 def _rate(point: Point, method: str) -> float:
     """Right side of Theorem 2.2, constants 1."""
     name = "independent" if method == SGD else "nu"
-    return float(linear_regression.rate(name, point.eigenvalues, point.eta, RHO))
+    return float(linear_regression.rate(name, Regression(eigenvalues=point.eigenvalues, eta=point.eta, rho=RHO)))
 
 
 def _paper_upper(point: Point, method: str, form: Literal["time", "frequency"]) -> float:
@@ -92,17 +97,28 @@ def _paper_upper(point: Point, method: str, form: Literal["time", "frequency"]) 
     if point.eta * linear_regression.gaussian_r_squared(point.eigenvalues) >= 1:
         return np.inf
     correlation = point.correlation(method)
-    return float(linear_regression.paper_upper_bound(correlation, point.eigenvalues, point.eta, RHO, form=form))
+    return float(
+        linear_regression.paper_upper_bound(
+            correlation, Regression(eigenvalues=point.eigenvalues, eta=point.eta, rho=RHO), form=form
+        )
+    )
 
 
 def _paper_lower(point: Point, method: str) -> float:
     """Theorem C.18, first line."""
-    return float(linear_regression.paper_lower_bound(point.correlation(method), point.eigenvalues, point.eta, RHO))
+    return float(
+        linear_regression.paper_lower_bound(
+            point.correlation(method),
+            Regression(eigenvalues=point.eigenvalues, eta=point.eta, rho=RHO),
+        )
+    )
 
 
 def _between(point: Point, method: str) -> tuple[float, float]:
     """Lower and upper bound for every law of the inputs with the R^2 of Gaussian ones."""
-    low, high = linear_regression.trace_bounds(point.correlation(method), point.eigenvalues, point.eta, RHO)
+    low, high = linear_regression.trace_bounds(
+        point.correlation(method), Regression(eigenvalues=point.eigenvalues, eta=point.eta, rho=RHO)
+    )
     return float(low), float(high)
 
 
@@ -203,9 +219,7 @@ def _window_average(point: Point, settings: Settings, initial: tuple[float, ...]
     """Exact mean of the time average."""
     values = linear_regression.trajectory(
         settings.correlation,
-        point.eigenvalues,
-        point.eta,
-        RHO,
+        Regression(eigenvalues=point.eigenvalues, eta=point.eta, rho=RHO),
         steps=settings.steps,
         sensitivity="limiting",
         initial=None if initial is None else np.array(initial),

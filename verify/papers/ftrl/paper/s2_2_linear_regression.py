@@ -7,13 +7,14 @@ Exact values are those of `dpbounds.ftrl.linear_regression.suboptimality` (check
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import sympy
 
 from dpbounds.ftrl import correlations, linear_regression
-from dpbounds.ftrl.linear_regression import effective_dimension, power_law
+from dpbounds.ftrl.linear_regression import Regression, effective_dimension, power_law
 from verify.checks import Agreement, Fact, Rate, Search, Symbolic, Times
 from verify.checks.domains import Real, Whole
 from verify.papers.ftrl.tools.regression import Pairs, Sides, minimum_phase, product_of_logarithms, two_logarithms
@@ -29,7 +30,11 @@ def _shipped_rate(mechanism: Any, stated: float, nu: float | None = None) -> Agr
     spectrum = np.array([1.0, 0.5])
 
     def facts(rng: np.random.Generator) -> Iterator[Fact]:
-        value = linear_regression.rate(mechanism, spectrum, 0.1, 2.0, nu=nu, clip_norm=3.0, sigma_sgd=2.0)
+        value = linear_regression.rate(
+            mechanism,
+            Regression(eigenvalues=spectrum, eta=0.1, rho=2.0, clip_norm=3.0, sigma_sgd=2.0),
+            nu=nu,
+        )
         yield Fact(f"right side for {mechanism} at round numbers", float(value), stated, 1e-12)
 
     return Agreement(facts=facts, impostors={"1 % more": {"facts": Times(1.01)}})
@@ -69,8 +74,9 @@ def _sgd_ratio(d: float, alpha: float, share: float, residual: float = 0.0) -> S
     eigenvalues = power_law(int(d), alpha)
     eta = share / eigenvalues.sum()
     parts = {"clip_norm": np.sqrt(1 - residual), "sigma_sgd": np.sqrt(residual)}
-    value = linear_regression.suboptimality(correlations.independent(), eigenvalues, eta, RHO, **parts)
-    ratio = float(value / (0.25 * linear_regression.rate("independent", eigenvalues, eta, 2 * RHO, **parts)))
+    problem = Regression(eigenvalues=eigenvalues, eta=eta, rho=RHO, **parts)
+    value = linear_regression.suboptimality(correlations.independent(), problem)
+    ratio = float(value / (0.25 * linear_regression.rate("independent", replace(problem, rho=2 * RHO))))
     return max(1.0 / ratio, ratio * (2.0 - 3.0 * share) / 2.0), 1.0
 
 
@@ -84,8 +90,12 @@ def _nu_constant(d: float, alpha: float, share: float, damping: float, constant:
     eigenvalues = power_law(int(d), alpha)
     eta = share / eigenvalues.sum()
     nu = damping * eta * eigenvalues.min()
-    value = linear_regression.suboptimality(correlations.nu(nu), eigenvalues, eta, 1.0, sigma_sgd=0.5**0.5)
-    rate = linear_regression.rate("nu", eigenvalues, eta, 1.0, nu=nu, sigma_sgd=0.5**0.5)
+    value = linear_regression.suboptimality(
+        correlations.nu(nu), Regression(eigenvalues=eigenvalues, eta=eta, rho=1.0, sigma_sgd=0.5**0.5)
+    )
+    rate = linear_regression.rate(
+        "nu", Regression(eigenvalues=eigenvalues, eta=eta, rho=1.0, sigma_sgd=0.5**0.5), nu=nu
+    )
     return float(value), constant * float(rate)
 
 
@@ -119,8 +129,9 @@ def _every_correlation(reflection: np.ndarray, spectrum: np.ndarray, share: floa
     eta = 2.0 * share / linear_regression.gaussian_r_squared(spectrum)
     parts = {"clip_norm": np.sqrt(1 - residual), "sigma_sgd": np.sqrt(residual)}
     correlation = correlations.from_coefficients(minimum_phase(reflection))
-    value = linear_regression.suboptimality(correlation, spectrum, eta, RHO, **parts)
-    return 0.25 * float(linear_regression.rate("lower", spectrum, eta, 2 * RHO, **parts)), float(value)
+    problem = Regression(eigenvalues=spectrum, eta=eta, rho=RHO, **parts)
+    value = linear_regression.suboptimality(correlation, problem)
+    return 0.25 * float(linear_regression.rate("lower", replace(problem, rho=2 * RHO))), float(value)
 
 
 CORRELATIONS = {
@@ -318,7 +329,9 @@ def _example_ratios(decades: float, power: float = 2.0) -> Iterator[tuple[str, f
         ("eta -> 0", 100, 0.1 * 10.0**-decades),
         ("both", round(10 ** (0.55 * decades)) + 1, 0.1 * 10.0**-decades),
     ):
-        value = linear_regression.suboptimality(correlations.nu(eta / d), _example(d), eta, 1.0)
+        value = linear_regression.suboptimality(
+            correlations.nu(eta / d), Regression(eigenvalues=_example(d), eta=eta, rho=1.0)
+        )
         yield label, float(value / (eta**2 * np.log(d / eta) ** power))
 
 
@@ -328,7 +341,9 @@ def _example_sgd(decades: float, power: float = 1.0) -> Iterator[tuple[str, floa
         ("d -> infinity", round(10 ** (0.55 * decades)) + 1, 0.1),
         ("eta -> 0", 100, 0.1 * 10.0**-decades),
     ):
-        value = linear_regression.suboptimality(correlations.independent(), _example(d), eta, 1.0)
+        value = linear_regression.suboptimality(
+            correlations.independent(), Regression(eigenvalues=_example(d), eta=eta, rho=1.0)
+        )
         yield label, float(value / (eta * d**power))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import sympy
 
 from dpbounds.ftrl import correlations, linear_regression
-from dpbounds.ftrl.linear_regression import power_law
+from dpbounds.ftrl.linear_regression import Regression, power_law
 from verify.checks import Agreement, Fact, Inequality, Rate, Search, Symbolic, Times
 from verify.checks.domains import Real, Whole
 from verify.papers.ftrl.tools.regression import Pairs, Sides, product_of_logarithms, two_logarithms
@@ -26,7 +26,14 @@ SPECTRUM, ETA = np.array([1.0, 0.5]), 0.2
 def _final_error(correlation: correlations.ToeplitzCorrelation, T: int, gamma: float | None = None) -> float:
     """Exact F_T with sensitivity gamma_T, rho = 1/2; mixing takes 1 / (eta mu) = 10 steps."""
     choice = "horizon" if gamma is None else gamma
-    return float(linear_regression.trajectory(correlation, SPECTRUM, ETA, 0.5, steps=T, sensitivity=choice)[-1])
+    return float(
+        linear_regression.trajectory(
+            correlation,
+            Regression(eigenvalues=SPECTRUM, eta=ETA, rho=0.5),
+            steps=T,
+            sensitivity=choice,
+        )[-1]
+    )
 
 
 # --- row 1 ---
@@ -206,9 +213,14 @@ def _damped_error(d: float, alpha: float, share: float, log_nu: float, lower: fl
     """The rate times 1/8 <= F_inf for every nu; at nu = sqrt(eta Tr H / d) at most 3/(2 - 3 s) times it."""
     eigenvalues = power_law(int(d), alpha)
     eta = share / eigenvalues.sum()
-    rate = float(linear_regression.rate("damped anti-PGD", eigenvalues, eta, 1.0))
+    rate = float(linear_regression.rate("damped anti-PGD", Regression(eigenvalues=eigenvalues, eta=eta, rho=1.0)))
     best, other = (
-        float(linear_regression.suboptimality(correlations.damped_anti_pgd(nu), eigenvalues, eta, 1.0))
+        float(
+            linear_regression.suboptimality(
+                correlations.damped_anti_pgd(nu),
+                Regression(eigenvalues=eigenvalues, eta=eta, rho=1.0),
+            )
+        )
         for nu in (np.sqrt(share / d), np.exp(log_nu))
     )
     return max(lower * rate / min(best, other), best / (0.125 * rate * 3 / (2 - 3 * share))), 1.0
@@ -224,15 +236,25 @@ def _damped_ratios(decades: float, fixed: bool = False) -> Iterator[tuple[str, f
         eigenvalues = power_law(d, alpha)
         eta = share / eigenvalues.sum()
         nu = np.sqrt((1.0 if fixed else share) / d)
-        value = linear_regression.suboptimality(correlations.damped_anti_pgd(nu), eigenvalues, eta, 1.0)
-        yield label, float(value / linear_regression.rate("damped anti-PGD", eigenvalues, eta, 1.0))
+        value = linear_regression.suboptimality(
+            correlations.damped_anti_pgd(nu), Regression(eigenvalues=eigenvalues, eta=eta, rho=1.0)
+        )
+        yield (
+            label,
+            float(
+                value / linear_regression.rate("damped anti-PGD", Regression(eigenvalues=eigenvalues, eta=eta, rho=1.0))
+            ),
+        )
 
 
 def _shipped_damped(rng: np.random.Generator) -> Iterator[Fact]:
     """The rate that `dpbounds` ships: eta = 1/4, G = 3, rho = 2, d = 2, Tr H = 9/2, sigma_s = 2; eta^{3/2} = 1/8, G^2 /
     rho = 9/2, sqrt(d Tr H) = 3, eta sigma_s^2 Tr H = 9/2.
     """
-    value = linear_regression.rate("damped anti-PGD", np.array([4.0, 0.5]), 0.25, 2.0, clip_norm=3.0, sigma_sgd=2.0)
+    value = linear_regression.rate(
+        "damped anti-PGD",
+        Regression(eigenvalues=np.array([4.0, 0.5]), eta=0.25, rho=2.0, clip_norm=3.0, sigma_sgd=2.0),
+    )
     yield Fact("error column at round numbers", float(value), 0.125 * 4.5 * 3 + 4.5)
 
 
@@ -240,7 +262,7 @@ def _mean_of_shipped(rng: np.random.Generator) -> Iterator[Fact]:
     """The caption's geometric mean, between the three shipped rates, without residuals."""
     for eigenvalues, eta in ((np.array([1.0, 0.3, 0.02]), 0.1), (np.full(7, 2.0), 0.01)):
         rates = [
-            float(linear_regression.rate(name, eigenvalues, eta, 0.7, clip_norm=1.3))
+            float(linear_regression.rate(name, Regression(eigenvalues=eigenvalues, eta=eta, rho=0.7, clip_norm=1.3)))
             for name in ("lower", "independent", "damped anti-PGD")
         ]
         yield Fact(f"geometric mean, d = {len(eigenvalues)}", (rates[0] * rates[1]) ** 0.5, rates[2])

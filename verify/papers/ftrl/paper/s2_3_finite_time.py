@@ -33,11 +33,11 @@ def _scale(trace: float, distance: float, sigma: float) -> float:
     return max(trace * distance, sigma * trace**0.5)
 
 
-def _small_step(mechanism: Mechanism, spectrum: np.ndarray, rho: float, **horizon: Any) -> float:
+def _small_step(mechanism: Mechanism, horizon: finite_time.Horizon, rho: float) -> float:
     """A learning rate below which no gradient exceeds G, with probability 1 - p."""
-    ell = math.log(6 * horizon["steps"] / horizon["failure"])
+    spectrum, ell = horizon.eigenvalues, math.log(6 * horizon.steps / horizon.failure)
     residuals = 0.0014 / (float(spectrum.sum()) * len(spectrum) * ell)
-    noise = finite_time.largest_learning_rate(mechanism, spectrum, rho, C=SLOWER, **horizon)
+    noise = finite_time.largest_learning_rate(mechanism, horizon, rho, C=SLOWER)
     return min(residuals, float(noise))
 
 
@@ -45,22 +45,20 @@ def _largest_gradient(scale, kappa, rho, T, p, distance, sigma, nu, step) -> tup
     """The bound on all gradients of Theorem D.4, with constants, against G; spectrum scale (1, 1, 1 / kappa), signs."""
     spectrum = scale * np.array([1.0, 1.0, 1.0 / kappa])
     mechanism: Mechanism = "nu" if nu > 0.5 else "independent"
-    horizon = {"steps": int(T), "failure": float(p), "R_squared": float(spectrum.sum())}
-    eta = float(step) * _small_step(mechanism, spectrum, float(rho), **horizon)
+    horizon = finite_time.Horizon(
+        eigenvalues=spectrum,
+        steps=int(T),
+        failure=float(p),
+        initial_distance=float(distance),
+        sigma_sgd=float(sigma),
+        R_squared=float(spectrum.sum()),
+    )
+    eta = float(step) * _small_step(mechanism, horizon, float(rho))
     scenario = Scenario(label="", eigenvalues=tuple(spectrum.tolist()), correlated=nu > 0.5)
     correlation = scenario.correlation(eta)
     clip_norm = CLIP * math.log(T / p) * _scale(float(spectrum.sum()), distance, sigma)
     noise = (clip_norm * correlation.limiting_sensitivity()) ** 2 / (2 * float(rho))
-    largest = finite_time.gradient_bound(
-        correlation,
-        spectrum,
-        eta,
-        noise_variance=noise,
-        initial_distance=float(distance),
-        sigma_sgd=float(sigma),
-        **horizon,
-    )
-    return largest, clip_norm
+    return finite_time.gradient_bound(correlation, horizon, eta, noise_variance=noise), clip_norm
 
 
 def _clip_free_runs(c: float = CLIP) -> list[Event]:
@@ -80,14 +78,10 @@ def _clip_free_runs(c: float = CLIP) -> list[Event]:
 
 def _clip_free(scenario: Scenario, steps: int, c: float) -> Event:
     p, trace = 0.02, sum(scenario.eigenvalues)
-    eta = _small_step(
-        "nu" if scenario.correlated else "independent",
-        np.array(scenario.eigenvalues),
-        scenario.rho,
-        steps=steps,
-        failure=p,
-        R_squared=scenario.r_squared,
+    horizon = finite_time.Horizon(
+        eigenvalues=np.array(scenario.eigenvalues), steps=steps, failure=p, R_squared=scenario.r_squared
     )
+    eta = _small_step("nu" if scenario.correlated else "independent", horizon, scenario.rho)
     clip_norm = c * math.log(steps / p) * _scale(trace, scenario.distance, scenario.sigma_sgd)
     settings = scenario.settings(eta, steps, clip_norm=clip_norm, clipping=True)
     experiment = Experiment(algorithm=linear_regression, problem=scenario.problem, settings=settings, block_trials=2000)
@@ -152,17 +146,12 @@ def _tuned_ratios(decades: float, mechanism: Mechanism, faster: float = 0.0) -> 
         ("noisy residuals, d = 2", (1.0, 0.2), (1.0, 2.0), 0.5),
         ("no residuals, d = 3", (1.0, 0.5, 0.3), (0.0, 1.0, 1.0), 0.0),
     ):
-        shared: dict[str, Any] = {"steps": T, "failure": 0.01, **({"sigma_sgd": sigma} if sigma else {})}
-        best = finite_time.tuned(mechanism, np.array(spectrum), 1.0, initial=np.array(start), c=4.0, **shared)
-        printed = finite_time.finite_time_rate(
-            mechanism,
-            np.array(spectrum),
-            1.0,
-            initial_distance=math.hypot(*start),
-            log_factor=math.log(T) ** LOGARITHMS[mechanism],
-            form="section",
-            **shared,
+        horizon = finite_time.Horizon(
+            eigenvalues=np.array(spectrum), steps=T, failure=0.01, initial_distance=math.hypot(*start), sigma_sgd=sigma
         )
+        best = finite_time.tuned(mechanism, horizon, 1.0, initial=np.array(start), c=4.0)
+        logarithms = math.log(T) ** LOGARITHMS[mechanism]
+        printed = finite_time.finite_time_rate(mechanism, horizon, 1.0, log_factor=logarithms, form="section")
         yield label, float(best.bound) / float(printed) * T**faster
 
 
@@ -228,21 +217,24 @@ def _shipped_rates(rng: np.random.Generator) -> Iterator[Fact]:
     """The two bounds: equal where T = kappa d_e / d; and by hand at kappa = 2, d_e = 3/2, d = 2, T = 100, rho = 5, with
     the exponential e^{-1} of the corollaries at lambda_1 = 4.
     """
-    rate = finite_time.finite_time_rate
+    rate, over = finite_time.finite_time_rate, finite_time.Horizon
     for k, T in ((4, 3), (10, 7), (13, 9)):
         shared: dict[str, Any] = {"steps": T, "failure": 0.1, "initial_distance": 3.0, "sigma_sgd": 0.7}
-        both = [rate(name, np.array([1.0, 1.0, 1.0 / k]), 5.0, form="section", **shared) for name in LOGARITHMS]
+        both = [
+            rate(name, over(eigenvalues=np.array([1.0, 1.0, 1.0 / k]), **shared), 5.0, form="section")
+            for name in LOGARITHMS
+        ]
         yield Fact(f"kappa d_e / T = d at T = {T}", float(both[1]), float(both[0]), 1e-13)
     shared = {"steps": 100, "failure": 0.5, "initial_distance": 3.0, "sigma_sgd": 3.0}
     J, ell = 4 * 2.25 * 2 / 5, math.log(200.0)
     extents: dict[Mechanism, float] = {"independent": J * ell**5, "nu": J * ell**7 * math.log(J)}
     expected: dict[Mechanism, tuple[float, float]] = {"independent": (0.54, 1.026), "nu": (0.27405, 0.28134)}
     for name, (section, corollary) in expected.items():
-        found = rate(name, np.array([1.0, 0.5]), 5.0, form="section", **shared)
+        found = rate(name, over(eigenvalues=np.array([1.0, 0.5]), **shared), 5.0, form="section")
         yield Fact(f"Section 2.3(b), {name}", float(found), section, 1e-13)
-        found = rate(name, np.array([4.0, 2.0]), 5.0, c=100 / extents[name], log_factor=7.0, **shared)
+        found = rate(name, over(eigenvalues=np.array([4.0, 2.0]), **shared), 5.0, c=100 / extents[name], log_factor=7.0)
         yield Fact(f"corollary, {name}", float(found), 7 * corollary + 2 * math.exp(-1.0), 1e-13)
-    poor = rate("nu", np.ones(1), 1e6, c=100 / (1e-6 * ell**7), **shared)  # log J read as 1
+    poor = rate("nu", over(eigenvalues=np.ones(1), **shared), 1e6, c=100 / (1e-6 * ell**7))  # log J read as 1
     yield Fact("corollary at J < 1, nu", float(poor), 0.01 * 18e-6 / 100 + 9 / 100 + math.exp(-1.0), 1e-12)
 
 

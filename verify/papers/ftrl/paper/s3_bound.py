@@ -16,7 +16,7 @@ import sympy
 from dpbounds import DomainError
 from dpbounds.circle.quadrature import even_integral
 from dpbounds.ftrl.correlations import ToeplitzCorrelation, independent
-from dpbounds.ftrl.strongly_convex import ConvexBound, ProgramName, bound, bound_density, recertify
+from dpbounds.ftrl.strongly_convex import ConvexBound, ProgramName, StronglyConvex, bound, bound_density, recertify
 from simulators.ftrl import (
     Huber,
     Logistic,
@@ -62,8 +62,15 @@ def _printed_values(rng: np.random.Generator) -> Iterator[Fact]:
         for kappa in (2, 20, 200):
             for mechanism in MECHANISMS[:2]:
                 correlation = correlation_of(mechanism, eta, 1 / kappa)
-                printed = float(bound(correlation, 1 / kappa, 1.0, eta, RHO, program="paper", certify=False).value)
-                proven = bound(correlation, 1 / kappa, 1.0, eta, RHO, certify=False)
+                printed = float(
+                    bound(
+                        correlation,
+                        StronglyConvex(mu=1 / kappa, L=1.0, eta=eta, rho=RHO),
+                        program="paper",
+                        certify=False,
+                    ).value
+                )
+                proven = bound(correlation, StronglyConvex(mu=1 / kappa, L=1.0, eta=eta, rho=RHO), certify=False)
                 above = min(map(float, (proven.value, *proven.simple)))
                 below = printed / worst_quadratic(correlation, 1 / kappa, eta)
                 label = f"{mechanism}, eta = {eta}, kappa = {kappa}: (10) is {printed / above:.3g} times a proven bound"
@@ -132,7 +139,9 @@ def _values(rng: np.random.Generator) -> Iterator[Fact]:
     """What `bound` gives, by another quadrature and other formulas; the same from its data, and for a given density."""
     for program, mechanism, eta in PROGRAMS:
         correlation = correlation_of(mechanism, eta, CONVEX)
-        found = bound(correlation, CONVEX, SMOOTH, eta, BUDGET, program=program, max_lag=4, **UNITS)
+        found = bound(
+            correlation, StronglyConvex(mu=CONVEX, L=SMOOTH, eta=eta, rho=BUDGET, **UNITS), program=program, max_lag=4
+        )
         label = f"program {program}, {mechanism}, eta L = {eta * SMOOTH:g}"
         value = _mean(lambda omega, B=correlation, of=found: _spectrum(B, omega, of.program.name) * _psi(of, omega))
         value *= 2 * eta**2 if program == "paper" else 1.0
@@ -184,7 +193,9 @@ def _certified(rng: np.random.Generator, scale: float = 1.0) -> Iterator[Fact]:
     for eta, kappa, sigma_sgd in ((0.1, 100, 0.0), (1.0, 10, 0.3)):
         for mechanism in MECHANISMS:
             correlation = correlation_of(mechanism, eta, 1 / kappa)
-            found = bound(correlation, 1 / kappa, 1.0, eta, RHO, sigma_sgd=sigma_sgd, max_lag=10).value
+            found = bound(
+                correlation, StronglyConvex(mu=1 / kappa, L=1.0, eta=eta, rho=RHO, sigma_sgd=sigma_sgd), max_lag=10
+            ).value
             ratio = scale * float(found) / worst_quadratic(correlation, 1 / kappa, eta, sigma_sgd=sigma_sgd)
             label = f"{mechanism}, eta = {eta}, kappa = {kappa}: bound / error of the worst quadratic = {ratio:.4g}"
             yield Fact(f"{label}, at least 1, {found.kind}", bool(ratio >= 1 and found.certified), True, 0)
@@ -222,7 +233,11 @@ def _loss_case(
         loss,
         correlation,
         eta,
-        lambda: float(bound(correlation, MU, 1.0, eta, RHO, d=d, sigma_sgd=sigma_sgd, max_lag=5).value),
+        lambda: float(
+            bound(
+                correlation, StronglyConvex(mu=MU, L=1.0, eta=eta, rho=RHO, d=d, sigma_sgd=sigma_sgd), max_lag=5
+            ).value
+        ),
         sigma_sgd=sigma_sgd,
         averaged=averaged,
     )

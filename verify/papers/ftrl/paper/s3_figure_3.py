@@ -16,7 +16,16 @@ import sympy
 
 from dpbounds.ftrl import correlations
 from dpbounds.ftrl.correlations import ToeplitzCorrelation, from_power_spectrum
-from dpbounds.ftrl.strongly_convex import ConvexBound, Noise, Program, ProgramName, alternation, bound, spectral_root
+from dpbounds.ftrl.strongly_convex import (
+    ConvexBound,
+    Noise,
+    Program,
+    ProgramName,
+    StronglyConvex,
+    alternation,
+    bound,
+    spectral_root,
+)
 from dpbounds.ftrl.strongly_convex.programs import Grid
 from simulators.ftrl import Huber, kinked_quadratic
 from verify.checks import Agreement, BoundedMean, Case, Fact, Level, Means, Symbolic
@@ -57,7 +66,13 @@ def _correlation(method: str, program: ProgramName, eta: float, kappa: float) ->
 def _bound(method: str, program: ProgramName, eta: float, kappa: float) -> ConvexBound:
     """Its bound, certified for program f."""
     correlation, certify = _correlation(method, program, eta, kappa), program == "f"
-    return bound(correlation, 1 / kappa, 1.0, eta, RHO, program=program, max_lag=MAX_LAG, certify=certify)
+    return bound(
+        correlation,
+        StronglyConvex(mu=1 / kappa, L=1.0, eta=eta, rho=RHO),
+        program=program,
+        max_lag=MAX_LAG,
+        certify=certify,
+    )
 
 
 def _value(method: str, program: ProgramName, eta: float, kappa: float) -> float:

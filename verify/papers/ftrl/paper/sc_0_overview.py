@@ -15,7 +15,7 @@ import numpy as np
 import sympy
 
 from dpbounds.ftrl import correlations, linear_regression
-from dpbounds.ftrl.linear_regression import effective_dimension, power_law
+from dpbounds.ftrl.linear_regression import Regression, effective_dimension, power_law
 from verify.checks import Rate, Search, Symbolic, Times
 from verify.checks.base import Check
 from verify.checks.domains import Real, Whole
@@ -192,7 +192,10 @@ def _error_ratios(row: int, factor: sympy.Expr) -> Callable[[float], Iterator[tu
         for label, d, a, share in settings(decades):
             eigenvalues = power_law(d, a)
             eta = 0.3 * share / eigenvalues.sum()
-            value = linear_regression.suboptimality(correlations.nu(eta * eigenvalues.min()), eigenvalues, eta, 1.0)
+            value = linear_regression.suboptimality(
+                correlations.nu(eta * eigenvalues.min()),
+                Regression(eigenvalues=eigenvalues, eta=eta, rho=1.0),
+            )
             yield label, float(value) / _evaluate(ROWS[row].error * factor, d, eta, a)
 
     return ratios

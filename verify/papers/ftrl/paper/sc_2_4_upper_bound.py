@@ -11,6 +11,7 @@ import sympy
 
 from dpbounds.arithmetic import FLOATS
 from dpbounds.ftrl import correlations, linear_regression
+from dpbounds.ftrl.linear_regression import Regression
 from verify.checks import Agreement, Fact, Identity, Rate, Search, Symbolic, Times
 from verify.checks.domains import Real
 from verify.papers.ftrl.tools import input_laws, second_moments
@@ -46,11 +47,13 @@ def _upper(
     bounds = [
         linear_regression.paper_upper_bound(
             correlations.from_coefficients(beta[n]),
-            laws.eigenvalues[n],
-            float(eta[n]),
-            RHO,
-            clip_norm=float(np.sqrt(share[n])),
-            sigma_sgd=float(np.sqrt(1.0 - share[n])),
+            Regression(
+                eigenvalues=laws.eigenvalues[n],
+                eta=float(eta[n]),
+                rho=RHO,
+                clip_norm=float(np.sqrt(share[n])),
+                sigma_sgd=float(np.sqrt(1.0 - share[n])),
+            ),
             R_squared=float(R_squared[n]),
             kurtosis_constant=float(kurtosis[n]),
             form=form,
@@ -84,11 +87,7 @@ def _by_hand(rng: np.random.Generator, form: Any) -> Iterator[Fact]:
     eigenvalues = np.array([1.0, 0.5])
     value = linear_regression.paper_upper_bound(
         correlations.from_coefficients([1.0, -0.5]),
-        eigenvalues,
-        0.5,
-        3.0,
-        clip_norm=3.0,
-        sigma_sgd=2.0,
+        Regression(eigenvalues=eigenvalues, eta=0.5, rho=3.0, clip_norm=3.0, sigma_sgd=2.0),
         R_squared=0.5,
         kurtosis_constant=2.0,
         form=form,

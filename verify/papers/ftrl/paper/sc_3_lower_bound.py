@@ -13,6 +13,7 @@ import numpy as np
 import sympy
 
 from dpbounds.ftrl import correlations, linear_regression
+from dpbounds.ftrl.linear_regression import Regression
 from verify.checks import Agreement, Fact, Inequality, Search, Symbolic, Times
 from verify.checks.domains import Real
 from verify.papers.ftrl.tools import input_laws, second_moments
@@ -44,11 +45,13 @@ def _first_bound(
     bounds = [
         linear_regression.paper_lower_bound(
             correlations.from_coefficients(beta[n]),
-            laws.eigenvalues[n],
-            float(eta[n]),
-            RHO,
-            clip_norm=float(np.sqrt(1.0 - residual[n])),
-            sigma_sgd=float(np.sqrt(residual[n])),
+            Regression(
+                eigenvalues=laws.eigenvalues[n],
+                eta=float(eta[n]),
+                rho=RHO,
+                clip_norm=float(np.sqrt(1.0 - residual[n])),
+                sigma_sgd=float(np.sqrt(residual[n])),
+            ),
         )
         for n in range(len(second))
     ]
@@ -74,13 +77,15 @@ def _shipped_bounds(rng: np.random.Generator) -> Iterator[Fact]:
     for form in forms:
         for eta in (1e-6, 1e-7):
             S = second_moments.stationary(law, eta, beta, sigma_w_squared, 0.25)
-            bound = linear_regression.paper_lower_bound(correlation, eigenvalues, eta, RHO, form=form, **options)
+            slow = Regression(eigenvalues=eigenvalues, eta=eta, rho=RHO, **options)
+            bound = linear_regression.paper_lower_bound(correlation, slow, form=form)
             yield Fact(f"{form}, eta = {eta}", float(bound), 2 * second_moments.suboptimality(law, S), 20 * eta)
-    bound = linear_regression.paper_lower_bound(correlation, eigenvalues, 0.9, RHO, **options)
+    problem = Regression(eigenvalues=eigenvalues, eta=0.9, rho=RHO, **options)
+    bound = linear_regression.paper_lower_bound(correlation, problem)
     integral = float((spectrum(beta) * h(eigenvalues, 0.9)) @ WEIGHTS)
     stated = 0.9 * 0.25 * eigenvalues.sum() / 2 + 0.81 * sigma_w_squared / (2 * np.pi) * integral
     yield Fact("frequency, eta = 0.9", float(bound), stated, 1e-10)
-    bound = linear_regression.paper_lower_bound(correlation, eigenvalues, 0.9, RHO, form="time", **options)
+    bound = linear_regression.paper_lower_bound(correlation, problem, form="time")
     lags = np.abs(np.subtract.outer(range(3), range(3)))
     powers = sum(beta @ (1 - 0.9 * value) ** lags @ beta for value in eigenvalues)
     yield Fact("time, eta = 0.9", float(bound), 0.9 * (0.25 * eigenvalues.sum() + sigma_w_squared * powers) / 2, 1e-10)
@@ -129,8 +134,9 @@ def _every_correlation(kurtosis, spectrum, share, residual, factor: float = 1.0)
     eigenvalues = np.concatenate([[1.0], spectrum])
     eta = share / (eigenvalues.sum() + kurtosis - 1.0)
     parts = {"clip_norm": np.sqrt(1.0 - residual), "sigma_sgd": np.sqrt(residual)}
-    infimum = linear_regression.optimal_suboptimality(eigenvalues, eta, RHO, kurtosis=kurtosis, **parts)
-    bound = linear_regression.paper_lower_bound_any_correlation(eigenvalues, eta, RHO, **parts)
+    problem = Regression(eigenvalues=eigenvalues, eta=eta, rho=RHO, kurtosis=kurtosis, **parts)
+    infimum = linear_regression.optimal_suboptimality(problem)
+    bound = linear_regression.paper_lower_bound_any_correlation(problem)
     return float(bound), factor * 2.0 * float(infimum)
 
 
@@ -141,7 +147,7 @@ def _mean_inverse(m, x):
 def _universal_by_hand(rng: np.random.Generator) -> Iterator[Fact]:
     """lambda = (1, 1/2), eta = 1/10, G = 3, rho = 2, sigma_s = 2: (2 0.1 4 + 0.01 9/4) 1.5 / 4."""
     bound = linear_regression.paper_lower_bound_any_correlation(
-        np.array([1.0, 0.5]), 0.1, 2.0, clip_norm=3.0, sigma_sgd=2.0
+        Regression(eigenvalues=np.array([1.0, 0.5]), eta=0.1, rho=2.0, clip_norm=3.0, sigma_sgd=2.0)
     )
     yield Fact("right side at round numbers", float(bound), (0.8 + 0.0225) * 1.5 / 4)
 

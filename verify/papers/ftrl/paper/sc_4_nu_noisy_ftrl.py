@@ -9,6 +9,7 @@ import sympy
 
 from dpbounds import elliptic
 from dpbounds.ftrl import correlations, linear_regression
+from dpbounds.ftrl.linear_regression import Regression
 from verify.checks import Inequality, Rate, Search, Symbolic, Times
 from verify.checks.domains import Real
 from verify.papers.ftrl.tools.first_kind import upper_certificate
@@ -167,7 +168,9 @@ LEM_C_21_LINE = Claim(
 
 def _printed_51(decades: float) -> Iterator[tuple[str, float]]:
     """Exact F over the right side of (51) as printed: Gaussian inputs, lambda = 1, eta = nu = 0.1."""
-    error = 2 * linear_regression.suboptimality(correlations.nu(0.1), np.ones(1), 0.1, 10.0**-decades)
+    error = 2 * linear_regression.suboptimality(
+        correlations.nu(0.1), Regression(eigenvalues=np.ones(1), eta=0.1, rho=10.0**-decades)
+    )
     yield "rho -> 0", float(error / elliptic.integral_inverse(0.1) ** 2)
 
 

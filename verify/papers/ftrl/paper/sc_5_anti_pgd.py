@@ -8,6 +8,7 @@ import numpy as np
 import sympy
 
 from dpbounds.ftrl import correlations, linear_regression
+from dpbounds.ftrl.linear_regression import Regression
 from verify.checks import Agreement, Fact, Rate, Search, Symbolic, Times
 from verify.checks.domains import Real
 from verify.papers.ftrl.tools.first_kind import at_both_levels
@@ -110,7 +111,14 @@ def _square_root_damping(decades: float, power: float = 0.5) -> Iterator[tuple[s
         eta = c / spectrum.sum()
         correlation = correlations.damped_anti_pgd(d**-0.5)
         rate = (c**power + c**-power) * eta**1.5 * np.sqrt(d * spectrum.sum())
-        yield label, float(2 * linear_regression.suboptimality(correlation, spectrum, eta, 0.5) / rate)
+        yield (
+            label,
+            float(
+                2
+                * linear_regression.suboptimality(correlation, Regression(eigenvalues=spectrum, eta=eta, rho=0.5))
+                / rate
+            ),
+        )
 
 
 PROP_C_24_B = Claim(

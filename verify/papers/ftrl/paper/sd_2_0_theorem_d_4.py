@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dpbounds import DomainError
+from dpbounds import DomainError, Value
 from dpbounds.ftrl import correlations, finite_time
 from simulators.ftrl import LinearRegression, Settings
 from verify.checks import Agreement, Event, Fact, Frequency, Inequality, Search
@@ -71,17 +71,15 @@ class _Instance:
     def bound(self, function) -> float:
         """`iterate_bound` or `gradient_bound`; no residuals is what they take by default."""
         residuals = {"sigma_sgd": self.residual} if self.residual else {}
-        return function(
-            self.correlation,
-            self.eigenvalues,
-            self.eta,
-            noise_variance=self.noise,
+        horizon = finite_time.Horizon(
+            eigenvalues=self.eigenvalues,
             steps=self.steps,
             failure=self.failure,
             initial_distance=self.start,
             R_squared=self.r_squared,
             **residuals,
         )
+        return function(self.correlation, horizon, self.eta, noise_variance=self.noise)
 
     def printed(self) -> float:
         """N of the theorem."""
@@ -177,9 +175,12 @@ def _refused(rng: np.random.Generator) -> Iterator[Fact]:
     R^2 = Tr H + 2 lambda_1 for Gaussian inputs; what is just inside is not.
     """
     spectrum, white = np.array([1.0, 0.5, 0.5]), correlations.independent()
-    run: dict[str, Any] = {"noise_variance": 1.0, "steps": 10, "failure": 0.5, "initial_distance": 1.0}
+    run: dict[str, Any] = {"eigenvalues": spectrum, "steps": 10, "failure": 0.5, "initial_distance": 1.0}
     gaps: dict[str, Any] = {"steps": 3, "initial_gap": 1.0, "stationary_gap": 1.0}
     limit = 1.0 / (4.0 * np.log(120.0))
+
+    def iterate_bound(eta: float, **more: float) -> Value:
+        return finite_time.iterate_bound(white, finite_time.Horizon(**run, **more), eta, noise_variance=1.0)
 
     def admitted(function: Callable[..., Any], *arguments: Any, **keywords: Any) -> bool:
         try:
@@ -189,10 +190,10 @@ def _refused(rng: np.random.Generator) -> Iterator[Fact]:
 
     for share in (0.99, 1.01):
         inside = share > 1.0
-        iterates = admitted(finite_time.iterate_bound, white, spectrum, 0.01, R_squared=2.0 * share, **run)
+        iterates = admitted(iterate_bound, 0.01, R_squared=2.0 * share)
         yield Fact(f"R^2 = {share:g} Tr H", iterates, inside, 0)
         eta = limit / 4.0 / share
-        yield Fact(f"eta {1 / share:.2f}", admitted(finite_time.iterate_bound, white, spectrum, eta, **run), inside, 0)
+        yield Fact(f"eta {1 / share:.2f}", admitted(iterate_bound, eta), inside, 0)
         expected = admitted(finite_time.expected_bound, spectrum, 0.25 / share, **gaps)
         yield Fact(f"eta R^2 = {1 / share:.2f}", expected, inside, 0)
 
@@ -218,17 +219,15 @@ def _bounded_run(quantity: str, scenario: Scenario, steps: int, p: float, scale:
     eta = float(1 / (4 * scenario.r_squared * np.log(6 * steps / p)))
     settings = scenario.settings(eta, steps, clipping=False)
     bound = finite_time.iterate_bound if quantity == "all" else finite_time.gradient_bound
-    largest = scale * bound(
-        scenario.correlation(eta),
-        np.array(scenario.eigenvalues),
-        eta,
-        noise_variance=settings.noise_multiplier**2,
+    horizon = finite_time.Horizon(
+        eigenvalues=np.array(scenario.eigenvalues),
         steps=steps,
         failure=p,
         initial_distance=scenario.distance,
         sigma_sgd=scenario.sigma_sgd,
         R_squared=scenario.r_squared,
     )
+    largest = scale * bound(scenario.correlation(eta), horizon, eta, noise_variance=settings.noise_multiplier**2)
     return Event(
         label=f"{scenario.label}, T={steps}, p={p}",
         experiment=iterates(scenario.problem, settings),

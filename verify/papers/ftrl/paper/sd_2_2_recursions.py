@@ -178,11 +178,11 @@ def _noise_part(rng: np.random.Generator) -> Iterator[Fact]:
     ):
         remembered = (2 + np.log(1e10 * constant**2 / (p / 6 * absolute**2))) / rate
         stated = 4 * eta**2 * 0.3 * 2 * absolute**2 * ell * remembered
-        run: dict[str, Any] = {"noise_variance": 0.3, "steps": 100_000, "failure": p, "initial_distance": 0.0}
-        bound = finite_time.iterate_bound(correlation, spectrum, eta, R_squared=4.0, **run)
+        horizon = finite_time.Horizon(eigenvalues=spectrum, steps=100_000, failure=p, R_squared=4.0)
+        bound = finite_time.iterate_bound(correlation, horizon, eta, noise_variance=0.3)
         yield Fact(f"noise alone, {correlation.name}", float(bound), stated, 1e-12)
-    alone: dict[str, Any] = {"noise_variance": 0.0, "steps": 1, "failure": p, "initial_distance": 0.0, "sigma_sgd": 3.0}
-    found = finite_time.gradient_bound(correlations.independent(), spectrum, 1e-30, R_squared=4.0, **alone)
+    alone = finite_time.Horizon(eigenvalues=spectrum, steps=1, failure=p, sigma_sgd=3.0, R_squared=4.0)
+    found = finite_time.gradient_bound(correlations.independent(), alone, 1e-30, noise_variance=0.0)
     tails = 3.0 * np.sqrt(4 * 1.5 * np.log(12.0) * 2 * np.log(24.0))
     yield Fact("gradients of residuals alone", float(found), float(tails), 1e-12)
 

@@ -9,7 +9,7 @@ from scipy import special
 
 from dpbounds.ftrl import correlations, finite_time
 from dpbounds.ftrl.finite_time import Mechanism
-from dpbounds.ftrl.linear_regression import suboptimality
+from dpbounds.ftrl.linear_regression import Regression, suboptimality
 from dpbounds.ftrl.linear_regression.bounds import NU_CONSTANT
 from verify.checks import Inequality, Search
 from verify.checks.domains import Real, Whole
@@ -125,16 +125,15 @@ def _stuck(rho: float, mechanism: Mechanism) -> tuple[float, float]:
     by 1 - 2 eta + 3 eta^2 in each step; the noise takes away at most its own root mean square, which grows with eta.
     """
     T, p, one, rho = 20, 0.1, np.ones(1), float(rho)
-    eta = float(finite_time.largest_learning_rate(mechanism, one, rho, steps=T, failure=p))
-    clip_norm = float(finite_time.clip_norm(one, eta, steps=T, failure=p, initial_distance=1.0))
+    horizon = finite_time.Horizon(eigenvalues=one, steps=T, failure=p, initial_distance=1.0)
+    eta = float(finite_time.largest_learning_rate(mechanism, horizon, rho))
+    clip_norm = float(finite_time.clip_norm(horizon, eta))
     correlation = correlations.nu(eta) if mechanism == "nu" else correlations.independent()
-    noise = 2.0 * suboptimality(correlation, one, eta, rho, clip_norm=clip_norm)
+    noise = 2.0 * suboptimality(correlation, Regression(eigenvalues=one, eta=eta, rho=rho, clip_norm=clip_norm))
     moments = np.array([1.0, 1.0, 3.0]) * special.gammainc([0.5, 1.5, 2.5], 15.0)
     kept = moments @ [1.0, -2.0 * eta, eta**2]
     least = 0.5 * max(kept ** (T / 2) - noise**0.5, 0.0) ** 2
-    printed = finite_time.finite_time_rate(
-        mechanism, one, rho, steps=T, failure=p, initial_distance=1.0, log_factor=np.log(T) ** 10
-    )
+    printed = finite_time.finite_time_rate(mechanism, horizon, rho, log_factor=np.log(T) ** 10)
     return least, float(printed)
 
 

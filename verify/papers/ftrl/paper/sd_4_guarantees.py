@@ -103,13 +103,19 @@ LOGARITHM = {"ell": Real(0.693147, 1e6, "log")}
 def _largest_gradient(scale, kappa, rho, T, p, distance, sigma, nu, step) -> tuple[float, float]:
     """The bound on all gradients of Noisy-FTRL against the clip norm, spectrum scale (1, 1, 1 / kappa), signs."""
     spectrum, mechanism = scale * np.array([1.0, 1.0, 1.0 / kappa]), _mechanism(nu)
-    horizon: dict[str, Any] = {"steps": int(T), "failure": float(p), "R_squared": float(spectrum.sum())}
-    eta = float(step * finite_time.largest_learning_rate(mechanism, spectrum, float(rho), C=BIG_C, **horizon))
-    run: dict[str, Any] = {"initial_distance": float(distance), "sigma_sgd": float(sigma), **horizon}
-    clip_norm = finite_time.clip_norm(spectrum, eta, c=BIG_CLIP, **run)
+    horizon = finite_time.Horizon(
+        eigenvalues=spectrum,
+        steps=int(T),
+        failure=float(p),
+        initial_distance=float(distance),
+        sigma_sgd=float(sigma),
+        R_squared=float(spectrum.sum()),
+    )
+    eta = float(step * finite_time.largest_learning_rate(mechanism, horizon, float(rho), C=BIG_C))
+    clip_norm = finite_time.clip_norm(horizon, eta, c=BIG_CLIP)
     correlation = _correlation(mechanism, eta * float(spectrum.min()))
     noise = float(clip_norm * correlation.limiting_sensitivity()) ** 2 / (2.0 * float(rho))
-    return finite_time.gradient_bound(correlation, spectrum, eta, noise_variance=noise, **run), clip_norm
+    return finite_time.gradient_bound(correlation, horizon, eta, noise_variance=noise), clip_norm
 
 
 def _mechanism(nu: float) -> Mechanism:
@@ -148,12 +154,17 @@ def _guarded_runs(c: float = BIG_CLIP) -> list[Event]:
 
 
 def _guarded(scenario: Scenario, steps: int, p: float, c: float) -> Event:
-    horizon: dict[str, Any] = {"steps": steps, "failure": p, "R_squared": scenario.r_squared}
-    mechanism, spectrum = _mechanism(scenario.correlated), np.array(scenario.eigenvalues)
-    eta = float(finite_time.largest_learning_rate(mechanism, spectrum, scenario.rho, C=BIG_C, **horizon))
-    clip_norm = finite_time.clip_norm(
-        spectrum, eta, initial_distance=scenario.distance, sigma_sgd=scenario.sigma_sgd, c=c, **horizon
+    horizon = finite_time.Horizon(
+        eigenvalues=np.array(scenario.eigenvalues),
+        steps=steps,
+        failure=p,
+        initial_distance=scenario.distance,
+        sigma_sgd=scenario.sigma_sgd,
+        R_squared=scenario.r_squared,
     )
+    mechanism = _mechanism(scenario.correlated)
+    eta = float(finite_time.largest_learning_rate(mechanism, horizon, scenario.rho, C=BIG_C))
+    clip_norm = finite_time.clip_norm(horizon, eta, c=c)
     settings = scenario.settings(eta, steps, clip_norm=float(clip_norm), clipping=True)
     experiment = Experiment(algorithm=linear_regression, problem=scenario.problem, settings=settings, block_trials=1000)
     return Event(
@@ -205,17 +216,18 @@ def _limits(rng: np.random.Generator) -> Iterator[Fact]:
     4, or eta = 1 / (C R^2 l); each part of a alone, and all three alike, make C R^2 a l^{5/2}.
     """
     spectrum, C, rho = np.array([2.0, 0.5, 0.1]), 3.0, 0.7
-    horizon: dict[str, Any] = {"steps": 30, "failure": 0.2, "R_squared": 4.0}
+    fixed: dict[str, Any] = {"eigenvalues": spectrum, "steps": 30, "failure": 0.2, "R_squared": 4.0}
+    horizon = finite_time.Horizon(**fixed)
     ell, mu, root = np.log(150.0), 0.1, 2.0
     both: tuple[tuple[Mechanism, float], ...] = (("independent", 1.0), ("nu", 2.0))
     for mechanism, absolute in both:
-        eta = float(finite_time.largest_learning_rate(mechanism, spectrum, rho, C=C, **horizon))
+        eta = float(finite_time.largest_learning_rate(mechanism, horizon, rho, C=C))
         gamma = float(_correlation(mechanism, eta * mu).limiting_sensitivity())
         noise = C * 4.0 * np.sqrt(eta * gamma**2 / (2 * rho) * 3 / mu) * absolute * ell**2.5
         yield Fact(f"noise term over G, {mechanism}", noise, 0.25, 1e-10)
-        rich = float(finite_time.largest_learning_rate(mechanism, spectrum, 1e12, C=C, **horizon))
+        rich = float(finite_time.largest_learning_rate(mechanism, horizon, 1e12, C=C))
         yield Fact(f"C R^2 eta l without noise, {mechanism}", C * 4.0 * rich * ell, 1.0, 1e-12)
-        loose = float(finite_time.largest_learning_rate(mechanism, spectrum, 1e12, C=0.1, **horizon))
+        loose = float(finite_time.largest_learning_rate(mechanism, horizon, 1e12, C=0.1))
         yield Fact(f"eta R^2 without noise, C l < 1, {mechanism}", 4.0 * loose, 1.0, 1e-8)
     even = mu / 16.0  # eta R^2 / mu = 1 / R^2
     for start, sigma, eta, whole in (
@@ -225,8 +237,8 @@ def _limits(rng: np.random.Generator) -> Iterator[Fact]:
         (0.75, 1.5, even, 3 * 0.75),
     ):
         residuals = {"sigma_sgd": sigma} if sigma else {}
-        given = {"initial_distance": start, "c": 4 * C, **residuals, **horizon}
-        clip_norm = float(finite_time.clip_norm(spectrum, eta, **given))
+        started = finite_time.Horizon(initial_distance=start, **residuals, **fixed)
+        clip_norm = float(finite_time.clip_norm(started, eta, c=4 * C))
         share = 0.75 if whole == 3 * 0.75 else 0.25
         yield Fact(f"C R^2 a l^(5/2) over G, {start}, {sigma}", C * 4.0 * whole * ell**2.5 / clip_norm, share, 1e-12)
 
@@ -267,9 +279,10 @@ def _tuned(rng: np.random.Generator) -> Iterator[Fact]:
     learning rates.
     """
     spectrum, start = np.array([1.0, 0.4]), np.array([1.0, -2.0])
-    run: dict[str, Any] = {"steps": 12, "failure": 0.1, "initial": start, "sigma_sgd": 0.5, "c": 2.0}
+    horizon = finite_time.Horizon(eigenvalues=spectrum, steps=12, failure=0.1, sigma_sgd=0.5)
+    run: dict[str, Any] = {"initial": start, "c": 2.0}
     for mechanism in ("independent", "nu"):
-        at = finite_time.at_learning_rate(mechanism, spectrum, 0.15, 50.0, **run)
+        at = finite_time.at_learning_rate(mechanism, horizon, 0.15, 50.0, **run)
         beta = at.correlation.coefficients(300)
         yield Fact(f"second weight, {mechanism}", beta[1], -0.47 if mechanism == "nu" else 0.0, 1e-14)
         noise = (at.clip_norm * at.noise_multiplier) ** 2
@@ -278,10 +291,10 @@ def _tuned(rng: np.random.Generator) -> Iterator[Fact]:
         forgotten = 2.5 * np.exp(-0.15 * 0.4 * 12) * 0.5 * (1.0 + 0.4 * 4.0)
         yield Fact(f"bound at a learning rate, {mechanism}", float(at.bound), 2 * forgotten + 2 * limit, 1e-9)
         yield Fact(f"its noise, {mechanism}", at.noise_multiplier**2 * 100.0, _sensitivity(beta) ** 2, 1e-6)
-        best = finite_time.tuned(mechanism, spectrum, 50.0, C=0.5, **run)
-        largest = float(finite_time.largest_learning_rate(mechanism, spectrum, 50.0, steps=12, failure=0.1, C=0.5))
+        best = finite_time.tuned(mechanism, horizon, 50.0, C=0.5, **run)
+        largest = float(finite_time.largest_learning_rate(mechanism, horizon, 50.0, C=0.5))
         grid = np.geomspace(1e-3 * largest, largest, 200)
-        bounds = [float(finite_time.at_learning_rate(mechanism, spectrum, eta, 50.0, **run).bound) for eta in grid]
+        bounds = [float(finite_time.at_learning_rate(mechanism, horizon, eta, 50.0, **run).bound) for eta in grid]
         yield Fact(f"best bound, {mechanism}", float(best.bound), min(bounds), 1e-3)
         yield Fact(f"admissible, {mechanism}", best.learning_rate <= largest * (1 + 1e-9), True, 0)
 

@@ -10,7 +10,7 @@ import sympy
 
 from dpbounds.circle.quadrature import even_integral
 from dpbounds.ftrl.correlations import HalfPowers, ToeplitzCorrelation
-from dpbounds.ftrl.strongly_convex import Program, bound
+from dpbounds.ftrl.strongly_convex import Program, StronglyConvex, bound
 from dpbounds.ftrl.strongly_convex.programs import Quadratics
 from simulators.ftrl import Huber, Loss, Quadratic, kinked_quadratic
 from verify.checks import Agreement, BoundedMean, Case, Fact, Level, Means, Search, Symbolic, Times
@@ -104,7 +104,9 @@ def _distance_case(name: str, loss: Loss, mechanism: str, *, eta: float = 0.3, a
 
 
 def _distance_bound(correlation: ToeplitzCorrelation, mu: float, eta: float) -> float:
-    return 2 * float(bound(correlation, mu, 1.0, eta, RHO, program="theta", max_lag=5).value)
+    return 2 * float(
+        bound(correlation, StronglyConvex(mu=mu, L=1.0, eta=eta, rho=RHO), program="theta", max_lag=5).value
+    )
 
 
 def _least_psi(slip: int = 0) -> Iterator[tuple[str, sympy.Expr]]:

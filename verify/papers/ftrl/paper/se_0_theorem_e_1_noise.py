@@ -15,7 +15,7 @@ import sympy
 from dpbounds.ftrl import correlations
 from dpbounds.ftrl.strongly_convex import Noise
 from simulators.engine import Experiment
-from simulators.ftrl import Settings, StronglyConvex, kinked_quadratic, strongly_convex
+from simulators.ftrl import Settings, StronglyConvexLoss, kinked_quadratic, strongly_convex
 from verify.checks import Agreement, Fact, Search, Symbolic, Times
 from verify.checks.domains import Real, Whole
 from verify.papers.ftrl.tools.strongly_convex import complex_symbol, hermitian, inner_matrix
@@ -48,7 +48,7 @@ def _paths(rng: np.random.Generator, noise_sign: float = 1.0) -> Iterator[Fact]:
     """
     steps, trials, eta, rho, clip_norm, sigma = 30, 6, 0.4, 0.7, 0.8, 0.5
     loss, start = kinked_quadratic(0.2, 1.5, 2), (1.0, -2.0)
-    problem = StronglyConvex(loss=loss, sigma_sgd=sigma, initial=start)
+    problem = StronglyConvexLoss(loss=loss, sigma_sgd=sigma, initial=start)
     for correlation, clipping in ((correlations.nu(0.3), False), (correlations.from_coefficients([1.0, -0.4]), True)):
         settings = Settings(
             correlation=correlation,

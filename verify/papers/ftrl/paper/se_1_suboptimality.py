@@ -12,11 +12,11 @@ import sympy
 from dpbounds.arithmetic import FLOATS
 from dpbounds.ftrl import correlations
 from dpbounds.ftrl.correlations import HalfPowers
-from dpbounds.ftrl.strongly_convex import ConvexBound, Noise, Program, bound, cone, newton
+from dpbounds.ftrl.strongly_convex import ConvexBound, Noise, Program, StronglyConvex, bound, cone, newton
 from dpbounds.ftrl.strongly_convex.programs import Grid
 from simulators.engine import Experiment
 from simulators.ftrl import (
-    StronglyConvex,
+    StronglyConvexLoss,
     adversarial_lower,
     kinked_quadratic,
     stationary_settings,
@@ -111,8 +111,17 @@ def _band(radius: float, angle: float, n: int) -> HalfPowers:
 
 def _both(correlation: HalfPowers, eta: float, kappa: float) -> tuple[float, ConvexBound]:
     """The printed value with 2 / eta^2, and the valid bound f, L = 1; (10) with more multipliers than f."""
-    printed = bound(correlation, 1 / kappa, 1.0, eta, RHO, program="paper", max_lag=10, nodes=200, certify=False)
-    valid = bound(correlation, 1 / kappa, 1.0, eta, RHO, max_lag=5, nodes=200, certify=False)
+    printed = bound(
+        correlation,
+        StronglyConvex(mu=1 / kappa, L=1.0, eta=eta, rho=RHO),
+        program="paper",
+        max_lag=10,
+        nodes=200,
+        certify=False,
+    )
+    valid = bound(
+        correlation, StronglyConvex(mu=1 / kappa, L=1.0, eta=eta, rho=RHO), max_lag=5, nodes=200, certify=False
+    )
     return 2 / eta**2 * float(printed.value), valid
 
 
@@ -134,7 +143,9 @@ def _near_the_limit(rng: np.random.Generator) -> Iterator[Fact]:
     correlation = _band(0.97, np.pi / 2, 3)
     printed, valid = _both(correlation, 1.95, 4.0)
     seed, options = int(rng.integers(2**31)), {"population": 24, "generations": 5, "search_trials": 16}
-    found = adversarial_lower(correlation, 0.25, 1.0, 1.95, RHO, seed=seed, trials=1000, **options)
+    found = adversarial_lower(
+        correlation, StronglyConvex(mu=0.25, L=1.0, eta=1.95, rho=RHO), seed=seed, trials=1000, **options
+    )
     low, high = (end / float(valid.lower) for end in found.interval(1e-9))
     label = f"eta = 1.95, kappa = 4, q = 0.97 i, n = 3: worst loss found over worst quadratic {low:.3g} to {high:.3g}"
     inside = low > 1.05 and high < 3 and 10 * float(valid.lower) < printed
@@ -142,7 +153,7 @@ def _near_the_limit(rng: np.random.Generator) -> Iterator[Fact]:
     member = found.loss.mu >= 0.25 * (1 - 1e-9) and found.loss.L <= 1 + 1e-9
     yield Fact("its curvature is in the class", bool(member), True, 0)
     settings = stationary_settings(kinked_quadratic(0.25, 1.0), correlation, 1.95, RHO)
-    problem = StronglyConvex(loss=found.loss)
+    problem = StronglyConvexLoss(loss=found.loss)
     again = Experiment(algorithm=strongly_convex, problem=problem, settings=settings, block_trials=1000)
     mean = again.run_block(0, seed=seed)["mean_loss"].mean()
     yield Fact("its error, simulated without the search", float(found.value), float(mean), 1e-12)

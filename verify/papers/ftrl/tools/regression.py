@@ -12,7 +12,7 @@ import sympy
 
 from dpbounds.circle.quadrature import circle_nodes
 from dpbounds.ftrl import correlations, linear_regression
-from dpbounds.ftrl.linear_regression import power_law
+from dpbounds.ftrl.linear_regression import Regression, power_law
 from verify.checks import Inequality, Rate
 from verify.checks.domains import Real
 
@@ -88,8 +88,10 @@ def _ratios(decades: float, power: float = 2.0) -> Iterator[tuple[str, float]]:
         ("d -> infinity", power_law(round(10 ** (decades / 2)), 0.5), 0.3 / 10 ** (decades / 4 + 0.5), 1.0),
     ):
         nu = damping * eta * eigenvalues.min()
-        value = linear_regression.suboptimality(correlations.nu(nu), eigenvalues, eta, 1.0)
-        rate = linear_regression.rate("nu", eigenvalues, eta, 1.0, nu=nu)
+        value = linear_regression.suboptimality(
+            correlations.nu(nu), Regression(eigenvalues=eigenvalues, eta=eta, rho=1.0)
+        )
+        rate = linear_regression.rate("nu", Regression(eigenvalues=eigenvalues, eta=eta, rho=1.0), nu=nu)
         yield label, float(value / rate) * np.log(1 / nu) ** (2.0 - power)
 
 

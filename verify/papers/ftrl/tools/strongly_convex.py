@@ -15,7 +15,7 @@ from dpbounds.ftrl.correlations import ToeplitzCorrelation
 from dpbounds.ftrl.strongly_convex import Noise, Program, newton
 from dpbounds.ftrl.strongly_convex.programs import Grid
 from simulators.engine import Experiment
-from simulators.ftrl import Loss, StronglyConvex, stationary_settings, strongly_convex
+from simulators.ftrl import Loss, StronglyConvexLoss, stationary_settings, strongly_convex
 from verify.checks import Case, Level
 
 MECHANISMS = ("DP-SGD", "nu-DP-FTRL", "damped anti-PGD")
@@ -92,7 +92,7 @@ def stationary_case(
     settings = stationary_settings(
         loss, correlation, eta, RHO, clip_norm=clip_norm, forgotten=forgotten, averaged=averaged
     )
-    problem = StronglyConvex(loss=loss, sigma_sgd=sigma_sgd)
+    problem = StronglyConvexLoss(loss=loss, sigma_sgd=sigma_sgd)
     return Case(
         label=label,
         experiment=Experiment(algorithm=strongly_convex, problem=problem, settings=settings, block_trials=block_trials),

@@ -190,7 +190,7 @@ def test_a_row_must_have_its_numbers_and_a_proof_its_program(capsys, tmp_path, s
 def slowest(count: int) -> list[dict[str, Any]]:
     """Bounds of small files whose proofs have many cells: slow next to frequency 0 and to pi."""
     program = sc.Program(name="f", mu=1e-6, L=1.0, eta=1.999999)
-    found = sc.bound(sc.Noise(correlation=correlations.nu(1e-9), rho=0.5), program, max_lag=0)
+    found = sc.bound_program(sc.Noise(correlation=correlations.nu(1e-9), rho=0.5), program, max_lag=0)
     return [found.data()] * count
 
 

@@ -10,6 +10,7 @@ import pytest
 from scipy.stats import norm
 
 from dpbounds.ftrl import correlations, linear_regression
+from dpbounds.ftrl.linear_regression import Regression
 from tests.verify.cli.solve.examples import SOLVE, call, refused
 from verify.cli.solve.ftrl import plot, spectra
 
@@ -224,7 +225,9 @@ def test_a_power_law(capsys):
     asked = ("solve", "ftrl", "--eta", "0.05", "--decay", "1.5", "--d", "20", "--mechanism", "sgd", "--json")
     (row,) = call(capsys, *asked).rows
     spectrum = np.arange(1, 21) ** -1.5
-    exact = linear_regression.suboptimality(correlations.independent(), spectrum, 0.05, 0.5)
+    exact = linear_regression.suboptimality(
+        correlations.independent(), Regression(eigenvalues=spectrum, eta=0.05, rho=0.5)
+    )
     assert row["suboptimality"] == float(exact) and row["d_eff"] == pytest.approx(spectrum.sum())
 
 

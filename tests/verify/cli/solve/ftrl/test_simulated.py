@@ -12,7 +12,7 @@ import pytest
 
 from dpbounds.ftrl import correlations
 from simulators.engine import Experiment
-from simulators.ftrl import Quadratic, StronglyConvex, stationary_settings, strongly_convex
+from simulators.ftrl import Quadratic, StronglyConvexLoss, rehearsals, stationary_settings, strongly_convex
 from tests.verify.cli.solve.examples import call
 from verify.cli.solve.ftrl import plot, simulated
 
@@ -72,11 +72,11 @@ def test_the_worst_quadratic_is_below_every_bound(capsys):
 def test_one_coordinate_d_times_is_the_loss_in_d_dimensions():
     loss, correlation = Quadratic(eigenvalues=(0.5, 0.5)), correlations.nu(0.3)
     settings = stationary_settings(loss, correlation, 0.4, 0.5)
-    problem = StronglyConvex(loss=loss, sigma_sgd=1.0)
+    problem = StronglyConvexLoss(loss=loss, sigma_sgd=1.0)
     whole = Experiment(algorithm=strongly_convex, problem=problem, settings=settings, block_trials=4000)
     one = Experiment(
         algorithm=strongly_convex,
-        problem=StronglyConvex(loss=Quadratic(eigenvalues=(0.5,)), sigma_sgd=2**-0.5),
+        problem=StronglyConvexLoss(loss=Quadratic(eigenvalues=(0.5,)), sigma_sgd=2**-0.5),
         settings=settings,
         block_trials=4000,
     )
@@ -119,7 +119,7 @@ def test_tables_pictures_and_files_hold_it(capsys, tmp_path):
 
 
 def test_a_start_that_is_not_forgotten_is_said(capsys, monkeypatch):
-    monkeypatch.setattr(simulated, "MOST_STEPS", 20)
+    monkeypatch.setattr(rehearsals, "MOST_STEPS", 20)
     asked = ("solve", "ftrl", "--kappa", "50", "--eta", "0.3", "--mechanism", "sgd", "--simulate", "20", "--json")
     shown = call(capsys, *asked)
     assert shown.status == 3 and "not forgotten within 20 steps" in shown.err and "--T" in shown.err
@@ -143,5 +143,7 @@ def test_blocks_do_not_depend_on_the_number_of_trials():
     sizes = []
     for eta in (1e-4, 0.01, 1.0):
         settings = stationary_settings(loss, correlations.independent(), eta, 0.5)
-        sizes.append(simulated._experiment(strongly_convex, StronglyConvex(loss=loss), settings).block_trials)
+        sizes.append(
+            rehearsals.experiment_in_blocks(strongly_convex, StronglyConvexLoss(loss=loss), settings).block_trials
+        )
     assert sizes == [16, 357, 1024]

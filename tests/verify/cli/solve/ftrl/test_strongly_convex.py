@@ -9,7 +9,7 @@ import pytest
 import simulators.ftrl
 from dpbounds import AccuracyError
 from dpbounds.ftrl import correlations
-from dpbounds.ftrl.strongly_convex import BestNu, bound
+from dpbounds.ftrl.strongly_convex import BestNu, bound, bound_program
 from tests.verify.cli.solve.examples import SOLVE, call, refused, rows_of
 from verify.cli.solve.ftrl import plot, strongly_convex
 from verify.cli.solve.ftrl import rows as table
@@ -145,17 +145,17 @@ def test_only_the_printed_program_is_solved_again_after_a_search(capsys, monkeyp
     """The search has all other options."""
     searched, solved = [], []
 
-    def search(*constants, program, **options):
+    def search(problem, program, **options):
         searched.append((program, options.get("nodes"), options["certify"]))
-        found = bound(correlations.nu(0.03), *constants, program=program, **options)
+        found = bound(correlations.nu(0.03), problem, program=program, **options)
         return BestNu(nu=0.03, bound=found, independent=found)
 
     def solve(noise, program, **options):
         solved.append(program.name)
-        return bound(noise, program, **options)
+        return bound_program(noise, program, **options)
 
     monkeypatch.setattr(strongly_convex, "best_nu", search)
-    monkeypatch.setattr(strongly_convex, "bound", solve)
+    monkeypatch.setattr(strongly_convex, "bound_program", solve)
     best = ("--mechanism", "nu", "--program", "f", "--max-lag", "1", "--json")
     rows = [call(capsys, *SOLVE, *best, *more).rows[0] for more in ((), ("--nodes", "2000"), ("--program", "paper"))]
     assert searched == [("f", None, False), ("f", 2000, False), ("theta", None, False)]
@@ -245,14 +245,14 @@ def test_a_search_that_fails_costs_no_bound(capsys, monkeypatch):
 
 
 def test_a_case_that_fails_is_named_and_costs_no_other_row(capsys, monkeypatch, tmp_path):
-    honest = strongly_convex.bound
+    honest = strongly_convex.bound_program
 
     def failing(noise, program, **options):
         if program.mu == 0.1 and hasattr(noise.correlation, "nu"):
             raise AccuracyError("certificate: a denominator is not positive")
         return honest(noise, program, **options)
 
-    monkeypatch.setattr(strongly_convex, "bound", failing)
+    monkeypatch.setattr(strongly_convex, "bound_program", failing)
     asked, kept, drawn = (*TABLE, "--program", "f", *QUICK), tmp_path / "rest.json", tmp_path / "rest.svg"
     shown = call(capsys, *asked, "--json", "--save", kept, "--plot", drawn)
     assert shown.status == 3 and drawn.exists()
@@ -269,7 +269,7 @@ def test_nothing_found_is_nothing_written(capsys, monkeypatch, tmp_path):
     def failing(*_, **__):
         raise AccuracyError("no multiplier is feasible")
 
-    monkeypatch.setattr(strongly_convex, "bound", failing)
+    monkeypatch.setattr(strongly_convex, "bound_program", failing)
     files = ("--save", tmp_path / "a.json", "--plot", tmp_path / "a.svg")
     shown = call(capsys, *SOLVE, "--mechanism", "sgd", *PROGRAM, *files)
     assert shown.status == 3 and "no multiplier" in shown.err and list(tmp_path.iterdir()) == []
@@ -341,7 +341,7 @@ def test_bad_input_is_one_line_and_computes_nothing(capsys, monkeypatch, tmp_pat
     for name, content in (("unstable", "[1, -3]"), ("text", "1 -3"), ("object", '{"beta": [1]}')):
         (tmp_path / name).write_text(content)
     before = sorted(tmp_path.iterdir())
-    for name in ("bound", "best_nu", "optimize_correlation"):
+    for name in ("bound_program", "best_nu", "optimize_correlation"):
         monkeypatch.setattr(strongly_convex, name, None)
     monkeypatch.setattr(simulators.ftrl, "adversarial_lower", None)
     shown = call(capsys, *SOLVE, "--mechanism", "nu", "--program", "f", *arguments)
