@@ -14,11 +14,12 @@ Neighbours: replace-one by default, n public.
   `friendly_core`: App. F.2
 - `general`: the leading order on given moments; `clipping`: what clipping does; `forecast`: the error to expect with
   clipping, and whether it is reliable; `suggestions`: clip norms; `inference`: standard errors of 2SLS, first-stage F
-- `questions`, `answers`: all of it for one run, as `dpbounds solve iv` prints it
+- `budgets`: what the two stages may spend, and their noise, as one object for all that takes it; `populations` and
+  `tables`: the problem, or the data; `plans`: one run; `rows`, `answers`: all of it, as `dpbounds solve iv` prints it
 """
 
 from dpbounds.iv import friendly_core, isotropic, lemmas, noiseless, pairs, population
-from dpbounds.iv.answers import Answer, answer
+from dpbounds.iv.answers import Answer, answer, data_answer, population_answer
 from dpbounds.iv.bound import (
     Condition,
     ErrorBound,
@@ -33,6 +34,7 @@ from dpbounds.iv.bound import (
     stationary_steps,
     stationary_steps_of_squares,
 )
+from dpbounds.iv.budgets import Calibration, NoiseScales, TwoStageBudget, noise_scale, noise_scales
 from dpbounds.iv.laws import (
     BetaLaw,
     BetaMoments,
@@ -54,6 +56,8 @@ from dpbounds.iv.leading_order import (
     stationary_expansion,
 )
 from dpbounds.iv.moments import Moments
+from dpbounds.iv.plans import Choices, Plan, data_plan, population_plan
+from dpbounds.iv.populations import Population
 from dpbounds.iv.prediction import (
     ErrorPrediction,
     MixtureQuantile,
@@ -63,17 +67,13 @@ from dpbounds.iv.prediction import (
     predicted_quantile,
 )
 from dpbounds.iv.privacy import (
-    Calibration,
     Enforced,
     Epsilons,
-    NoiseScales,
     beta_only_attack,
     beta_only_cost,
     epsilons,
     joint_cost,
     joint_gdp,
-    noise_scale,
-    noise_scales,
     printed_beta_only_cost,
     printed_budget,
     printed_joint_cost,
@@ -94,16 +94,18 @@ from dpbounds.iv.quantities import (
     theorem_rates,
     theorem_step_limits,
 )
-from dpbounds.iv.questions import Question
 from dpbounds.iv.scalar import ScalarLaw, ScalarMoments, lyapunov_exponent, scalar_law, scalar_moments
+from dpbounds.iv.tables import DataSet, scaled_data
 
 __all__ = [
     "Answer",
     "BetaLaw",
     "BetaMoments",
     "Calibration",
+    "Choices",
     "Condition",
     "Constants",
+    "DataSet",
     "Design",
     "Enforced",
     "Epsilons",
@@ -115,11 +117,13 @@ __all__ = [
     "Moments",
     "NoiseScales",
     "Optimum",
-    "Question",
+    "Plan",
+    "Population",
     "Regimes",
     "ScalarLaw",
     "ScalarMoments",
     "Spectrum",
+    "TwoStageBudget",
     "answer",
     "best_split",
     "beta_law",
@@ -127,6 +131,8 @@ __all__ = [
     "beta_only_cost",
     "clip_norm",
     "conditions",
+    "data_answer",
+    "data_plan",
     "epsilons",
     "error_bound",
     "experiment_step_sizes",
@@ -148,6 +154,8 @@ __all__ = [
     "optimal_steps",
     "pairs",
     "population",
+    "population_answer",
+    "population_plan",
     "predicted_curve",
     "predicted_error",
     "predicted_quantile",
@@ -161,6 +169,7 @@ __all__ = [
     "ridge_limit",
     "scalar_law",
     "scalar_moments",
+    "scaled_data",
     "scan_steps",
     "spectrum",
     "stationary_expansion",

@@ -3,22 +3,29 @@
 Bounds with unknown constants: kind `asymptotic`, constants from `Constants`. What is known against (7): the third term
 does not exist for ||beta_T - beta_hat|| (`dpbounds.iv.noiseless`), the first is kappa^T with the true kappa, and the
 dimension factor of the second is an artefact of its proof (`leading_order.isotropic_variances`).
+
+>>> design = Design(n=2000, p=5, q=5, theta_norm=1.0, theta_least=1.0)
+>>> bound = error_bound(design, TwoStageBudget(rho1=5.0, rho2=5.0), steps=18, kappa=2 / 3)
+>>> bound.dominant, round(bound.total, 2)
+('statistical', 1.13)
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from scipy.special import lambertw
 
 from dpbounds.arguments import typed
 from dpbounds.errors import count, moderate, positive, within
+from dpbounds.iv.budgets import TwoStageBudget
 from dpbounds.iv.lemmas import no_clipping_sample_size
-from dpbounds.iv.privacy import budget
 from dpbounds.iv.quantities import UNIT, Constants, Design, Spectrum, theorem_step_limits
 from dpbounds.values import Value
+
+Term = Literal["optimisation", "privacy", "statistical"]
 
 
 class ErrorBound(NamedTuple):
@@ -34,18 +41,17 @@ class ErrorBound(NamedTuple):
         return float(sum(self))
 
     @property
-    def dominant(self) -> str:
+    def dominant(self) -> Term:
         """Name of the largest term."""
-        return max(self._fields, key=lambda name: getattr(self, name))
+        return max(get_args(Term), key=lambda name: getattr(self, name))
 
 
 @typed
 def error_bound(
     design: Design,
+    budget: TwoStageBudget,
     *,
     steps: int,
-    rho1: float,
-    rho2: float,
     kappa: float,
     constants: Constants = UNIT,
     logarithm: bool = False,
@@ -54,11 +60,11 @@ def error_bound(
 
     rho_1 = inf gives Theorem F.1, both inf Corollary 3.1. `logarithm` puts tau + log(nT) for tau in the second term, as
     the clip norms (4) demand. The paper leaves it out (footnote 4): the noise of beta alone then exceeds the term by a
-    factor of order log(nT), and along T = n^s, 1 < s < 2, the whole bound. Raises `DomainError` for steps < 1, budgets
-    <= 0, kappa outside [0, 1).
+    factor of order log(nT), and along T = n^s, 1 < s < 2, the whole bound. Of `budget` rho_1 and rho_2 count. Raises
+    `DomainError` for steps < 1, kappa outside [0, 1).
     """
     steps, kappa = count("steps", steps), within("kappa", kappa, "[0, 1)", "the theorem needs a contraction")
-    unit = _privacy_unit(design, rho1, rho2, constants, design.Q_union(steps) if logarithm else design.Q)
+    unit = _privacy_unit(design, budget, constants, design.Q_union(steps) if logarithm else design.Q)
     terms = (constants.optimisation * kappa ** (steps / 2), unit * math.sqrt(steps), _statistical(design, constants))
     convention = "constants as given"
     return ErrorBound(*(Value(term, kind="asymptotic", source="iv eq. (7)", convention=convention) for term in terms))
@@ -71,10 +77,17 @@ def clip_norm(design: Design, steps: int, constants: Constants = UNIT) -> Value:
     return Value(number, kind="asymptotic", source="iv eq. (4)", convention="constants as given")
 
 
+Hypothesis = Literal[
+    "(3) eta", "(3) alpha", "(5)", "(6) dimension", "(6) privacy", "Lemma D.1", "Lemma D.2", "Lemma D.6"
+]
+# Those that the statement of the theorem does not list.
+UNLISTED: tuple[Hypothesis, ...] = ("Lemma D.1", "Lemma D.2", "Lemma D.6")
+
+
 class Condition(NamedTuple):
     """One hypothesis: `value` is to be at most (or, for lower limits, at least) `limit`."""
 
-    name: str
+    name: Hypothesis
     statement: str
     value: float
     limit: float
@@ -85,12 +98,11 @@ class Condition(NamedTuple):
 def conditions(
     design: Design,
     bounds: Spectrum,
+    budget: TwoStageBudget,
     *,
     eta: float,
     alpha: float,
     steps: int,
-    rho1: float,
-    rho2: float,
     constants: Constants = UNIT,
 ) -> tuple[Condition, ...]:
     """The hypotheses of iv Theorem 3.1, and those that its proof uses besides them, with the constants given.
@@ -99,17 +111,17 @@ def conditions(
     list; delta < 1 and psi < sigma_min(Theta), without which (10) is void.
     """
     eta, alpha, n = moderate("eta", eta), moderate("alpha", alpha), design.n
-    limits, c1, longest = theorem_step_limits(bounds), constants.sample_size, _horizon(design, rho1, constants)
-    least = math.sqrt(min(budget("rho1", rho1), budget("rho2", rho2)))
-    clipping = no_clipping_sample_size(design, steps=steps, rho1=rho1, rho2=rho2, constants=constants)
-    upper = [
+    limits, c1, longest = theorem_step_limits(bounds), constants.sample_size, _horizon(design, budget, constants)
+    least = math.sqrt(budget.least)
+    clipping = no_clipping_sample_size(design, budget, steps=steps, constants=constants)
+    upper: list[tuple[Hypothesis, str, float, float, bool]] = [
         ("(3) eta", "eta < 2 / (1 + delta)²", eta, limits.eta, eta < limits.eta),
         ("(3) alpha", "alpha < 4 / (2 gamma-upper + gamma-lower)", alpha, limits.alpha, alpha < limits.alpha),
         ("(5)", "T <= C rho_1 n^{2-eps} / (p Q^6)", steps, longest, steps <= longest),
         ("Lemma D.2", "delta < 1", float(bounds.delta), 1.0, bounds.delta < 1),
         ("Lemma D.6", "psi < sigma_min(Theta)", float(bounds.psi), design.theta_least, bounds.psi < design.theta_least),
     ]
-    lower = [
+    lower: list[tuple[Hypothesis, str, float]] = [
         ("(6) dimension", "n >= c_1 pq Lambda²", c1 * design.p * design.q * design.Lambda**2),
         ("(6) privacy", "n >= c_1 Q³ / sqrt(min rho)", c1 * design.Q**3 / least),
         ("Lemma D.1", "n >= c_1 Q³ sqrt(T / min rho)", clipping),
@@ -145,7 +157,7 @@ class Regimes(NamedTuple):
 
 
 @typed
-def regimes(design: Design, *, rho1: float, rho2: float, kappa: float, constants: Constants = UNIT) -> Regimes:
+def regimes(design: Design, budget: TwoStageBudget, *, kappa: float, constants: Constants = UNIT) -> Regimes:
     """The crossing points of iv Remark 3.7, constants included.
 
     With constants 1: T_a = log(n / (pq Lambda²)) / log(1 / kappa), T_b = n min(rho) q Lambda² / Q^6, T_c = rho_1
@@ -154,13 +166,13 @@ def regimes(design: Design, *, rho1: float, rho2: float, kappa: float, constants
     log(1 / kappa). Raises `DomainError` unless 0 < kappa < 1.
     """
     kappa, a = within("kappa", kappa, "(0, 1)"), constants.optimisation
-    floor, unit = _statistical(design, constants), _privacy_unit(design, rho1, rho2, constants, design.Q)
+    floor, unit = _statistical(design, constants), _privacy_unit(design, budget, constants, design.Q)
     rate = -math.log(kappa)
     crossing = float(lambertw(a**2 * rate / unit**2).real) / rate if unit else math.inf
     points = (
         2 * math.log(a / floor) / rate,
         (floor / unit) ** 2 if unit else math.inf,
-        _horizon(design, rho1, constants),
+        _horizon(design, budget, constants),
         crossing,
     )
     return Regimes(*(Value(point, kind="asymptotic", source="iv Remark 3.7") for point in points))
@@ -175,19 +187,19 @@ class Optimum(NamedTuple):
 
 
 @typed
-def optimal_steps(design: Design, *, rho1: float, rho2: float, kappa: float, constants: Constants = UNIT) -> Optimum:
+def optimal_steps(design: Design, budget: TwoStageBudget, *, kappa: float, constants: Constants = UNIT) -> Optimum:
     """T >= 1 that minimises (7): the Lambert W point of `stationary_steps`, its neighbours, and T = 1.
 
     Theta(log n) at fixed budgets: not super-logarithmic, as iv Remark 3.7 and its conclusion have it. Raises
     `DomainError` where no noise bounds T from above.
     """
-    unit = _privacy_unit(design, rho1, rho2, constants, design.Q)
+    unit = _privacy_unit(design, budget, constants, design.Q)
     positive("min(rho)^{-1/2}", unit, "without noise more steps are always better")
     point = stationary_steps(constants.optimisation, -0.5 * math.log(within("kappa", kappa, "(0, 1)")), unit)
     candidates = {1} if point is None else {1, max(1, math.floor(point)), max(1, math.ceil(point))}
 
     def total(steps: int) -> float:
-        return error_bound(design, steps=steps, rho1=rho1, rho2=rho2, kappa=kappa, constants=constants).total
+        return error_bound(design, budget, steps=steps, kappa=kappa, constants=constants).total
 
     best = min(sorted(candidates), key=total)
     return Optimum(best, point, Value(total(best), kind="asymptotic", source="iv eq. (7), minimised"))
@@ -217,9 +229,8 @@ def stationary_steps_of_squares(start: float, rate: float, growth: float) -> flo
 @typed
 def scan_steps(
     design: Design,
+    budget: TwoStageBudget,
     *,
-    rho1: float,
-    rho2: float,
     kappa: float,
     longest: int,
     constants: Constants = UNIT,
@@ -228,9 +239,7 @@ def scan_steps(
     """The least of (7) over T = 1 ... `longest` by evaluation, and the curve (`longest`,); any form of the bound."""
     curve = np.array(
         [
-            error_bound(
-                design, steps=T, rho1=rho1, rho2=rho2, kappa=kappa, constants=constants, logarithm=logarithm
-            ).total
+            error_bound(design, budget, steps=T, kappa=kappa, constants=constants, logarithm=logarithm).total
             for T in range(1, count("longest", longest) + 1)
         ]
     )
@@ -238,17 +247,16 @@ def scan_steps(
     return Optimum(best + 1, None, Value(float(curve[best]), kind="asymptotic", source="iv eq. (7), minimised")), curve
 
 
-def _privacy_unit(design: Design, rho1: float, rho2: float, constants: Constants, Q: float) -> float:
+def _privacy_unit(design: Design, budget: TwoStageBudget, constants: Constants, Q: float) -> float:
     """Coefficient of sqrt(T) in (7)."""
-    least = min(budget("rho1", rho1), budget("rho2", rho2))
-    return constants.privacy * math.sqrt(design.p) * Q**3 / (design.n * math.sqrt(least))
+    return constants.privacy * math.sqrt(design.p) * Q**3 / (design.n * math.sqrt(budget.least))
 
 
 def _statistical(design: Design, constants: Constants) -> float:
     return constants.statistical * math.sqrt(design.p * design.q / design.n) * design.Lambda
 
 
-def _horizon(design: Design, rho1: float, constants: Constants) -> float:
+def _horizon(design: Design, budget: TwoStageBudget, constants: Constants) -> float:
     """Right-hand side of (5)."""
     power = design.n ** (2 - constants.epsilon)
-    return constants.horizon * budget("rho1", rho1) * power / (design.p * design.Q**6)
+    return constants.horizon * budget.rho1 * power / (design.p * design.Q**6)

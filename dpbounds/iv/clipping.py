@@ -4,6 +4,12 @@
 set, or nodes for the law of a record in the linear model. What clipping takes away from the averaged gradients is a
 mean over them, and is subtracted from the gradients of the moments; where nothing is clipped the run is exactly that of
 the moments. The noise itself enters the shares that are clipped, not the run.
+
+>>> records = Records.of(np.ones((4, 1)), np.array([[1.0], [2.0], [1.0], [2.0]]), np.array([1.0, 2.0, 1.0, 2.0]))
+>>> moments = Moments.of(records.instruments, records.regressors, records.outcome)
+>>> run = clipped_run(records, General(moments=moments, eta=0.5, alpha=0.2), 3, 1.5, 10.0)
+>>> run.clipped_theta.tolist()
+[0.5, 0.0, 0.0]
 """
 
 from __future__ import annotations
@@ -18,6 +24,7 @@ from scipy.special import gammaincinv, ndtri
 
 from dpbounds.arguments import typed
 from dpbounds.errors import DomainError, count, moderate, moderate_or_zero
+from dpbounds.iv.budgets import TwoStageBudget, noise_scales
 from dpbounds.iv.general import General
 from dpbounds.iv.isotropic import Isotropic
 from dpbounds.iv.laws import noise_variances
@@ -161,31 +168,28 @@ class Clipping(NamedTuple):
 def clipping_at(
     records: Records,
     problem: Isotropic | General,
+    budget: TwoStageBudget,
     *,
     theta: Float[np.ndarray, "k p"],
     law: GaussianLaw,
-    lambda1: float,
-    steps: int,
-    gamma1: float,
-    gamma2: float,
     n: int,
+    steps: int,
 ) -> Clipping:
-    """At Theta_T = `theta` plus its noise, beta_T ~ `law`, for a data set of n records.
+    """At Theta_T = `theta` plus its noise, T = `steps`, beta_T ~ `law`, for a data set of n records.
 
     A record's own draw of the noise stands for the noise that all share: the shares are averages over it.
     """
-    gammas = _clip_norm("gamma1", gamma1), _clip_norm("gamma2", gamma2)
     m, p = records.regressors.shape
     stream = np.random.default_rng(1)
-    scale = moderate_or_zero("lambda1", lambda1) * _noise_lengths(records, problem, steps)
+    scale = float(noise_scales(budget, n, steps).lambda1) * _noise_lengths(records, problem, steps)
     fitted = records.instruments @ theta + scale[:, None] * stream.standard_normal((m, p))
     values, vectors = np.linalg.eigh(law.covariance)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     beta = law.mean + stream.standard_normal((m, p)) @ root.T
     first = records.lengths * np.linalg.norm(fitted - records.regressors, axis=1)
     second = np.linalg.norm(fitted, axis=1) * np.abs(np.einsum("mp,mp->m", fitted, beta) - records.outcome)
-    spread = clipping_spread(records, problem, gamma1, gamma2, n)
-    return Clipping(float(np.mean(first > gammas[0])), float(np.mean(second > gammas[1])), spread)
+    spread = clipping_spread(records, problem, budget.gamma1, budget.gamma2, n)
+    return Clipping(float(np.mean(first > budget.gamma1)), float(np.mean(second > budget.gamma2)), spread)
 
 
 @typed

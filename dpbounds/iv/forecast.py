@@ -8,6 +8,13 @@ not given:
 - `theta_noise`: noise in Theta against its least singular value; the expansion is in this;
 - `clipped_theta`, `clipped_beta`: shares of gradients clipped at the end, where noise is no longer answered in full;
 - `sampling`: for a population, how far the moments of n records are from it.
+
+>>> problem = Isotropic(singular_values=np.ones(2), beta=np.array([1.0, 0.0]), q=2, eta=1.0, alpha=0.5)
+>>> forecaster = Forecaster(problem=problem, n=5000, sigma_1=1.0, sigma_2=1.0)
+>>> budget = TwoStageBudget(rho1=5.0, rho2=5.0, gamma1=30.0, gamma2=30.0)
+>>> found = forecaster.forecast(budget, 10, forecaster.expansion([10]), 0)
+>>> round(found.rms, 2), found.reliable
+(0.02, True)
 """
 
 from __future__ import annotations
@@ -15,11 +22,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 
 from dpbounds.arguments import typed
 from dpbounds.gaussian_norm import norm_quantile
+from dpbounds.iv.budgets import TwoStageBudget, noise_scales
 from dpbounds.iv.clipping import (
     ClippedRun,
     Records,
@@ -34,8 +43,18 @@ from dpbounds.iv.isotropic import ErrorTerms, Isotropic, isotropic_error_terms, 
 from dpbounds.iv.laws import noise_variances
 from dpbounds.iv.leading_order import GaussianLaw, LeadingOrder
 
+# What puts an end to a prediction: the four measures, and a clipped run that cannot be followed to T.
+Measure = Literal["theta_noise", "clipped_theta", "clipped_beta", "sampling"]
+Reason = Literal["theta_noise", "clipped_theta", "clipped_beta", "sampling", "steps"]
+REASONS: dict[Reason, str] = {
+    "theta_noise": "noise in Theta",
+    "clipped_theta": "first-stage gradients clipped",
+    "clipped_beta": "second-stage gradients clipped",
+    "sampling": "too few records for population moments",
+    "steps": "a clipped run too long to follow",
+}
 # Beyond the first the number is not reliable, beyond the second it is void. Against simulation: `iv/beyond-reliable`.
-LIMITS = {
+LIMITS: dict[Measure, tuple[float, float]] = {
     "theta_noise": (0.3, 1.0),
     "clipped_theta": (0.1, 0.5),
     "clipped_beta": (0.1, 0.5),
@@ -65,7 +84,7 @@ class Forecast:
     clipped_beta: float
     sampling: float
     reliable: bool
-    limits: tuple[str, ...]
+    limits: tuple[Reason, ...]
     offset: np.ndarray | None
     covariance: np.ndarray | None
 
@@ -131,31 +150,28 @@ class Forecaster:
         own = self.sigma_1 * math.sqrt(float(np.sum(1 / s**2)) / self.n)
         return max(2 * share, self.sigma_2 * share / float(np.min(s)), own / length if length > 0 else math.inf)
 
-    def forecast(
-        self, steps: int, law: LeadingOrder, at: int, *, lambda1: float, lambda2: float, gamma1: float, gamma2: float
-    ) -> Forecast:
-        """At T = `steps`, which stands at position `at` of `law`."""
-        run, target = self.run(steps, gamma1, gamma2), self.problem.beta
+    def forecast(self, budget: TwoStageBudget, steps: int, law: LeadingOrder, at: int) -> Forecast:
+        """At T = `steps`, which stands at position `at` of `law`, with clip norms and noise of the budget."""
+        lambda1, lambda2 = map(float, noise_scales(budget, self.n, steps))
+        run, target = self.run(steps, budget.gamma1, budget.gamma2), self.problem.beta
         mean, covariance = law.law(at, lambda1, lambda2)
         moved = self.moved(run, steps, law.noiseless[at])
         clip = clipping_at(
             self.nodes,
             self.problem,
+            budget,
             theta=run.theta[min(steps, len(run.theta) - 1)],
             law=GaussianLaw(mean + moved, covariance),
-            lambda1=lambda1,
-            steps=steps,
-            gamma1=gamma1,
-            gamma2=gamma2,
             n=self.n,
+            steps=steps,
         )
-        measures = {
+        measures: dict[Measure, float] = {
             "theta_noise": self.theta_noise(lambda1, steps),
             "clipped_theta": clip.theta,
             "clipped_beta": clip.beta,
             "sampling": self.sampling,
         }
-        beyond = [name for name, value in measures.items() if not value <= LIMITS[name][0]]
+        beyond: list[Reason] = [name for name, value in measures.items() if not value <= LIMITS[name][0]]
         if not self.follows(run, steps):
             beyond.append("steps")
         void = any(not value <= LIMITS[name][1] for name, value in measures.items())

@@ -1,4 +1,8 @@
-"""iv App. F.2: private second moments by FriendlyCore averaging, then 2SLS. Counts and rates, constants 1."""
+"""iv App. F.2: private second moments by FriendlyCore averaging, then 2SLS. Counts and rates, constants 1.
+
+>>> printed_moment_dimension(2, 5), moment_dimension(2, 5)
+(16, 30)
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,11 @@
 
 What `dpbounds.iv.isotropic` does for A = I, at the cost O(q p³) a step: one run serves every horizon, and past the
 transient every longer one.
+
+>>> moments = Moments(A=np.eye(2), G=np.eye(2), b=np.array([1.0, 0.5]), n=100)
+>>> problem = General(moments=moments, eta=0.5, alpha=0.5)
+>>> general_expansion(problem, [1, 10]).noiseless.round(3).tolist()
+[[0.0, 0.0], [1.002, 0.501]]
 """
 
 from __future__ import annotations

@@ -2,6 +2,11 @@
 
 Of a data set as it is: columns are not centred here. `intercept` says that they were centred, which costs a degree of
 freedom. A regressor that is among the instruments is a control: it is its own instrument.
+
+>>> z, u = np.repeat([-1.0, 1.0], 50), np.tile([-1.0, 1.0], 50)
+>>> found = two_stage_inference(z[:, None], (z + u)[:, None], 2 * (z + u) + u, intercept=True)
+>>> round(float(found.estimate[0]), 6), round(float(found.homoskedastic[0]), 2)
+(2.0, 0.1)
 """
 
 from __future__ import annotations
@@ -16,6 +21,9 @@ from dpbounds.arguments import typed
 from dpbounds.errors import DomainError
 from dpbounds.iv.moments import Moments, finite_array
 
+# First-stage statistics below this are called weak: 2SLS is then biased by a tenth of what least squares is, or more
+# (Staiger and Stock 1997).
+WEAK = 10.0
 # A fit that leaves less than this share of a column is exact up to rounding.
 _EXACT = 1e-10
 
@@ -66,7 +74,7 @@ def instrument_strength(Z: Float[np.ndarray, "n q"], X: Float[np.ndarray, "n p"]
 
     With controls W among both, M_W their projection away, V the residuals of X on Z, and f = n - q (less 1 with an
     `intercept`): F_j = (X_j' M_W X_j - V_j'V_j) / k / (V_j'V_j / f) and the least eigenvalue of (V'V / f)^{-1/2}
-    X'(P_Z - P_W)X (V'V / f)^{-1/2} / k, k the instruments that are no controls. Below 10 they are called weak.
+    X'(P_Z - P_W)X (V'V / f)^{-1/2} / k, k the instruments that are no controls. Below `WEAK` they are called weak.
     Raises `DomainError` where no degree of freedom is left.
     """
     Z, X = finite_array("Z", Z, 2), finite_array("X", X, 2)

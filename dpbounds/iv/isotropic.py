@@ -3,6 +3,10 @@
 Data enter through Theta (q, p) and beta alone. Along the singular directions of Theta the recursion falls apart into
 vectors and p by p matrices: O(p²) a step whatever q is, so that long runs and large problems stay cheap. Past the
 transient nothing changes any more (`settled_after`), which serves every longer run.
+
+>>> problem = Isotropic(singular_values=np.ones(2), beta=np.array([1.0, 0.5]), q=2, eta=0.5, alpha=0.5)
+>>> isotropic_expansion(problem, [1, 10]).noiseless.round(3).tolist()
+[[0.0, 0.0], [1.002, 0.501]]
 """
 
 from __future__ import annotations

@@ -7,6 +7,9 @@ Recursion from Theta_0 = 0, beta_0 = 0, iid entries Xi ~ N(0, lambda_1²), nu ~ 
 
 It is iv Algorithm 1 wherever no gradient is clipped. Theta_t is Gaussian (linear first-order recursion), beta_t is
 Gaussian given the path of Theta; beta_t alone is a polynomial in the noise, with heavy tails once lambda_1 is large.
+
+>>> noise_variances(np.array([0.5, 1.0]), 1.0, 3).tolist()
+[1.3125, 1.0]
 """
 
 from __future__ import annotations

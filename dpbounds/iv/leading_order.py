@@ -7,6 +7,9 @@ beta_t is a polynomial in the noise. Its linear part is Gaussian, and its quadra
 both up to O(lambda_1² (lambda_1² + lambda_2²)), bar for the noiseless run. Coefficients do not depend on the noise
 scales, so one recursion serves every budget, and every horizon T. Valid while lambda_1 is small against the singular
 values of theta_hat; beyond, beta_t has heavy tails (`dpbounds.iv.laws` has what is exact).
+
+>>> isotropic_variances(np.array([1.0]), 1.0, 0.5, 1.0, 0.1, 0.2).round(4).tolist()
+[0.0167]
 """
 
 from __future__ import annotations

@@ -3,6 +3,10 @@
 delta and psi (Lemmas D.2, D.5) and the interval for the spectrum of H-hat (Lemma D.6) are in `dpbounds.iv.quantities`,
 the noise of the first stage at fixed data (Lemma D.4 with equality) in `dpbounds.iv.laws`. Constants that the paper
 leaves open are arguments; `kind` is `asymptotic` for what holds up to one, `upper` or `lower` for what is proved.
+
+>>> design = Design(n=10_000, p=1, q=4, theta_norm=1.0, theta_least=1.0)
+>>> [round(float(norm)) for norm in least_clip_norms(design, TwoStageBudget(rho1=5.0, rho2=5.0), steps=10)]
+[38, 37]
 """
 
 from __future__ import annotations
@@ -13,13 +17,13 @@ from typing import Any
 
 from dpbounds.arguments import formula, typed
 from dpbounds.errors import DomainError, count, moderate, moderate_or_zero, positive, within
-from dpbounds.iv.privacy import budget
+from dpbounds.iv.budgets import TwoStageBudget
 from dpbounds.iv.quantities import UNIT, Constants, Design, Spectrum
 from dpbounds.values import Value
 
 
 @typed
-def least_clip_norms(design: Design, *, steps: int, rho1: float, rho2: float) -> tuple[Value, Value]:
+def least_clip_norms(design: Design, budget: TwoStageBudget, *, steps: int) -> tuple[Value, Value]:
     """iv eqs. (32), (35): gamma_i >= B_i / (1 - B_i s_i), the solution of gamma >= B (1 + gamma s); inf if B s >= 1.
 
     B_1 = sigma_z² sigma_2 Q_nT², s_1 = sqrt(T / rho_1) (sqrt(p) + Q_nT) / n; B_2 = sigma_z² Q_nT², s_2 = sqrt(T /
@@ -29,9 +33,9 @@ def least_clip_norms(design: Design, *, steps: int, rho1: float, rho2: float) ->
     Q, root_p = design.Q_union(steps), math.sqrt(design.p)
     reaches = (root_p + Q, root_p + math.sqrt(design.tau + math.log(steps)))
     sizes = (design.sigma_z**2 * design.sigma_2 * Q**2, design.sigma_z**2 * Q**2)
-    budgets = (budget("rho1", rho1), budget("rho2", rho2))
     values = []
-    for B, reach, rho, source in zip(sizes, reaches, budgets, ("iv eq. (32)", "iv eq. (35)"), strict=True):
+    rhos, sources = (budget.rho1, budget.rho2), ("iv eq. (32)", "iv eq. (35)")
+    for B, reach, rho, source in zip(sizes, reaches, rhos, sources, strict=True):
         share = B * math.sqrt(steps / rho) * reach / design.n
         values.append(Value(B / (1 - share) if share < 1 else math.inf, kind="asymptotic", source=source))
     return values[0], values[1]
@@ -39,11 +43,10 @@ def least_clip_norms(design: Design, *, steps: int, rho1: float, rho2: float) ->
 
 @typed
 def no_clipping_sample_size(
-    design: Design, *, steps: int, rho1: float, rho2: float, constants: Constants = UNIT
+    design: Design, budget: TwoStageBudget, *, steps: int, constants: Constants = UNIT
 ) -> Value:
     """Lemma D.1: n = Omega(Q³ sqrt(T) / sqrt(min rho)), a hypothesis that Theorem 3.1 does not list."""
-    least = min(budget("rho1", rho1), budget("rho2", rho2))
-    number = constants.sample_size * design.Q**3 * math.sqrt(count("steps", steps) / least)
+    number = constants.sample_size * design.Q**3 * math.sqrt(count("steps", steps) / budget.least)
     return Value(number, kind="asymptotic", source="iv Lemma D.1")
 
 

@@ -4,6 +4,11 @@ Unclipped, both stages use the data through A = Z'Z/n, G = Z'X/n and b = Z'Y/n a
 least squares (2SLS, iv Def. 2.3) exists and is unique if and only if A is positive definite and G has rank p; neither
 follows from iv Assumption 1 (q >= p, full rank of Z and of X, Corr(z, x) != 0): X = (z_1 + u_1, z_1 + u_2) with u_1
 and u_2 orthogonal to Z meets it, and G has rank 1.
+
+>>> z = np.array([[1.0], [-1.0], [1.0], [-1.0]])
+>>> moments = Moments.of(z, 2 * z, 6 * z[:, 0])
+>>> moments.theta_hat.tolist(), moments.beta_hat.tolist()
+([[2.0]], [3.0])
 """
 
 from __future__ import annotations

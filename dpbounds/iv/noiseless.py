@@ -9,6 +9,12 @@ It converges to 2SLS, beta_t -> beta_hat, with ||beta_t - beta_hat|| = O(kappa^t
 whose forcing is O(rho(M)^t) and whose H_t = Theta_t' A Theta_t tends to H. So, against beta_hat, there is no
 statistical floor sqrt(pq)(tau + log pq)/sqrt(n) as in iv eqs. (7) and (9), and no sqrt(p) is lost against 2SLS (iv
 Remark 3.8); what iv Fig. 9 shows is a run that has not converged.
+
+>>> moments = Moments(A=np.eye(2), G=np.eye(2), b=np.array([1.0, 0.5]), n=100)
+>>> path(moments, 0.5, 0.5, 10).beta[-1].round(3).tolist()
+[1.002, 0.501]
+>>> [round(float(limit), 6) for limit in step_size_limits(moments)]
+[2.0, 2.0]
 """
 
 from __future__ import annotations

@@ -3,6 +3,10 @@
 Instruments are 0 or e_1; `magnitude` is K, and the costs of `dpbounds.iv.privacy` are reached as K grows (they are
 suprema: a Gaussian iterate is in the range where clipping is not active with a probability that vanishes as K grows,
 and is never 0 at finite K).
+
+>>> first, second = joint_pair(3)
+>>> [bool((a != b).any()) for a, b in zip(first, second, strict=True)]
+[False, True, True]
 """
 
 from __future__ import annotations

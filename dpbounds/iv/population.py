@@ -3,6 +3,10 @@
 y = beta'x + e_1, x = Theta'z + e_2, errors independent of z. OLS is inconsistent by the endogeneity bias; 2SLS is
 consistent, with Gaussian fluctuations of order 1/sqrt(n). For Gaussian errors P(||beta_hat - beta|| > s) falls like
 s^{-(q - p + 1)} only: no mean for q = p, no variance for q <= p + 1, so medians or quantiles are to be compared.
+
+>>> errors = np.array([[1.0, 0.5], [0.5, 1.0]])
+>>> ols_limit(np.array([1.0]), np.array([[1.0]]), errors).tolist()
+[1.25]
 """
 
 from __future__ import annotations

@@ -5,6 +5,12 @@ Gaussian law whose length has computable quantiles. Given the path of Theta the 
 over paths that the caller simulates has no error but that of the paths (`mixture_quantile`). For p = q = 1
 `dpbounds.iv.scalar.scalar_law` needs no paths. All hold for fixed data; medians are what to compare with runs, since
 means grow without bound in lambda_1.
+
+>>> from dpbounds.iv import Moments, noise_expansion
+>>> moments = Moments(A=np.eye(2), G=np.eye(2), b=np.array([1.0, 0.5]), n=100)
+>>> order = noise_expansion(moments, 0.5, 0.5, 20)
+>>> round(float(predicted_error(order, moments.beta_hat, lambda1=0.01, lambda2=0.02).median), 3)
+0.015
 """
 
 from __future__ import annotations

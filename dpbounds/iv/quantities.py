@@ -4,6 +4,11 @@ The paper gives no value to its constants: they are fields of `Constants`, all 1
 `product` gives the population values delta = psi = 0. With constants of order 1 psi exceeds the least singular value of
 Theta in most of the paper's figures: the printed square (sigma_min - psi)² then grows again and bounds nothing, which
 `Spectrum.valid` says.
+
+>>> design = Design(n=2000, p=5, q=5, theta_norm=1.0, theta_least=1.0)
+>>> bounds = spectrum(design, Constants(concentration=0.0, product=0.0))
+>>> [round(float(step), 3) for step in experiment_step_sizes(bounds)]
+[1.0, 0.667]
 """
 
 from __future__ import annotations

@@ -3,6 +3,10 @@
 With A, G, b numbers, M = 1 - eta A:  Theta' = M Theta + eta G + eta Xi,  beta' = (1 - alpha A Theta²) beta + alpha b
 Theta + alpha nu. Moments close, in exact rationals; the distribution of |beta_T - beta_hat| comes from the
 characteristic function, in Fourier space for beta and in Hermite polynomials for Theta.
+
+>>> moments = Moments(A=np.eye(1), G=np.eye(1), b=np.ones(1), n=100)
+>>> round(float(lyapunov_exponent(moments, 0.5, 0.5, 0.0)), 4)
+-0.6931
 """
 
 from __future__ import annotations

@@ -2,16 +2,24 @@
 
 Searched among quantiles of the lengths of the gradients at the solution, together with T, for the least predicted error
 among those that the prediction can be relied on for: a search of floating-point predictions, no optimum proved.
+
+>>> from dpbounds.iv.isotropic import Isotropic
+>>> problem = Isotropic(singular_values=np.ones(1), beta=np.ones(1), q=1, eta=1.0, alpha=0.5)
+>>> forecaster = Forecaster(problem=problem, n=5000, sigma_1=1.0, sigma_2=1.0)
+>>> found = suggested_clip_norms(forecaster, TwoStageBudget(rho1=5.0, rho2=5.0))
+>>> found.steps, found.forecast.reliable
+(12, True)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from dpbounds.arguments import typed
+from dpbounds.iv.budgets import TwoStageBudget, noise_scales
 from dpbounds.iv.clipping import gradient_norms, longest_run
 from dpbounds.iv.forecast import LIMITS, Forecast, Forecaster
 from dpbounds.iv.general import General
@@ -32,15 +40,12 @@ class Suggestion(NamedTuple):
     forecast: Forecast
 
 
-Noise = Callable[[int, float, float], tuple[float, float]]
-
-
 @typed
-def suggested_clip_norms(forecaster: Forecaster, noise: Noise) -> Suggestion | None:
+def suggested_clip_norms(forecaster: Forecaster, budget: TwoStageBudget) -> Suggestion | None:
     """The best of a grid, one stage after the other; None where no prediction is reliable.
 
-    `noise` gives lambda_1, lambda_2 for T, gamma_1, gamma_2, in proportion to these. For a data set the quantiles are
-    of its own records: clip norms chosen so depend on the data, and cost privacy that no budget here counts.
+    `budget` says what noise clip norms lead to; its own do not matter. For a data set the quantiles are of its own
+    records: clip norms chosen so depend on the data, and cost privacy that no budget here counts.
     """
     start, end = (gradient_norms(forecaster.nodes, forecaster.problem, start=one) for one in (True, False))
     levels = [
@@ -50,7 +55,7 @@ def suggested_clip_norms(forecaster: Forecaster, noise: Noise) -> Suggestion | N
     levels = [[level for level in stage if level > 0] for stage in levels]
     if not all(levels):
         return None
-    curve = _Curve(forecaster, noise)
+    curve = _Curve(forecaster, budget)
     best = [levels[0][0], levels[1][0]]
     for stage in (0, 1, 0):
         best[stage] = min(levels[stage], key=lambda level, stage=stage: curve.least(*_with(best, stage, level))[0])
@@ -64,13 +69,14 @@ def _with(pair: list[float], stage: int, level: float) -> tuple[float, float]:
 class _Curve:
     """The predicted error over T for clip norms that do not depend on T."""
 
-    def __init__(self, forecaster: Forecaster, noise: Noise) -> None:
+    def __init__(self, forecaster: Forecaster, budget: TwoStageBudget) -> None:
         problem = forecaster.problem
-        self.forecaster, self.noise = forecaster, noise
+        self.forecaster, self.budget = forecaster, budget
         longest = problem.most_steps if isinstance(problem, General) else MOST_STEPS
         last = int(min(MOST_STEPS, longest, longest_run(forecaster.nodes), max(problem.settled_after, 20)))
         self.steps = list(range(1, last + 1))
-        self.unit_noise = np.array([noise(T, 1.0, 1.0) for T in self.steps], dtype=float)
+        unit = replace(budget, gamma1=1.0, gamma2=1.0)
+        self.unit_noise = np.array([noise_scales(unit, forecaster.n, T) for T in self.steps], dtype=float)
         self.law = forecaster.expansion(self.steps)
         self.first = np.trace(self.law.first, axis1=1, axis2=2)
         self.second = np.trace(self.law.second, axis1=1, axis2=2)
@@ -94,8 +100,6 @@ class _Curve:
         error, steps = self.least(gamma1, gamma2)
         if error == np.inf:
             return None
-        lambda1, lambda2 = self.noise(steps, gamma1, gamma2)
-        forecast = self.forecaster.forecast(
-            steps, self.law, steps - 1, lambda1=lambda1, lambda2=lambda2, gamma1=gamma1, gamma2=gamma2
-        )
+        budget = replace(self.budget, gamma1=gamma1, gamma2=gamma2)
+        forecast = self.forecaster.forecast(budget, steps, self.law, steps - 1)
         return Suggestion(gamma1, gamma2, steps, forecast) if forecast.reliable else None

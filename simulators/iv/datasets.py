@@ -1,4 +1,11 @@
-"""The two real data sets of the paper as problems: Card (iv Fig. 12), Angrist and Evans (iv Fig. 5, 10, 11)."""
+"""The two real data sets of the paper as problems: Card (iv Fig. 12), Angrist and Evans (iv Fig. 5, 10, 11).
+
+>>> import tempfile
+>>> file = Path(tempfile.mkdtemp()) / "table.csv"
+>>> size = file.write_text(chr(10).join(["x,y", "1,2", "3,4"]))
+>>> read_columns(file, {"y": float})["y"].tolist()
+[2.0, 4.0]
+"""
 
 from __future__ import annotations
 

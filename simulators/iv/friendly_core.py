@@ -4,6 +4,9 @@ A utility surrogate, not a private algorithm. The private selection of the core 
 coordinatewise median, the core's private size by n, and the diameter may be taken from the data; what is kept is the
 geometry, the trimming and the Gaussian noise that the budget 0.9 rho leaves for the average. Its output carries no
 privacy guarantee.
+
+>>> FriendlyCore(rho=1.0, coverage=0.9).diameter is None
+True
 """
 
 from __future__ import annotations
@@ -15,13 +18,12 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from dpbounds.arguments import typed
-from dpbounds.errors import moderate, within
-from dpbounds.iv.privacy import budget
+from dpbounds.errors import in_floats, moderate, within
+from dpbounds.iv.budgets import zcdp_budget
 from simulators.engine import Arrays, Streams, trial_count
 from simulators.iv.problems import Problem
 from simulators.iv.recording import distance
 from simulators.iv.samples import MomentSample, RecordSample, average, block_sizes
-from simulators.iv.settings import plain
 
 # Share of the budget that pays for the average; the rest goes to the core (iv App. F.2).
 _AVERAGE_SHARE = 0.9
@@ -48,13 +50,13 @@ class FriendlyCore:
     least_eigenvalue: float = 1e-6
 
     def __post_init__(self) -> None:
-        budget("rho", self.rho)
+        zcdp_budget("rho", self.rho)
         if self.diameter is not None:
             moderate("diameter", self.diameter)
         within("coverage", self.coverage, "(0, 1]")
         moderate("least_eigenvalue", self.least_eigenvalue)
-        for name in ("rho", "diameter", "coverage", "least_eigenvalue"):
-            object.__setattr__(self, name, plain(getattr(self, name)))
+        numbers = ("rho", "diameter", "coverage", "least_eigenvalue")
+        in_floats(self, *(name for name in numbers if getattr(self, name) is not None))
 
 
 @typed

@@ -1,4 +1,9 @@
-"""The linear models of the paper's experiments: Section 4.1, and a surrogate for the census data."""
+"""The linear models of the paper's experiments: Section 4.1, and a surrogate for the census data.
+
+>>> model = synthetic_model(n=1000, p=2, q=3, r=2, parameter_seed=0)
+>>> model.dimensions, model.theta.shape
+((3, 2), (3, 2))
+"""
 
 from __future__ import annotations
 

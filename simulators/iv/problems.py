@@ -1,18 +1,27 @@
-"""Where the data come from: linear models with fresh data for every trial, and fixed data sets."""
+"""Where the data come from: linear models with fresh data for every trial, and fixed data sets.
+
+>>> model = LinearModel(n=50, beta=np.ones(1), theta=np.ones((2, 1)), error_covariance=np.eye(2))
+>>> model.fixed(data_seed=0).instruments.shape
+(50, 2)
+"""
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, Protocol
+from typing import Literal, Protocol, get_args
 
 import numpy as np
+from jaxtyping import Float
 
 from dpbounds.arguments import typed
 from dpbounds.errors import DomainError, choice, count
 from dpbounds.iv.moments import Moments, finite_array
 from simulators.iv.samples import MomentSample, RecordSample, Sample
+
+# Laws of independent instruments of mean 0 and variance 1: standard normal, or +-1.
+Instruments = Literal["gaussian", "sign"]
 
 
 class Problem(Protocol):
@@ -38,6 +47,24 @@ class Problem(Protocol):
         ...
 
 
+class RecordProblem(Problem, Protocol):
+    """A problem whose data are records always: what a release of its own moments asks for."""
+
+    def draw(self, generator: np.random.Generator, trials: int, *, records: bool) -> RecordSample:
+        """The records of `trials` data sets, or of one that they share."""
+        ...
+
+
+@typed
+def standard_instruments(
+    law: Instruments, generator: np.random.Generator, shape: tuple[int, int, int]
+) -> Float[np.ndarray, "trials q n"]:
+    """Independent instruments of mean 0 and variance 1, (trials, q, n). Raises `DomainError` for other laws."""
+    if choice("instruments", law, get_args(Instruments)) == "gaussian":
+        return generator.standard_normal(shape)
+    return 2.0 * generator.integers(0, 2, size=shape) - 1.0
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LinearModel:
     """x = Theta'z + e_2, y = beta'x + e_1 (iv eq. (1)) with (e_2, e_1) ~ N(0, error_covariance) independent of z.
@@ -52,7 +79,7 @@ class LinearModel:
     theta: np.ndarray
     error_covariance: np.ndarray
     instrument_covariance: np.ndarray | None = None
-    instruments: Literal["gaussian", "sign"] = "gaussian"
+    instruments: Instruments = "gaussian"
 
     def __post_init__(self) -> None:
         beta, theta = finite_array("beta", self.beta, 1), finite_array("theta", self.theta, 2)
@@ -62,7 +89,7 @@ class LinearModel:
                 "theta", theta.tolist(), f"a (q, {p}) matrix of rank {p}", "2SLS needs relevant instruments"
             )
         object.__setattr__(self, "n", count("n", self.n, least=q, remedy=f"{q} instruments need as many records"))
-        choice("instruments", self.instruments, ("gaussian", "sign"))
+        choice("instruments", self.instruments, get_args(Instruments))
         given = np.eye(q) if self.instrument_covariance is None else self.instrument_covariance
         covariances = {
             "instrument_covariance": _covariance("instrument_covariance", given, q, definite=True),
@@ -86,10 +113,7 @@ class LinearModel:
     def records(self, generator: np.random.Generator, trials: int) -> RecordSample:
         """Fresh data sets."""
         q, p = self.dimensions
-        if self.instruments == "gaussian":
-            w = generator.standard_normal((trials, q, self.n))
-        else:
-            w = 2.0 * generator.integers(0, 2, size=(trials, q, self.n)) - 1.0
+        w = standard_instruments(self.instruments, generator, (trials, q, self.n))
         e = self._error_root @ generator.standard_normal((trials, p + 1, self.n))
         Z = self._instrument_root @ w
         X = self.theta.T @ Z + e[:, :p]

@@ -1,4 +1,8 @@
-"""What is kept of the runs of one block of trials."""
+"""What is kept of the runs of one block of trials.
+
+>>> distance(np.array([[3.0, 4.0]]), np.zeros((1, 2))).tolist()
+[5.0]
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,11 @@
 
 Leading axes are trials; a leading axis of length 1 is a data set that all trials share. Records run along the last axis
 (instruments have shape (trials, q, n)), so that sums over coordinates are sums of long contiguous rows.
+
+>>> z = np.ones((1, 1, 4))
+>>> sample = RecordSample(instruments=z, regressors=2 * z, outcome=6 * z[:, 0])
+>>> sample.moments.beta_hat.tolist()
+[[3.0]]
 """
 
 from __future__ import annotations

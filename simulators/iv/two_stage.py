@@ -3,6 +3,14 @@
 A record's gradients have rank one, z_i (z_i'Theta - x_i') and Theta'z_i (z_i'Theta beta - y_i): their norms are
 products of norms of vectors, and the clipped sums are Z' diag(w)(Z Theta - X) and (Z Theta)' diag(w')(Z Theta beta - Y)
 with weights min(1, gamma / norm). Nothing larger than the data is formed. A stage that does not clip runs on moments.
+
+>>> from simulators.engine import Experiment
+>>> from simulators.iv.models import synthetic_model
+>>> settings = Settings(steps=200, eta=1.0, alpha=0.02)
+>>> model = synthetic_model(n=1000, p=1, q=1, r=0, parameter_seed=0)
+>>> run = Experiment(algorithm=two_stage_descent, problem=model, settings=settings, block_trials=3)
+>>> run.run_block(0, seed=0)["error_hat"].round(6).tolist()
+[0.0, 0.0, 0.0]
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ CLASSES = {
     "RecordSample": ("FIXED.draw(np.random.default_rng(0), 2, records=True)",),
     "ErrorTerms": ("iv.isotropic.isotropic_error_terms(ISOTROPIC, 4)",),
     "LeastSquares": ("DATA",),
-    "confidence.models.RecordProblem": ("WEAK",),
+    "iv.problems.RecordProblem": ("WEAK",),
     "confidence.controls.CellProblem": ("confidence.CellModel(n=60, cells=2)",),
     "NoiseLaw": ("ols.risk.released(1.0, level=4.0, scale=0.5, tau=2.0)",),
     "Features": ("COMPARED.regime.features",),

@@ -8,6 +8,9 @@ is Gaussian and privacy mu-GDP; adjacency is `zero-out` or `replace-one`, n is p
 - `anderson_rubin`: the test; `conditional`: its more powerful sibling; `bias`: a test that allows for clamping
 - `sets`: the set that a test leaves; `certified`: the same by exact arithmetic; `projection`: one of two regressors
 - `honest`: a set that covers at every n; `normal`: why
+- `plan`, `budget`, `ranges`: what a private estimate is made of before records are read; `price`: what to expect of it
+- `disclosure`, `answers`: what leaves, and everything read off it; `clamping`, `bounded`: records outside their ranges,
+  and what would make a set bounded; `dpbounds.private.InstrumentalVariables` does all of it from data
 """
 
 from dpbounds.iv.confidence.anderson_rubin import (
@@ -19,11 +22,18 @@ from dpbounds.iv.confidence.anderson_rubin import (
     anderson_rubin_trials,
     first_stage,
 )
+from dpbounds.iv.confidence.answers import ConfidenceAnswer, confidence_answer
 from dpbounds.iv.confidence.bias import BiasAware, bias_aware
-from dpbounds.iv.confidence.cells import cell_form, cell_variance
+from dpbounds.iv.confidence.bounded import bounded_set_budget, bounded_set_records
+from dpbounds.iv.confidence.budget import BudgetLine, BudgetShares, PrivacyBudget, budget_shares
+from dpbounds.iv.confidence.cells import cell_form, cell_sensitivity, cell_variance
+from dpbounds.iv.confidence.clamping import ClampedCount, clamping_aware_set
 from dpbounds.iv.confidence.conditional import ConditionalQlr, conditional_qlr
+from dpbounds.iv.confidence.disclosure import Disclosure
 from dpbounds.iv.confidence.normal import bennett_radius, kolmogorov_bound, uniform_kolmogorov_bound
 from dpbounds.iv.confidence.pieces import ConfidenceSet
+from dpbounds.iv.confidence.plan import ReleasePlan
+from dpbounds.iv.confidence.price import ExpectedPrice, Price, expected_prices, price_of_privacy
 from dpbounds.iv.confidence.projection import projection
 from dpbounds.iv.confidence.release import BlockRelease, MomentRelease, Release, positive_part
 from dpbounds.iv.confidence.sensitivity import (
@@ -40,6 +50,7 @@ from dpbounds.iv.confidence.sensitivity import (
     noise_scales,
 )
 from dpbounds.iv.confidence.sets import confidence_set, point_estimate
+from dpbounds.iv.confidence.signs import SignRelease, sign_deviation, sign_equivalent_sample, sign_sensitivity
 from dpbounds.iv.confidence.steps import StepNoise, sign_critical, sign_p_value, sign_set, step_noise
 
 __all__ = [
@@ -49,13 +60,23 @@ __all__ = [
     "BiasAware",
     "BlockRelease",
     "BlockScales",
+    "BudgetLine",
+    "BudgetShares",
+    "ClampedCount",
     "ConditionalQlr",
+    "ConfidenceAnswer",
     "ConfidenceSet",
     "Curve",
+    "Disclosure",
+    "ExpectedPrice",
     "FirstStage",
     "MomentRelease",
+    "Price",
+    "PrivacyBudget",
     "Release",
+    "ReleasePlan",
     "Scales",
+    "SignRelease",
     "StepNoise",
     "anderson_rubin",
     "anderson_rubin_curve",
@@ -64,12 +85,19 @@ __all__ = [
     "bias_aware",
     "block_scales",
     "block_sensitivity",
+    "bounded_set_budget",
+    "bounded_set_records",
     "box_weights",
+    "budget_shares",
     "cell_form",
+    "cell_sensitivity",
     "cell_variance",
+    "clamping_aware_set",
     "conditional_qlr",
+    "confidence_answer",
     "confidence_set",
     "equivalent_sample",
+    "expected_prices",
     "first_stage",
     "kolmogorov_bound",
     "length_ratio",
@@ -77,9 +105,13 @@ __all__ = [
     "noise_scales",
     "point_estimate",
     "positive_part",
+    "price_of_privacy",
     "projection",
     "sign_critical",
+    "sign_deviation",
+    "sign_equivalent_sample",
     "sign_p_value",
+    "sign_sensitivity",
     "sign_set",
     "step_noise",
     "uniform_kolmogorov_bound",

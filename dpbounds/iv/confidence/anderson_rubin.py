@@ -3,6 +3,14 @@
 AR(beta) = g'V^{-1}g with the moment g and V of `release`; critical value c' = c_q (1 + tau² (q + c_q) / 4), c_q the
 chi-square quantile and tau = s2 |b|² tr(V^{-1}) / q the relative noise of the variance: E F_q(c / (1 + xi)) to second
 order in xi. Coverage is asymptotic in n, uniformly in the strength of the instruments and in the noise.
+
+>>> import numpy as np
+>>> from dpbounds.iv.confidence import MomentRelease
+>>> release = MomentRelease(first=np.array([30.0, 25.0]), second=40.0 * np.eye(2), first_scale=2.0, second_scale=0.0,
+...                         n=100, outcome_weight=1.0, regressor_weights=np.ones(1), adjacency="zero-out")
+>>> test = anderson_rubin(release, [1.0])
+>>> round(test.statistic, 4), round(test.critical, 2), round(first_stage(release).f, 1)
+(0.2841, 3.84, 14.2)
 """
 
 from __future__ import annotations

@@ -4,6 +4,14 @@ Clamping moves E z (y - beta x) by at most the share f of clamped rows times |be
 normal records, first order in the first stage for every law with z independent of the errors (an assumption, not a
 bound for every law). With f-bar an upper limit of f, the statistic is compared with the quantile of the noncentral
 chi-square law with one degree of freedom and noncentrality d², d = n f-bar |beta - b0| |mean of zx| / sqrt(V).
+
+>>> import numpy as np
+>>> from dpbounds.iv.confidence import MomentRelease
+>>> release = MomentRelease(first=np.array([30.0, 25.0]), second=40.0 * np.eye(2), first_scale=2.0, second_scale=0.0,
+...                         n=100, outcome_weight=1.0, regressor_weights=np.ones(1), adjacency="zero-out")
+>>> test = bias_aware(release, 1.0, clamped=5.0, count_scale=2.0)
+>>> test.critical > 3.84, round(test.share, 3)
+(True, 0.097)
 """
 
 from __future__ import annotations

@@ -4,6 +4,9 @@ Stage 0 releases per cell two counts with independent noise, and the sums of z, 
 The means z-bar = (sum z) / N1 and (x-bar, y-bar) = (sums) / N2 then have independent errors, hence no bias, and the
 product of the two adds s0^4 (1 + z-bar²) (1 + beta² + (y-bar - beta x-bar)²) / n² per cell (one instrument, one
 regressor). With one common count the errors are dependent: bias z-bar e-bar s0² / n².
+
+>>> round(float(cell_sensitivity("replace-one")) ** 2)
+14
 """
 
 from __future__ import annotations
@@ -12,8 +15,18 @@ import numpy as np
 from jaxtyping import Float
 
 from dpbounds.errors import DomainError, moderate_or_zero, real, vector
-from dpbounds.iv.confidence.sensitivity import Numbers
+from dpbounds.iv.confidence.sensitivity import Adjacency, Numbers, known_adjacency
 from dpbounds.values import Value
+
+# What a record adds to stage 0: (1, 1, z, x, y) in its cell and (x², xy, y²) in the totals, squared norms 5 and 3. One
+# that replaces it may stand in another cell: 10 there, and (x², y²) cancel at opposite corners, which leaves 4.
+_SQUARED = {"zero-out": 8.0, "replace-one": 14.0}
+
+
+def cell_sensitivity(adjacency: Adjacency) -> Value:
+    """How far one record moves all sums of stage 0 together, |z| <= 1, x and y in [-1, 1]: sqrt 8, or sqrt 14."""
+    squared = _SQUARED[known_adjacency(adjacency)]
+    return Value(squared**0.5, kind="exact", source="dpbounds", convention=adjacency)
 
 
 def cell_form(

@@ -8,6 +8,14 @@ With D = det V, N = g' adj(V) g and W = (1 + theta²) tr adj(V), polynomials of 
 tau = s2 W / (q D). V is positive definite for every theta because Sigma is (proved by exact elimination), so D > 0, and
 the set is {P >= 0} with P = c (D² + k W²) - N D, k = s2² (q + c) / (4 q²), of degree 4 q, or without correction P =
 c D - N, which is det(c V - g g') / c^{q-1}. Signs of P at rational points between its isolated roots give the pieces.
+
+>>> import numpy as np
+>>> from dpbounds.iv.confidence import MomentRelease
+>>> release = MomentRelease(first=np.array([30.0, 25.0]), second=40.0 * np.eye(2), first_scale=2.0, second_scale=0.0,
+...                         n=100, outcome_weight=1.0, regressor_weights=np.ones(1), adjacency="zero-out")
+>>> ((low, high),) = certified_pieces(release, 0.95, correct=False)
+>>> round(low, 4), low.certified, round(high, 4)
+(0.5949, True, 2.6947)
 """
 
 from __future__ import annotations

@@ -3,6 +3,14 @@
 QLR = AR(beta0) - min_beta AR(beta). Given D = c - Cov(c, g) V^{-1} g, c the moments of the regressor, g and V those of
 the null, the law of QLR under the null is that of g* ~ N(0, V): it is simulated (Andrews and Mikusheva 2016). The
 covariance is the released one, privacy noise included. No correction for the noise of T2 is known.
+
+>>> from dpbounds.iv.confidence import MomentRelease
+>>> release = MomentRelease(first=np.array([30.0, 20.0, 33.0, 24.0]), second=20.0 * np.eye(4), first_scale=2.0,
+...                         second_scale=0.0, n=100, outcome_weight=1.0, regressor_weights=np.ones(1),
+...                         adjacency="zero-out")
+>>> test = conditional_qlr(release, 1.0, rng=np.random.default_rng(0))
+>>> test.p_value > 0.3
+True
 """
 
 from __future__ import annotations

@@ -4,6 +4,14 @@ In units of u, |u(b)| <= |b|; clipping is assumed to leave E u(b) = 0 at the tru
 2 D pays for the normal approximation (`uniform_kolmogorov_bound` at mu = 1 / s1), alpha_1 for the noise of T2 and
 e^{-L} for its sampling error (the lower tail of a sum of terms in [0, |b|²]); what is left is the level of the normal
 quantile. V <= (sqrt(T2(b) + s2 |b|² z_{1 - alpha_1} + |b|² L / 2) + |b| sqrt(L / 2))² + s1² |b|².
+
+>>> import numpy as np
+>>> from dpbounds.iv.confidence import MomentRelease
+>>> release = MomentRelease(first=np.array([90.0, 75.0]), second=40.0 * np.eye(2), first_scale=4.0, second_scale=0.0,
+...                         n=100, outcome_weight=1.0, regressor_weights=np.ones(1), adjacency="zero-out")
+>>> excess = honest_excess(release, 0.95)
+>>> (excess(np.array([[1.0, 0.0], [1.0, -1.2]])) > 0).tolist()  # the directions of the coefficients 0 and 1.2
+[True, False]
 """
 
 from __future__ import annotations

@@ -2,6 +2,10 @@
 
 S = sum u_i + N(0, s²), u_i independent of mean 0 with |u_i| <= B; mu = B / s and N = sum Var(u_i) / B², the effective
 number of records. Under replace-one a release at mu adds noise s = 2 B / mu: read the bounds at mu / 2.
+
+>>> bound = kolmogorov_bound(100.0, 0.3)
+>>> bound.kind, bound < uniform_kolmogorov_bound(0.3) < 0.0106
+('upper', True)
 """
 
 from __future__ import annotations

@@ -1,4 +1,12 @@
-"""A confidence set for one coefficient: a union of intervals, and the name of its shape."""
+"""A confidence set for one coefficient: a union of intervals, and the name of its shape.
+
+>>> pieces = ((-math.inf, 1.0), (2.0, math.inf))
+>>> shape_of(pieces)
+'complement'
+>>> found = ConfidenceSet(pieces=pieces, shape="complement", coverage=Value(0.95, kind="asymptotic", source="dpbounds"))
+>>> 1.5 in found, 2.0 in found, found.bounded
+(False, True, False)
+"""
 
 from __future__ import annotations
 

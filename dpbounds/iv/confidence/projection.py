@@ -7,6 +7,15 @@ so s belongs if and only if P(s, .) has a real root, and the number of real root
 discriminant, a polynomial of degree at most 2 q (2 q - 1) in s. It is interpolated over the rationals, its roots are
 isolated, and real roots are counted at one rational s in each gap. Isolated points are not looked for (the projection
 is closed, and they have no length). Always valid, conservative if the other coefficient is well identified.
+
+>>> import numpy as np
+>>> from dpbounds.iv.confidence import MomentRelease
+>>> release = MomentRelease(first=np.array([5.0, 3, 90, 10, 20, 90]), second=np.eye(6), first_scale=1.0,
+...                         second_scale=0.0, n=100, outcome_weight=1.0, regressor_weights=np.ones(2),
+...                         adjacency="zero-out")
+>>> found = projection(release)
+>>> found.shape, found.certified
+('interval', True)
 """
 
 from __future__ import annotations

@@ -3,6 +3,11 @@
 Blocks are ordered (y, x_1, ..., x_p), each of length q (the instruments): u = v ⊗ z with v = (y / a_y, x_j / a_j).
 A test of beta uses b = a_y (1, -theta), theta_j = beta_j a_j / a_y, hence the moment g = (b' ⊗ I) T1, whose estimated
 covariance is V = (b' ⊗ I) Sigma (b ⊗ I), noise included. Everything here is in units of a_y.
+
+>>> release = MomentRelease(first=np.array([30.0, 25.0]), second=40.0 * np.eye(2), first_scale=2.0, second_scale=0.0,
+...                         n=100, outcome_weight=1.0, regressor_weights=np.ones(1), adjacency="zero-out")
+>>> release.q, release.covariance.tolist()
+(1, [[44.0, 0.0], [0.0, 44.0]])
 """
 
 from __future__ import annotations

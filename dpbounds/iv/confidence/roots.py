@@ -1,4 +1,8 @@
-"""One root of a function of one variable, as a float."""
+"""One root of a function of one variable, as a float.
+
+>>> round(bracketed_root(lambda x: x * x - 2, 0.0, 2.0), 6)
+1.414214
+"""
 
 from __future__ import annotations
 

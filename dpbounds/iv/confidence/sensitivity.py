@@ -3,6 +3,11 @@
 A record is u = v ⊗ z with |v| <= 1 and |z| <= 1 (Euclidean), n is public. "svec N(0, s²)" on a symmetric matrix has
 standard deviation s on the diagonal and s / sqrt(2) off it: the density then depends on the Frobenius norm. A release
 of several Gaussian parts with precisions 1 / s² is mu-GDP with mu² the largest sum of precision times squared distance.
+
+>>> round(moment_sensitivity(1.0, 0.5, "replace-one"), 6), round(moment_sensitivity(1.0, 0.5, "zero-out"), 6)
+(4.0, 1.5)
+>>> [round(scale, 3) for scale in noise_scales(1.0, adjacency="replace-one")]
+[2.0, 2.828]
 """
 
 from __future__ import annotations

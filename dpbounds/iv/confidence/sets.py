@@ -4,6 +4,13 @@ On the circle b = (cos phi, -sin phi), theta = r tan phi, the test is an analyti
 gives candidates for the ends, which may be off or spurious where two of them nearly meet; the set is then read off
 the test itself between and at the candidates and at its minimum, and its ends are found by bisection. `certify` takes
 exact arithmetic instead (`certified`).
+
+>>> import numpy as np
+>>> from dpbounds.iv.confidence import MomentRelease
+>>> release = MomentRelease(first=np.array([30.0, 25.0]), second=40.0 * np.eye(2), first_scale=2.0, second_scale=0.0,
+...                         n=100, outcome_weight=1.0, regressor_weights=np.ones(1), adjacency="zero-out")
+>>> point_estimate(release), [round(float(end), 4) for end in confidence_set(release).pieces[0]]
+(1.2, [0.5949, 2.6947])
 """
 
 from __future__ import annotations

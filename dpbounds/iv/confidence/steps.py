@@ -3,6 +3,11 @@
 For a randomised binary instrument z with known P(z = 1) = pi, independent of the error, and one constant effect. The
 curve of a record is plus or minus a step, of height h = max(pi, 1 - pi): noise of the spectrum below, times c h / mu
 (c = 1 zero-out, 2 replace-one), is mu-GDP. No bound on x or y is needed.
+
+>>> round(step_noise(16).factor, 3)
+2.728
+>>> round(sign_critical(100, 3.0), 2), round(sign_p_value(11.42, 100, 3.0), 2)
+(11.42, 0.05)
 """
 
 from __future__ import annotations

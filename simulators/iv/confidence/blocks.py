@@ -1,9 +1,17 @@
-"""Release H: noisy blocks Z'Z, Z'V, V'V of bounded rows, for homoskedastic errors; from records or in law."""
+"""Release H: noisy blocks Z'Z, Z'V, V'V of bounded rows, for homoskedastic errors; from records or in law.
+
+>>> rng = np.random.default_rng(0)
+>>> streams = Streams(noise=rng, data=rng, initial=rng)
+>>> design = MomentDesign(mu=1.0, instrument_bound=2.0, outcome_bound=9.0, regressor_bounds=(9.0,))
+>>> arrays = release_blocks(WeakInstruments(n=50, q=3, strength=9.0), design, streams, 4)
+>>> arrays["instruments"].shape, arrays["cross"].shape, next(block_releases(arrays, design, 50)).q
+((4, 3, 3), (4, 3, 2), 3)
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from scipy.special import chdtrc, ndtr
@@ -12,9 +20,10 @@ from dpbounds.arguments import typed
 from dpbounds.errors import DomainError
 from dpbounds.iv.confidence import BlockRelease
 from simulators.engine import Arrays, Streams, trial_count
-from simulators.iv.confidence.models import RecordProblem, WeakInstruments
+from simulators.iv.confidence.models import WeakInstruments
 from simulators.iv.confidence.moments import LARGEST_VARIATION, MomentDesign
 from simulators.iv.confidence.noise import symmetric_noise, wishart
+from simulators.iv.problems import RecordProblem
 from simulators.iv.samples import block_sizes
 
 
@@ -70,16 +79,30 @@ def block_variation(problem: WeakInstruments, settings: MomentDesign) -> float:
     return problem.n * (outside + 2.0 * float(ndtr(-bounds / np.array(problem.deviations)).sum()))
 
 
+def block_release(design: MomentDesign, blocks: Sequence[np.ndarray], n: int, *, noisy: bool = True) -> BlockRelease:
+    """Release H of Z'Z, Z'V and V'V of n records, with the noise of this design, or `noisy` = False with none."""
+    outcome_weight, regressor_weights = design.weights
+    instrument_scale, cross_scale, variable_scale = design.block_scales if noisy else (0.0, 0.0, 0.0)
+    instruments, cross, variables = blocks
+    return BlockRelease(
+        instruments=instruments,
+        cross=cross,
+        variables=variables,
+        instrument_scale=instrument_scale,
+        cross_scale=cross_scale,
+        variable_scale=variable_scale,
+        outcome_weight=outcome_weight,
+        regressor_weights=np.array(regressor_weights),
+        n=n,
+        adjacency=design.adjacency,
+    )
+
+
 @typed
 def block_releases(arrays: Mapping[str, np.ndarray], design: MomentDesign, n: int) -> Iterator[BlockRelease]:
     """The releases of all trials, one by one."""
-    scales = dict(zip(("instrument_scale", "cross_scale", "variable_scale"), design.block_scales, strict=True))
-    outcome_weight, regressor_weights = design.weights
-    weights = {"outcome_weight": outcome_weight, "regressor_weights": np.array(regressor_weights)}
     names = ("instruments", "cross", "variables")
-    for parts in zip(*(arrays[name] for name in names), strict=True):
-        blocks = dict(zip(names, parts, strict=True))
-        yield BlockRelease(**blocks, **scales, **weights, n=n, adjacency=design.adjacency)
+    return (block_release(design, parts, n) for parts in zip(*(arrays[name] for name in names), strict=True))
 
 
 def _noisy(exact: list[np.ndarray], design: MomentDesign, streams: Streams) -> Arrays:

@@ -5,6 +5,13 @@ of x^2, xy, y^2; z, x, y lie in [-1, 1]. Stage 1 is release U of z - zbar_c and 
 x - xbar_c, all means and b0 from stage 0. zbar uses N1, xbar and ybar use N2: the errors of zbar and of
 ybar - beta xbar are then independent, and the moment stays unbiased; its extra variance (`cell_form`) is added to the
 second moments.
+
+>>> from simulators.iv.confidence import CellModel
+>>> rng = np.random.default_rng(0)
+>>> streams = Streams(noise=rng, data=rng, initial=rng)
+>>> arrays = release_controlled(CellModel(n=400, cells=4), TwoStageDesign(mu=3.0), streams, 6)
+>>> arrays["first"].shape, arrays["second"].shape
+((6, 2), (6, 2, 2))
 """
 
 from __future__ import annotations
@@ -19,14 +26,13 @@ import numpy as np
 from dpbounds.arguments import typed
 from dpbounds.errors import choice, in_floats, moderate, moderate_or_zero, within
 from dpbounds.iv.confidence import ADJACENCIES, Adjacency, MomentRelease, box_weights, noise_scales
-from dpbounds.iv.confidence.cells import cell_form
+from dpbounds.iv.confidence.budget import CENTRING_SHARE
+from dpbounds.iv.confidence.cells import cell_form, cell_sensitivity
 from simulators.engine import Arrays, Streams, trial_count
 from simulators.iv.confidence.models import CellSample
 from simulators.iv.confidence.noise import symmetric_noise
 from simulators.iv.samples import block_sizes
 
-# Squared distance of what a record adds to stage 0: (1, 1, z, x, y) in its cell and (x^2, xy, y^2) in the totals.
-STAGE_ZERO = {"zero-out": 8.0, "replace-one": 14.0}
 Ranges = Literal["range", "scale"]
 # |z - zbar| for z and zbar in [-1, 1]; likewise |x - xbar|, and |y - ybar|.
 WIDEST = 2.0
@@ -63,7 +69,7 @@ class TwoStageDesign:
     """
 
     mu: float
-    share: float = 0.25
+    share: float = CENTRING_SHARE
     ranges: Ranges = "range"
     multiple: float = 4.0
     allowance: float = 2.0
@@ -89,7 +95,7 @@ class TwoStageDesign:
     @property
     def cell_scale(self) -> float:
         """s0, the standard deviation of the noise in stage 0."""
-        return math.sqrt(STAGE_ZERO[self.adjacency]) / self.budgets[0]
+        return float(cell_sensitivity(self.adjacency)) / self.budgets[0]
 
     @property
     def scales(self) -> tuple[float, float]:

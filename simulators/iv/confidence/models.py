@@ -2,45 +2,26 @@
 
 Every model gives, besides records, `beta`, the coefficient that the instruments identify, and has instruments of mean 0
 that are independent of the errors, so that E z (y - m_y - beta (x - m_x)) = 0 for all public constants m_y, m_x.
+
+>>> model = WeakInstruments(n=400, q=2, strength=101.0, slope=0.5)
+>>> model.draw(np.random.default_rng(0), 3).instruments.shape, model.first_stage, model.beta.tolist()
+((3, 2, 400), 0.5, [0.5])
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, Protocol, get_args
+from typing import Literal, get_args
 
 import numpy as np
 
 from dpbounds.arguments import typed
 from dpbounds.errors import DomainError, choice, count, in_floats, moderate_or_zero, real, within
+from simulators.iv.problems import Instruments, standard_instruments
 from simulators.iv.samples import RecordSample
 
-Instruments = Literal["gaussian", "sign"]
 Errors = Literal["normal", "t3", "exponential", "heteroskedastic"]
-
-
-class RecordProblem(Protocol):
-    """What a release asks of its data."""
-
-    @property
-    def n(self) -> int:
-        """Records in a data set."""
-        ...
-
-    @property
-    def dimensions(self) -> tuple[int, int]:
-        """(q, p): instruments and regressors."""
-        ...
-
-    @property
-    def beta(self) -> np.ndarray | None:
-        """The coefficient that the instruments identify, None where it is unknown."""
-        ...
-
-    def draw(self, generator: np.random.Generator, trials: int, *, records: bool) -> RecordSample:
-        """The records of `trials` data sets, or of one that they share."""
-        ...
 
 
 @typed
@@ -100,10 +81,7 @@ class WeakInstruments:
     def draw(self, generator: np.random.Generator, trials: int, *, records: bool = True) -> RecordSample:
         """Fresh records."""
         shape = (trials, self.n)
-        if self.instruments == "gaussian":
-            Z = generator.standard_normal((trials, self.q, self.n))
-        else:
-            Z = 2.0 * generator.integers(0, 2, size=(trials, self.q, self.n)) - 1.0
+        Z = standard_instruments(self.instruments, generator, (trials, self.q, self.n))
         e1, w = self._error(generator, shape), self._error(generator, shape)
         if self.errors == "heteroskedastic":
             e1 *= self.spread(Z[:, 0])

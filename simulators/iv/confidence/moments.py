@@ -1,4 +1,12 @@
-"""Release U: noisy first and second moments of u = v ⊗ z, v = (y / a_y, x_1 / a_1, ...), from records or in law."""
+"""Release U: noisy first and second moments of u = v ⊗ z, v = (y / a_y, x_1 / a_1, ...), from records or in law.
+
+>>> rng = np.random.default_rng(0)
+>>> streams = Streams(noise=rng, data=rng, initial=rng)
+>>> design = MomentDesign(mu=1.0, instrument_bound=1.0, outcome_bound=9.0, regressor_bounds=(9.0,))
+>>> arrays = release_moments(WeakInstruments(n=50, strength=9.0), design, streams, 4)
+>>> arrays["first"].shape, design.scales[0], next(moment_releases(arrays, design, 50)).n
+((4, 2), 2.0, 50)
+"""
 
 from __future__ import annotations
 
@@ -16,8 +24,9 @@ from dpbounds.arguments import typed
 from dpbounds.errors import DomainError, choice, in_floats, listed, moderate, real, within
 from dpbounds.iv.confidence import ADJACENCIES, Adjacency, MomentRelease, block_scales, box_weights, noise_scales
 from simulators.engine import Arrays, Streams, trial_count
-from simulators.iv.confidence.models import RecordProblem, WeakInstruments
+from simulators.iv.confidence.models import WeakInstruments
 from simulators.iv.confidence.noise import symmetric_noise, wishart
+from simulators.iv.problems import RecordProblem
 from simulators.iv.samples import RecordSample, block_sizes, record_norms
 
 # The law without clamping may differ from that of the release by this much in total variation, over all its records.
@@ -102,6 +111,21 @@ class MomentDesign:
         Z, v = self.instruments(sample), self.variables(sample)
         return (v[:, :, None] * Z[:, None]).reshape(len(v), -1, v.shape[2])
 
+    def release(self, first: np.ndarray, second: np.ndarray, n: int, *, noisy: bool = True) -> MomentRelease:
+        """Release U of moments of n records, with the noise of this design, or `noisy` = False with none."""
+        outcome_weight, regressor_weights = self.weights
+        first_scale, second_scale = self.scales if noisy else (0.0, 0.0)
+        return MomentRelease(
+            first=first,
+            second=second,
+            first_scale=first_scale,
+            second_scale=second_scale,
+            outcome_weight=outcome_weight,
+            regressor_weights=np.array(regressor_weights),
+            n=n,
+            adjacency=self.adjacency,
+        )
+
     def thetas(self, coefficients: Any) -> np.ndarray:
         """beta a_x / a_y, the units in which `anderson_rubin_trials` takes coefficients."""
         return np.asarray(coefficients, dtype=float) * np.array(self.weights[1]) / self.weights[0]
@@ -175,18 +199,7 @@ def noisy_moments(first: np.ndarray, second: np.ndarray, scales: tuple[float, fl
 @typed
 def moment_releases(arrays: Mapping[str, np.ndarray], design: MomentDesign, n: int) -> Iterator[MomentRelease]:
     """The releases of all trials, one by one."""
-    outcome_weight, regressor_weights = design.weights
-    for first, second in zip(arrays["first"], arrays["second"], strict=True):
-        yield MomentRelease(
-            first=first,
-            second=second,
-            first_scale=design.scales[0],
-            second_scale=design.scales[1],
-            outcome_weight=outcome_weight,
-            regressor_weights=np.array(regressor_weights),
-            n=n,
-            adjacency=design.adjacency,
-        )
+    return (design.release(*pair, n) for pair in zip(arrays["first"], arrays["second"], strict=True))
 
 
 def _strata(problem: WeakInstruments, design: MomentDesign) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

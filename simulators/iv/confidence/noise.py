@@ -1,4 +1,9 @@
-"""Gaussian noise on released moments."""
+"""Gaussian noise on released moments.
+
+>>> noise = symmetric_noise(np.random.default_rng(0), 5, 3, scale=2.0)
+>>> noise.shape, bool(np.array_equal(noise, np.swapaxes(noise, 1, 2)))
+((5, 3, 3), True)
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,12 @@
-"""One-shot private 2SLS: noisy moments released once (OS), and recentred once at the estimate they give (OS2)."""
+"""One-shot private 2SLS: noisy moments released once (OS), and recentred once at the estimate they give (OS2).
+
+>>> from simulators.iv import synthetic_model
+>>> rng = np.random.default_rng(0)
+>>> streams = Streams(noise=rng, data=rng, initial=rng)
+>>> settings = OneShot(rho=10.0, instrument_bound=3.0, row_bound=9.0, residual_bound=3.0)
+>>> one_shot(synthetic_model(n=500, p=2, q=3, r=2, parameter_seed=0), settings, streams, 4)["beta"].shape
+(4, 2)
+"""
 
 from __future__ import annotations
 

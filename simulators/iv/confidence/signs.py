@@ -1,4 +1,13 @@
-"""Release S: the sign curve of a randomised instrument on a grid of coefficients, with the best Gaussian noise."""
+"""Release S: the sign curve of a randomised instrument on a grid of coefficients, with the best Gaussian noise.
+
+>>> from simulators.iv.confidence import WeakInstruments
+>>> rng = np.random.default_rng(0)
+>>> streams = Streams(noise=rng, data=rng, initial=rng)
+>>> design = SignDesign(mu=1.0, low=-3.0, high=5.0, size=65)
+>>> problem = WeakInstruments(n=200, strength=100.0, instruments="sign")
+>>> release_signs(problem, design, streams, 4)["curve"].shape, round(design.deviation, 2)
+((4, 65), 3.62)
+"""
 
 from __future__ import annotations
 
@@ -11,10 +20,10 @@ import numpy as np
 from dpbounds.arguments import typed
 from dpbounds.errors import DomainError, choice, count, in_floats, moderate, real, within
 from dpbounds.iv.confidence import ADJACENCIES, Adjacency
+from dpbounds.iv.confidence.signs import SignRelease, sign_deviation, sign_sensitivity
 from dpbounds.iv.confidence.steps import step_noise
-from dpbounds.privacy import sensitivity_factor
 from simulators.engine import Arrays, Streams, trial_count
-from simulators.iv.confidence.models import RecordProblem
+from simulators.iv.problems import RecordProblem
 from simulators.iv.samples import RecordSample, block_sizes
 
 LARGEST_GRID = 1 << 16
@@ -57,17 +66,22 @@ class SignDesign:
     @property
     def height(self) -> float:
         """kappa max(pi, 1 - pi) / mu: the deviation of the noise of a record of height 1 on a single point, G = 1."""
-        return sensitivity_factor(self.adjacency) * max(self.pi, 1.0 - self.pi) / self.mu
+        return sign_sensitivity(self.pi, self.adjacency) / self.mu
 
     @property
     def deviation(self) -> float:
         """Standard deviation of the noise at every point of the grid."""
-        return self.height * float(step_noise(self.size).factor)
+        return sign_deviation(self.mu, grid_size=self.size, probability=self.pi, adjacency=self.adjacency)
 
     @cached_property
     def spectrum(self) -> np.ndarray:
         """Eigenvalues of the covariance of the noise at the odd frequencies (2 j + 1) pi / G, (size,)."""
         return self.height**2 * step_noise(self.size).spectrum
+
+    def release(self, curve: np.ndarray, n: int, *, noisy: bool = True) -> SignRelease:
+        """Release S of a curve of n records, with the noise of this design, or `noisy` = False with none."""
+        deviation = self.deviation if noisy else 0.0
+        return SignRelease(curve=curve, grid=self.grid, n=n, deviation=deviation, probability=self.pi)
 
     def curves(self, sample: RecordSample) -> np.ndarray:
         """D without noise on the grid, (trials, size), in O(n + G): every record is plus or minus one step."""

@@ -1,4 +1,9 @@
-"""Where the Gaussian noise of one release comes from: floats of numpy, or OpenDP's measurement."""
+"""Where the Gaussian noise of one release comes from: floats of numpy, or OpenDP's measurement.
+
+>>> source = GaussianSource(np.random.default_rng(0))
+>>> bool(abs(source.vector(np.zeros(1000), 2.0).std() - 2) < 0.2)
+True
+"""
 
 from __future__ import annotations
 
@@ -6,6 +11,7 @@ import math
 
 import numpy as np
 
+from dpbounds.iv.confidence import ReleasePlan
 from simulators.iv.confidence import opendp
 
 
@@ -53,3 +59,11 @@ class OpenDPSource(GaussianSource):
         """Through a measurement of all entries together."""
         flat = np.ravel(values)
         return opendp.measured(flat, scale).reshape(np.shape(values))
+
+
+def noise_source(plan: ReleasePlan) -> GaussianSource:
+    """As the plan has it; without a seed from the operating system's entropy: nobody can draw that noise again.
+
+    Raises `DomainError` where OpenDP's noise is wanted and it is not installed.
+    """
+    return OpenDPSource() if plan.noise == "opendp" else GaussianSource(np.random.default_rng(plan.seed))

@@ -6,6 +6,13 @@ zbar divides by the first count, xbar and ybar by the second: their errors are t
 unbiased, and its extra variance (`cell_form`) is known. Stage 1 is release U of z - zbar and of (y - ybar) - b0 (x -
 xbar), x - xbar, in boxes that follow from stage 0: nothing is clamped there. Without controls all records are one cell,
 which stands for the intercept. `controls` has the same for many trials and one instrument.
+
+>>> z = np.where(np.arange(900) % 2, 0.5, -0.5)
+>>> records = CellRecords(Z=z[:, None], x=z, y=0.5 * z, cells=np.zeros(900, dtype=int), K=1)
+>>> design = StagedDesign(mu=20.0, instrument_bound=1.0)
+>>> staged = release_staged(records, design, GaussianSource(np.random.default_rng(0)))
+>>> staged.release.q, bool(staged.means.kept.all()), abs(staged.slope - 0.5) < 0.1
+(1, True, True)
 """
 
 from __future__ import annotations
@@ -18,8 +25,17 @@ import numpy as np
 
 from dpbounds.arguments import typed
 from dpbounds.errors import DomainError, choice, moderate, within
-from dpbounds.iv.confidence import Adjacency, MomentRelease, box_weights, cell_form, noise_scales
-from simulators.iv.confidence.controls import STAGE_ZERO, StageZero, residual_moments
+from dpbounds.iv.confidence import (
+    ADJACENCIES,
+    Adjacency,
+    MomentRelease,
+    box_weights,
+    cell_form,
+    cell_sensitivity,
+    noise_scales,
+)
+from dpbounds.iv.confidence.budget import CENTRING_SHARE
+from simulators.iv.confidence.controls import StageZero, residual_moments
 from simulators.iv.confidence.sources import GaussianSource
 
 # Cells whose noisy counts are not above this many standard deviations of their noise are left out.
@@ -51,14 +67,14 @@ class StagedDesign:
     mu: float
     instrument_bound: float
     ratio: float = 0.5
-    share: float = 0.25
+    share: float = CENTRING_SHARE
     adjacency: Adjacency = "replace-one"
 
     def __post_init__(self) -> None:
         for name in ("mu", "instrument_bound", "ratio"):
             moderate(name, getattr(self, name))
         within("share", self.share, "(0, 1)")
-        choice("adjacency", self.adjacency, tuple(STAGE_ZERO))
+        choice("adjacency", self.adjacency, ADJACENCIES)
 
     @property
     def budgets(self) -> tuple[float, float]:
@@ -68,7 +84,7 @@ class StagedDesign:
     @property
     def sensitivity(self) -> float:
         """How far one record moves all sums of stage 0 together."""
-        return math.sqrt(STAGE_ZERO[self.adjacency])
+        return float(cell_sensitivity(self.adjacency))
 
     @property
     def cell_scale(self) -> float:

@@ -15,6 +15,7 @@ from dpbounds import DomainError
 from dpbounds.iv import (
     Constants,
     Design,
+    TwoStageBudget,
     clip_norm,
     conditions,
     error_bound,
@@ -32,7 +33,7 @@ from dpbounds.iv import (
 
 DESIGN = Design(n=40000, p=2, q=3, theta_norm=6.0, theta_least=3.0, sigma_z=1.1, sigma_2=1.5, tau=2.0)
 SMALL = Constants(concentration=0.5, product=0.05)
-SETTING = {"rho1": 1.0, "rho2": 4.0}
+BUDGET = TwoStageBudget(rho1=1.0, rho2=4.0)
 
 
 def test_quantities_of_equation_10_by_hand():
@@ -100,21 +101,21 @@ def test_equation_8_minimises_the_contraction_rates(ratio):
 
 def test_error_bound_by_hand():
     constants = Constants(optimisation=2.0, privacy=3.0, statistical=0.5)
-    found = error_bound(DESIGN, steps=16, **SETTING, kappa=0.8, constants=constants)
+    found = error_bound(DESIGN, BUDGET, steps=16, kappa=0.8, constants=constants)
     Q, Lambda = math.sqrt(3) + math.sqrt(2), 2 + math.log(6)
     assert found.optimisation == pytest.approx(2 * 0.8**8)
     assert found.privacy == pytest.approx(3 * math.sqrt(2) * Q**3 / 40000 * 4)
     assert found.statistical == pytest.approx(0.5 * math.sqrt(6) * Lambda / 200)
     assert found.total == sum(found) and found.dominant == "optimisation" and found.privacy.kind == "asymptotic"
-    union = error_bound(DESIGN, steps=16, **SETTING, kappa=0.8, constants=constants, logarithm=True)
+    union = error_bound(DESIGN, BUDGET, steps=16, kappa=0.8, constants=constants, logarithm=True)
     assert union.privacy / found.privacy == pytest.approx((DESIGN.Q_union(16) / Q) ** 3)
-    free = error_bound(DESIGN, steps=16, rho1=math.inf, rho2=math.inf, kappa=0.8)
+    free = error_bound(DESIGN, TwoStageBudget(), steps=16, kappa=0.8)
     assert free.privacy == 0 and free.statistical > 0
-    only_beta = error_bound(DESIGN, steps=16, rho1=math.inf, rho2=4.0, kappa=0.8)
+    only_beta = error_bound(DESIGN, TwoStageBudget(rho1=math.inf, rho2=4.0), steps=16, kappa=0.8)
     assert only_beta.privacy == pytest.approx(found.privacy / 3 / 2)
-    for bad in ({"steps": 0}, {"rho1": 0.0}, {"kappa": 1.0}):
+    for bad in ({"steps": 0}, {"kappa": 1.0}):
         with pytest.raises(DomainError):
-            error_bound(DESIGN, **{"steps": 16, **SETTING, "kappa": 0.8, **bad})
+            error_bound(DESIGN, BUDGET, **{"steps": 16, "kappa": 0.8, **bad})
 
 
 @pytest.mark.parametrize(
@@ -127,11 +128,11 @@ def test_clip_norms_of_the_figures(n, steps, q, expected):
 
 
 def test_each_condition_can_fail_alone():
-    base = {"eta": 0.5, "alpha": 0.01, "steps": 20, **SETTING}
+    base = {"eta": 0.5, "alpha": 0.01, "steps": 20}
     design = replace(DESIGN, n=10**7)
     bounds = spectrum(design, SMALL)
-    names = [condition.name for condition in conditions(design, bounds, **base, constants=SMALL)]
-    assert all(condition.met for condition in conditions(design, bounds, **base, constants=SMALL))
+    names = [condition.name for condition in conditions(design, bounds, BUDGET, **base, constants=SMALL)]
+    assert all(condition.met for condition in conditions(design, bounds, BUDGET, **base, constants=SMALL))
     Q6 = design.Q**6
     failures = {
         "(3) eta": {"eta": 2.0},
@@ -139,10 +140,12 @@ def test_each_condition_can_fail_alone():
         "(5)": {"steps": math.floor(design.n**2 / (2 * Q6)) + 1, "constants": replace(SMALL, sample_size=1e-9)},
     }
     for name, change in failures.items():
-        found = conditions(design, bounds, **{**base, "constants": SMALL, **change})
+        found = conditions(design, bounds, BUDGET, **{**base, "constants": SMALL, **change})
         assert [condition.name for condition in found if not condition.met] == [name]
     small = replace(design, n=50)
-    broken = {c.name for c in conditions(small, spectrum(small, Constants(concentration=9.0)), **base) if not c.met}
+    broken = {
+        c.name for c in conditions(small, spectrum(small, Constants(concentration=9.0)), BUDGET, **base) if not c.met
+    }
     assert {"Lemma D.2", "(6) dimension", "Lemma D.1"} <= broken
     assert set(names) == {*failures, "Lemma D.2", "Lemma D.6", "(6) dimension", "(6) privacy", "Lemma D.1"}
 
@@ -150,9 +153,7 @@ def test_each_condition_can_fail_alone():
 def test_limits_of_the_conditions_by_hand():
     bounds = spectrum(DESIGN, SMALL)
     constants = Constants(sample_size=2.0, horizon=3.0, epsilon=0.25)
-    found = {
-        c.name: c for c in conditions(DESIGN, bounds, eta=0.5, alpha=0.01, steps=20, **SETTING, constants=constants)
-    }
+    found = {c.name: c for c in conditions(DESIGN, bounds, BUDGET, eta=0.5, alpha=0.01, steps=20, constants=constants)}
     Q, Lambda = DESIGN.Q, DESIGN.Lambda
     assert found["(5)"].limit == pytest.approx(3 * 40000**1.75 / (2 * Q**6))
     assert found["(6) dimension"].limit == pytest.approx(2 * 6 * Lambda**2)
@@ -165,10 +166,10 @@ def test_limits_of_the_conditions_by_hand():
 def test_regimes_are_where_terms_are_equal(n):
     design = replace(DESIGN, n=n)
     constants = Constants(optimisation=3.0, privacy=0.2, statistical=0.7)
-    found = regimes(design, **SETTING, kappa=0.9, constants=constants)
+    found = regimes(design, BUDGET, kappa=0.9, constants=constants)
 
     def terms(T: float) -> list[float]:
-        unit = error_bound(design, steps=1, **SETTING, kappa=0.9, constants=constants)
+        unit = error_bound(design, BUDGET, steps=1, kappa=0.9, constants=constants)
         return [3.0 * 0.9 ** (T / 2), unit.privacy * math.sqrt(T), float(unit.statistical)]
 
     assert terms(found.statistical_from)[0] == pytest.approx(terms(0)[2], rel=1e-10)
@@ -176,14 +177,14 @@ def test_regimes_are_where_terms_are_equal(n):
     assert terms(found.crossing)[0] == pytest.approx(terms(found.crossing)[1], rel=1e-10)
     if found.has_plateau:
         middle = math.sqrt(found.statistical_from * found.privacy_from)
-        bound = error_bound(design, steps=round(middle), **SETTING, kappa=0.9, constants=constants)
+        bound = error_bound(design, BUDGET, steps=round(middle), kappa=0.9, constants=constants)
         assert bound.dominant == "statistical"
     late = math.ceil(2 * max(found.privacy_from, found.crossing))
-    assert error_bound(design, steps=late, **SETTING, kappa=0.9, constants=constants).dominant == "privacy"
+    assert error_bound(design, BUDGET, steps=late, kappa=0.9, constants=constants).dominant == "privacy"
 
 
 def test_regimes_as_printed():
-    found = regimes(DESIGN, **SETTING, kappa=0.7)
+    found = regimes(DESIGN, BUDGET, kappa=0.7)
     Q, Lambda = DESIGN.Q, DESIGN.Lambda
     assert found.statistical_from == pytest.approx(math.log(40000 / (6 * Lambda**2)) / math.log(1 / 0.7))
     assert found.privacy_from == pytest.approx(40000 * 3 * Lambda**2 / Q**6)
@@ -194,7 +195,7 @@ def test_regimes_as_printed():
 @settings(derandomize=True, deadline=None)
 def test_the_third_range_is_not_empty_where_n_is_large_enough(n, rho1, rho2):
     design = replace(DESIGN, n=n)
-    found = regimes(design, rho1=rho1, rho2=rho2, kappa=0.5)
+    found = regimes(design, TwoStageBudget(rho1=rho1, rho2=rho2), kappa=0.5)
     share = n / (6 * design.Lambda**2 * min(rho1, rho2) / rho1)
     if abs(share - 1) > 1e-9:
         assert (found.privacy_from < found.valid_until) == (share > 1)
@@ -203,14 +204,14 @@ def test_the_third_range_is_not_empty_where_n_is_large_enough(n, rho1, rho2):
 @pytest.mark.parametrize(("n", "expected"), [(10**4, 14.042), (10**6, 28.343), (10**8, 42.205)])
 def test_optimal_steps_in_closed_form_and_by_minimisation(n, expected):
     design = replace(DESIGN, n=n, p=5, q=5, tau=5.0)
-    found = optimal_steps(design, rho1=1.0, rho2=1.0, kappa=0.5)
+    found = optimal_steps(design, TwoStageBudget.equal(1.0), kappa=0.5)
     assert found.stationary == pytest.approx(expected, abs=1e-3)
-    unit = float(error_bound(design, steps=1, rho1=1.0, rho2=1.0, kappa=0.5).privacy)
+    unit = float(error_bound(design, TwoStageBudget.equal(1.0), steps=1, kappa=0.5).privacy)
     best = minimize_scalar(
         lambda T: 0.5 ** (T / 2) + unit * math.sqrt(T), bounds=(5, 60), method="bounded", options={"xatol": 1e-9}
     )
     assert found.stationary == pytest.approx(best.x, abs=1e-4)
-    scanned, curve = scan_steps(design, rho1=1.0, rho2=1.0, kappa=0.5, longest=100)
+    scanned, curve = scan_steps(design, TwoStageBudget.equal(1.0), kappa=0.5, longest=100)
     assert (
         (scanned.steps, float(scanned.value))
         == (found.steps, float(found.value))
@@ -226,7 +227,7 @@ def test_optimal_steps_are_logarithmic_in_n():
     for kappa in (0.5, 0.9):
         ratios = []
         for k in (8, 16, 32, 64):
-            found = optimal_steps(replace(DESIGN, n=10**k), **SETTING, kappa=kappa)
+            found = optimal_steps(replace(DESIGN, n=10**k), BUDGET, kappa=kappa)
             ratios.append(found.steps / math.log(10.0**k))
         limit = 2 / math.log(1 / kappa)
         assert ratios == sorted(ratios) and ratios[-1] < limit and ratios[-1] == pytest.approx(limit, rel=0.1)
@@ -234,11 +235,11 @@ def test_optimal_steps_are_logarithmic_in_n():
 
 def test_noise_that_is_too_large_leaves_one_step():
     assert stationary_steps(1.0, 0.1, 5.0) is None
-    found = optimal_steps(replace(DESIGN, n=3), **SETTING, kappa=0.9)
+    found = optimal_steps(replace(DESIGN, n=3), BUDGET, kappa=0.9)
     assert (found.steps, found.stationary) == (1, None)
     assert stationary_steps_of_squares(1.0, 0.1, 5.0) is None
     with pytest.raises(DomainError, match="more steps"):
-        optimal_steps(DESIGN, rho1=math.inf, rho2=math.inf, kappa=0.9)
+        optimal_steps(DESIGN, TwoStageBudget(), kappa=0.9)
 
 
 @given(st.floats(0.1, 10), st.floats(0.01, 2), st.floats(1e-6, 3))

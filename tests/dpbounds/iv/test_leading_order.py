@@ -16,6 +16,7 @@ from dpbounds import DomainError
 from dpbounds.iv import (
     BetaLaw,
     Moments,
+    TwoStageBudget,
     best_split,
     isotropic_variances,
     last_beta_law,
@@ -249,7 +250,7 @@ def test_curve_over_calibrated_horizons():
     moments, n = example(), 10**4
     order = noise_expansion(moments, 0.1, 0.02, 60)
     horizons = [10, 30, 60]
-    scales = [noise_scales(n, T, 0.5, 0.5, 5.0, 5.0) for T in horizons]
+    scales = [noise_scales(TwoStageBudget.equal(0.5, 5.0), n, T) for T in horizons]
     lambda1, lambda2 = [float(s.lambda1) for s in scales], [float(s.lambda2) for s in scales]
     curve = predicted_curve(order, moments.beta_hat, horizons=horizons, lambda1=lambda1, lambda2=lambda2)
     for point, T, one, two in zip(curve, horizons, lambda1, lambda2, strict=True):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from dpbounds import DomainError
-from dpbounds.iv import Constants, Design, friendly_core, lemmas, spectrum
+from dpbounds.iv import Constants, Design, TwoStageBudget, friendly_core, lemmas, spectrum
 
 DESIGN = Design(n=5000, p=2, q=3, theta_norm=6.0, theta_least=3.0, sigma_z=1.1, sigma_2=1.5, tau=2.0)
 SMALL = Constants(concentration=0.5, product=0.05)
@@ -23,7 +23,7 @@ SMALL = Constants(concentration=0.5, product=0.05)
 @pytest.mark.parametrize("n", [200, 5000, 10**6])
 def test_least_clip_norms_are_fixed_points(n):
     design = replace(DESIGN, n=n)
-    gamma1, gamma2 = lemmas.least_clip_norms(design, steps=20, rho1=0.5, rho2=2.0)
+    gamma1, gamma2 = lemmas.least_clip_norms(design, TwoStageBudget(rho1=0.5, rho2=2.0), steps=20)
     Q = math.sqrt(3) + math.sqrt(2 + math.log(20 * n))
     s1 = math.sqrt(20 / 0.5) * (math.sqrt(2) + Q) / n
     s2 = math.sqrt(20 / 2.0) * (math.sqrt(2) + math.sqrt(2 + math.log(20))) / n
@@ -34,7 +34,7 @@ def test_least_clip_norms_are_fixed_points(n):
 
 
 def test_sample_size_without_clipping_grows_with_the_horizon():
-    sizes = [lemmas.no_clipping_sample_size(DESIGN, steps=T, rho1=0.5, rho2=2.0) for T in (1, 100)]
+    sizes = [lemmas.no_clipping_sample_size(DESIGN, TwoStageBudget(rho1=0.5, rho2=2.0), steps=T) for T in (1, 100)]
     assert sizes[0] == pytest.approx(DESIGN.Q**3 / math.sqrt(0.5)) and sizes[1] == pytest.approx(10 * sizes[0])
 
 

@@ -13,7 +13,7 @@ from scipy.special import ndtr
 from scipy.stats import norm
 
 from dpbounds import DomainError, iv
-from dpbounds.iv import pairs, privacy
+from dpbounds.iv import TwoStageBudget, pairs, privacy
 from dpbounds.privacy import gaussian_delta, gaussian_epsilon
 from tests.dpbounds.iv.oracles import clipped, clipped_sums, joint_cost_along, unnoised_cost_along
 
@@ -40,10 +40,14 @@ def run(data, n, steps, eta, alpha, noise, seed, norms=NORMS, private_theta=True
 @pytest.mark.parametrize("steps", [1, 2, 7])
 def test_the_cost_of_the_worst_pair_along_simulated_paths(calibration, adjacency, steps):
     n, rho1, rho2 = 6, 1.0, 2.0
-    scales = privacy.noise_scales(n, steps, rho1, rho2, 1.3, 0.7, calibration=calibration, adjacency=adjacency)
+    scales = privacy.noise_scales(
+        TwoStageBudget(rho1=rho1, rho2=rho2, gamma1=1.3, gamma2=0.7, calibration=calibration, adjacency=adjacency),
+        n,
+        steps,
+    )
     noise = {"lambda1": float(scales.lambda1), "lambda2": float(scales.lambda2)}
     pair = pairs.joint_pair(n, adjacency=adjacency)
-    cost = privacy.joint_cost(n, steps, **NORMS, **noise, adjacency=adjacency)
+    cost = privacy.joint_cost(TwoStageBudget(**NORMS, **noise, adjacency=adjacency), n, steps)
     for seed in range(3):
         paths = run(pair.first, n, steps, 0.6, 0.3, tuple(noise.values()), seed)
         assert joint_cost_along(pair, *paths, **NORMS, **noise) == pytest.approx(cost, rel=1e-12)
@@ -81,7 +85,7 @@ def test_renyi_divergence_of_the_joint_release_by_quadrature(magnitude, order):
             inner = sum(log_ratio_integral(np.array([shift]), order)[0] for shift in shifts)
             total += math.exp(weight + norm.logpdf(v) + inner) * (nodes[1] - nodes[0])
     divergence = math.log(total) / (order - 1)
-    cost = privacy.joint_cost(n, 2, **NORMS, lambda1=noise[0], lambda2=noise[1])
+    cost = privacy.joint_cost(TwoStageBudget(**NORMS, lambda1=noise[0], lambda2=noise[1]), n, 2)
     if magnitude > 1e3:
         assert divergence == pytest.approx(order * cost, rel=1e-6)
     else:
@@ -107,23 +111,30 @@ def test_no_pair_moves_the_gradients_further(seed):
 
 def test_what_the_paper_states_of_the_joint_cost():
     n, steps, rho1, rho2 = 50, 20, 0.7, 0.3
-    scales = privacy.noise_scales(n, steps, rho1, rho2, 1.3, 0.7)
+    scales = privacy.noise_scales(TwoStageBudget(rho1=rho1, rho2=rho2, gamma1=1.3, gamma2=0.7), n, steps)
     assert scales.lambda1 == pytest.approx(2 * 1.3 / n * math.sqrt(steps / rho1), rel=1e-14)
     assert scales.lambda2 == pytest.approx(2 * 0.7 / n * math.sqrt(steps / rho2), rel=1e-14)
     noise = {"lambda1": scales.lambda1, "lambda2": scales.lambda2}
-    printed = privacy.printed_joint_cost(n, steps, **NORMS, **noise)
+    printed = privacy.printed_joint_cost(TwoStageBudget(**NORMS, **noise), n, steps)
     assert printed == pytest.approx((rho1 + rho2) / 2, rel=1e-13)  # iv Prop. 3.1 displays rho1 + rho2
-    assert printed.kind == "upper" and privacy.joint_cost(n, steps, **NORMS, **noise) < printed
-    doubled = privacy.noise_scales(n, steps, rho1, rho2, 2.6, 1.4)
+    assert printed.kind == "upper" and privacy.joint_cost(TwoStageBudget(**NORMS, **noise), n, steps) < printed
+    doubled = privacy.noise_scales(TwoStageBudget(rho1=rho1, rho2=rho2, gamma1=2.6, gamma2=1.4), n, steps)
     assert doubled == pytest.approx(tuple(2 * scale for scale in scales))
-    assert privacy.noise_scales(n, steps, math.inf, rho2, 1.3, 0.7).lambda1 == 0
-    assert privacy.noise_scales(n, 1, rho1, rho2, 1.3, 0.7, calibration="tight").lambda2 == 0
+    assert privacy.noise_scales(TwoStageBudget(rho1=math.inf, rho2=rho2, gamma1=1.3, gamma2=0.7), n, steps).lambda1 == 0
+    assert (
+        privacy.noise_scales(
+            TwoStageBudget(rho1=rho1, rho2=rho2, gamma1=1.3, gamma2=0.7, calibration="tight"), n, 1
+        ).lambda2
+        == 0
+    )
 
 
 @pytest.mark.parametrize(("rho", "epsilon"), [(0.1, 1.7601), (1.0, 6.5730), (10.0, 28.3735)])
 def test_gaussian_dp_of_the_joint_release(rho, epsilon):
-    scales = privacy.noise_scales(30, 5, 0.4 * rho, 0.6 * rho, 1.3, 0.7, calibration="tight")
-    mu = privacy.joint_gdp(30, 5, **NORMS, lambda1=scales.lambda1, lambda2=scales.lambda2)
+    scales = privacy.noise_scales(
+        TwoStageBudget(rho1=0.4 * rho, rho2=0.6 * rho, gamma1=1.3, gamma2=0.7, calibration="tight"), 30, 5
+    )
+    mu = privacy.joint_gdp(TwoStageBudget(**NORMS, lambda1=scales.lambda1, lambda2=scales.lambda2), 30, 5)
     assert mu == pytest.approx(math.sqrt(2 * rho), rel=1e-13)
     assert gaussian_epsilon(mu, 1e-5) == pytest.approx(epsilon, abs=5e-5)
     x = np.linspace(-12, 12 + mu, 200001)
@@ -138,20 +149,22 @@ def test_unnoised_first_stage_along_the_pair(adjacency, n):
     pair = pairs.beta_only_pair(n, shift=0.3, adjacency=adjacency)
     _, betas = run(pair.first, n, steps, 0.9, 0.2, (0.0, lambda2), 1, private_theta=False)
     found = unnoised_cost_along(pair, betas, eta=0.9, gamma2=0.7, lambda2=lambda2)
-    cost = privacy.unnoised_cost(n, steps, gamma2=0.7, lambda2=lambda2, adjacency=adjacency)
+    cost = privacy.unnoised_cost(TwoStageBudget(gamma2=0.7, lambda2=lambda2, adjacency=adjacency), n, steps)
     assert found == pytest.approx(cost, rel=1e-9)
     if adjacency == "replace-one":
-        printed = privacy.printed_beta_only_cost(n, steps, gamma2=0.7, lambda2=lambda2)
+        printed = privacy.printed_beta_only_cost(TwoStageBudget(gamma2=0.7, lambda2=lambda2), n, steps)
         assert cost == pytest.approx(n**2 * (1 - 1 / steps) * printed, rel=1e-12)
         assert printed.kind == "estimate"
-    scale = privacy.unnoised_noise_scale(n, steps, 0.25, 0.7, adjacency=adjacency)
-    assert privacy.unnoised_cost(n, steps, gamma2=0.7, lambda2=scale, adjacency=adjacency) == pytest.approx(0.25)
+    scale = privacy.unnoised_noise_scale(TwoStageBudget(rho2=0.25, gamma2=0.7, adjacency=adjacency), n, steps)
+    assert privacy.unnoised_cost(
+        TwoStageBudget(gamma2=0.7, lambda2=scale, adjacency=adjacency), n, steps
+    ) == pytest.approx(0.25)
 
 
 def test_unnoised_cost_is_the_divergence_of_the_released_path():
     """n = 3, T = 2, Algorithm 3: beta_1 has no data, beta_2 given beta_1 is Gaussian. KL by quadrature, rho_2 = 0.5."""
     n, eta, alpha, gamma2 = 3, 0.7, 0.4, 0.9
-    lambda2 = float(privacy.unnoised_noise_scale(n, 2, 0.5, gamma2))
+    lambda2 = float(privacy.unnoised_noise_scale(TwoStageBudget(rho2=0.5, gamma2=gamma2), n, 2))
     pair = pairs.beta_only_pair(n, shift=1.0)
     divergence, v = 0.0, np.linspace(-8, 8, 65)
     for beta in alpha * lambda2 * v:
@@ -176,7 +189,7 @@ def test_no_pair_costs_more_without_first_stage_noise(seed):
     betas = generator.normal(size=(6, 1))
     for neighbour, adjacency in ((other, "replace-one"), (pairs.Data(*(x[:-1] for x in data)), "add-remove")):
         found = unnoised_cost_along(pairs.Pair(data, neighbour), betas, eta=0.5, gamma2=gamma2, lambda2=0.3)
-        assert found <= privacy.unnoised_cost(n, 6, gamma2=gamma2, lambda2=0.3, adjacency=adjacency)
+        assert found <= privacy.unnoised_cost(TwoStageBudget(gamma2=gamma2, lambda2=0.3, adjacency=adjacency), n, 6)
 
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
@@ -196,25 +209,25 @@ def test_attack_on_beta_alone_by_quadrature(adjacency):
     p, q = densities
     divergence = (p * np.log(p / q)).sum() * (x[1] - x[0])
     scales = {"gamma1": gamma1, "gamma2": gamma2, "lambda1": lambda1, "lambda2": lambda2}
-    attack = privacy.beta_only_attack(n, **scales, adjacency=adjacency)
+    attack = privacy.beta_only_attack(TwoStageBudget(**scales, adjacency=adjacency), n)
     assert attack == pytest.approx(divergence, rel=1e-6) and attack.kind == "lower"
-    assert attack <= privacy.beta_only_cost(n, 2, **scales, adjacency=adjacency)
+    assert attack <= privacy.beta_only_cost(TwoStageBudget(**scales, adjacency=adjacency), n, 2)
 
 
 @pytest.mark.parametrize(("rho1", "limit"), [(1.0, 0.1568), (4.0, 0.6007), (32.0, 3.5891)])
 def test_finite_first_stage_noise_does_not_save_lemma_f1(rho1, limit):
     """T = 2, scales of iv eq. (4), rho_2 = 0.5: the pair costs more than rho_2 from rho_1 = 4 on."""
     n, rho2 = 10**5, 0.5
-    scales = privacy.noise_scales(n, 2, rho1, rho2, 1.3, 0.7)
+    scales = privacy.noise_scales(TwoStageBudget(rho1=rho1, rho2=rho2, gamma1=1.3, gamma2=0.7), n, 2)
     noise = {"lambda1": scales.lambda1, "lambda2": scales.lambda2}
-    attack = privacy.beta_only_attack(n, **NORMS, **noise)
+    attack = privacy.beta_only_attack(TwoStageBudget(**NORMS, **noise), n)
     w = ndtr(0.5 * math.sqrt(rho1 / 2))
     assert attack == pytest.approx((2 * w - 1) * math.log(w / (1 - w)), rel=1e-4)
     assert attack == pytest.approx(limit, abs=1e-4)
-    bound = privacy.beta_only_cost(n, 2, **NORMS, **noise)
+    bound = privacy.beta_only_cost(TwoStageBudget(**NORMS, **noise), n, 2)
     assert attack < bound == pytest.approx((rho1 + rho2) / 4, rel=1e-12)
     assert (attack > rho2) == (rho1 >= 4)
-    printed = privacy.printed_beta_only_cost(n, 2, gamma2=0.7, lambda2=scales.lambda2)
+    printed = privacy.printed_beta_only_cost(TwoStageBudget(gamma2=0.7, lambda2=scales.lambda2), n, 2)
     assert printed == pytest.approx(rho2 / 2, rel=1e-12)  # iv Lemma F.1 displays rho_2
 
 
@@ -242,18 +255,20 @@ def test_the_lower_bound_for_beta_alone_at_30_digits(n, adjacency, lambda1, lamb
 
         centres = [-a, a] if a > 14 else [0]
         exact = sum(mpmath.quad(term, [c + d for d in (-28, -14, -5, 0, 5, 14, 28)]) for c in centres)
-    attack = privacy.beta_only_attack(n, **NORMS, lambda1=lambda1, lambda2=lambda2, adjacency=adjacency)
+    attack = privacy.beta_only_attack(TwoStageBudget(**NORMS, lambda1=lambda1, lambda2=lambda2, adjacency=adjacency), n)
     assert attack == pytest.approx(float(exact), rel=1e-8, abs=1e-13)
 
 
 def test_beta_alone_costs_the_lesser_of_two_bounds():
     n, steps = 3, 9
     weak, strong = {"lambda1": 1e-4, "lambda2": 2.0}, {"lambda1": 3.0, "lambda2": 2.0}
-    assert privacy.beta_only_cost(n, steps, **NORMS, **weak) == privacy.unnoised_cost(n, steps, gamma2=0.7, lambda2=2.0)
-    joint = privacy.joint_cost(n, steps, **NORMS, **strong)
+    assert privacy.beta_only_cost(TwoStageBudget(**NORMS, **weak), n, steps) == privacy.unnoised_cost(
+        TwoStageBudget(gamma2=0.7, lambda2=2.0), n, steps
+    )
+    joint = privacy.joint_cost(TwoStageBudget(**NORMS, **strong), n, steps)
     last = 2 / n**2 * (1.3 / 3.0) ** 2
-    assert privacy.beta_only_cost(n, steps, **NORMS, **strong) == pytest.approx(joint - last, rel=1e-12)
-    assert privacy.beta_only_cost(n, 1, **NORMS, lambda1=0.0, lambda2=0.0) == 0
+    assert privacy.beta_only_cost(TwoStageBudget(**NORMS, **strong), n, steps) == pytest.approx(joint - last, rel=1e-12)
+    assert privacy.beta_only_cost(TwoStageBudget(**NORMS, lambda1=0.0, lambda2=0.0), n, 1) == 0
 
 
 def ball(vector: np.ndarray, radius: float) -> np.ndarray:
@@ -265,8 +280,8 @@ def test_projected_variant_by_adversarial_search(adjacency):
     """Two neighbours run in parallel with common released betas: gradients and Theta move less than bounded."""
     enforced = privacy.Enforced(instrument=1.5, outcome=2.0, theta=1.2, beta=0.8)
     n, steps, eta, q, p = 12, 4, 2 / 1.5**2, 2, 2
-    norms = {"gamma1": 0.6, "gamma2": 0.5}
-    bounds = privacy.projected_sensitivities(n, steps, **norms, eta=eta, enforced=enforced, adjacency=adjacency)
+    budget = TwoStageBudget(gamma1=0.6, gamma2=0.5, rho2=0.3, adjacency=adjacency)
+    bounds = privacy.projected_sensitivities(budget, n, steps, eta=eta, enforced=enforced)
     factor, worst = (2 if adjacency == "replace-one" else 1), 0.0
     for seed in range(40):
         generator = np.random.default_rng(seed)
@@ -290,7 +305,7 @@ def test_projected_variant_by_adversarial_search(adjacency):
     assert 0.05 < worst < 1 and bounds[0] == 0
     lipschitz = 1.5 * (2 * 1.5 * 1.2 * 0.8 + 2.0)
     assert bounds[1] == pytest.approx(factor / n * (0.5 + eta * 0.6 * lipschitz), rel=1e-12)
-    scale = privacy.projected_noise_scale(n, steps, 0.3, **norms, eta=eta, enforced=enforced, adjacency=adjacency)
+    scale = privacy.projected_noise_scale(budget, n, steps, eta=eta, enforced=enforced)
     assert (bounds**2).sum() / (2 * scale**2) == pytest.approx(0.3, rel=1e-12)
 
 
@@ -307,24 +322,26 @@ def test_projected_variant_moves_theta_by_the_whole_bound():
 def test_bad_arguments_are_refused():
     enforced = privacy.Enforced(instrument=2.0, outcome=1.0, theta=1.0, beta=1.0)
     for call in (
-        lambda: privacy.noise_scales(0, 5, 1, 1, 1, 1),
-        lambda: privacy.noise_scales(10, 0, 1, 1, 1, 1),
-        lambda: privacy.noise_scales(10, 5, 0, 1, 1, 1),
-        lambda: privacy.noise_scales(10, 5, 1, math.nan, 1, 1),
-        lambda: privacy.noise_scales(10, 5, 1, 1, -1, 1),
-        lambda: privacy.noise_scales(10, 5, 1, 1, 1, 1, calibration="loose"),
-        lambda: privacy.noise_scales(10, 5, 1, 1, 1, 1, adjacency="one"),
-        lambda: privacy.joint_cost(10, 5, gamma1=1, gamma2=1, lambda1=-1, lambda2=1),
-        lambda: privacy.unnoised_noise_scale(10, 5, -1, 1),
-        lambda: privacy.projected_sensitivities(10, 5, gamma1=1, gamma2=1, eta=0.6, enforced=enforced),
+        lambda: privacy.noise_scales(TwoStageBudget.equal(1, 1), 0, 5),
+        lambda: privacy.noise_scales(TwoStageBudget.equal(1, 1), 10, 0),
+        lambda: privacy.noise_scales(TwoStageBudget(rho1=0, rho2=1, gamma1=1, gamma2=1), 10, 5),
+        lambda: privacy.noise_scales(TwoStageBudget(rho1=1, rho2=math.nan, gamma1=1, gamma2=1), 10, 5),
+        lambda: privacy.noise_scales(TwoStageBudget(rho1=1, rho2=1, gamma1=-1, gamma2=1), 10, 5),
+        lambda: privacy.noise_scales(TwoStageBudget.equal(1, 1, calibration="loose"), 10, 5),
+        lambda: privacy.noise_scales(TwoStageBudget.equal(1, 1, adjacency="one"), 10, 5),
+        lambda: privacy.joint_cost(TwoStageBudget(gamma1=1, gamma2=1, lambda1=-1, lambda2=1), 10, 5),
+        lambda: privacy.unnoised_noise_scale(TwoStageBudget(rho2=-1, gamma2=1), 10, 5),
+        lambda: privacy.projected_sensitivities(TwoStageBudget(gamma1=1, gamma2=1), 10, 5, eta=0.6, enforced=enforced),
     ):
         with pytest.raises(DomainError):
             call()
-    assert privacy.joint_cost(10, 5, **NORMS, lambda1=0.0, lambda2=1.0) == math.inf
-    assert privacy.unnoised_cost(10, 5, gamma2=1.0, lambda2=0.0) == math.inf
+    assert privacy.joint_cost(TwoStageBudget(**NORMS, lambda1=0.0, lambda2=1.0), 10, 5) == math.inf
+    assert privacy.unnoised_cost(TwoStageBudget(gamma2=1.0, lambda2=0.0), 10, 5) == math.inf
 
 
 def test_noise_scales_say_where_they_come_from():
     for calibration, source in (("paper", "iv eq. (4)"), ("tight", "dpbounds, exact cost of iv Algorithm 1")):
-        scales = iv.noise_scales(10, 4, 1.0, 2.0, 1.0, 1.0, calibration=calibration)
+        scales = iv.noise_scales(
+            iv.TwoStageBudget(rho1=1.0, rho2=2.0, gamma1=1.0, gamma2=1.0, calibration=calibration), 10, 4
+        )
         assert scales.lambda1.source == scales.lambda2.source == source

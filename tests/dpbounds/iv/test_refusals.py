@@ -69,11 +69,11 @@ def test_counts_given_as_floats_are_stored_as_counts() -> None:
 @pytest.mark.parametrize("name", ["gamma1", "gamma2", "lambda1", "lambda2"])
 def test_scales_out_of_range(name: str, value: Any) -> None:
     scales = {"gamma1": 1.0, "gamma2": 1.0, **SCALES, name: value}
-    if name.startswith("lambda") and value == 0:
-        assert iv.joint_cost(10, 5, **scales) == math.inf
+    if name.startswith("lambda") and value in (0, None):  # None leaves it to budgets, which are inf
+        assert iv.joint_cost(iv.TwoStageBudget(**scales), 10, 5) == math.inf
         return
     with pytest.raises(DomainError, match=f"^{name} = "):
-        iv.joint_cost(10, 5, **scales)
+        iv.joint_cost(iv.TwoStageBudget(**scales), 10, 5)
 
 
 @pytest.mark.parametrize("value", [0, -1.0, -math.inf, math.nan, 1e-320, 1e160, "1", None, True])
@@ -81,14 +81,14 @@ def test_scales_out_of_range(name: str, value: Any) -> None:
 def test_budgets_out_of_range(name: str, value: Any) -> None:
     budgets = {"rho1": 1.0, "rho2": 1.0, name: value}
     with pytest.raises(DomainError, match=f"^{name} = "):
-        iv.noise_scales(10, 5, gamma1=1.0, gamma2=1.0, **budgets)
+        iv.noise_scales(iv.TwoStageBudget(gamma1=1.0, gamma2=1.0, **budgets), 10, 5)
 
 
 @pytest.mark.parametrize("steps", [0, -1, 5.5, "5", None, True, math.nan, math.inf])
 def test_steps_out_of_range(steps: Any) -> None:
     for call in (
-        lambda: iv.joint_cost(10, steps, gamma1=1.0, gamma2=1.0, **SCALES),
-        lambda: iv.error_bound(iv.Design(**DESIGN), steps=steps, rho1=1.0, rho2=1.0, kappa=0.9),
+        lambda: iv.joint_cost(iv.TwoStageBudget(gamma1=1.0, gamma2=1.0, **SCALES), 10, steps),
+        lambda: iv.error_bound(iv.Design(**DESIGN), iv.TwoStageBudget.equal(1.0), steps=steps, kappa=0.9),
         lambda: iv.scalar_law(iv.Moments(A=np.eye(1), G=np.eye(1), b=np.ones(1), n=1), 0.5, 0.1, steps=steps, **SCALES),
     ):
         with pytest.raises(DomainError, match=r"^steps = "):
@@ -137,7 +137,7 @@ def test_targets_that_are_not_finite_or_too_large(target: np.ndarray) -> None:
         (lambda: iv.friendly_core.printed_moment_dimension(None, 2), "p"),
         (lambda: iv.scalar_moments(1, math.nan, 1, eta=1, alpha=1, lambda1_squared=1, lambda2_squared=1, steps=2), "G"),
         (lambda: iv.lemmas.burn_in_limit(1e-160, 2.0, 1.0), "eta"),
-        (lambda: iv.noise_scales(9, 3, 1.0, 1.0, 1.0, 1.0, calibration=[]), "calibration"),
+        (lambda: iv.noise_scales(iv.TwoStageBudget.equal(1.0, 1.0, calibration=[]), 9, 3), "calibration"),
     ],
 )
 def test_hostile_calls_are_refused_by_name(call: Any, named: str) -> None:

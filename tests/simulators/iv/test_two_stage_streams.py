@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dpbounds import DomainError
-from dpbounds.iv import noiseless
+from dpbounds.iv import TwoStageBudget, noiseless
 from dpbounds.iv.moments import Moments
 from dpbounds.iv.privacy import joint_cost
 from simulators.iv import (
@@ -37,7 +37,7 @@ def test_budgets_become_the_noise_of_equation_4():
     assert settings.noise_scales(100) == pytest.approx(paper)
     tight = replace(settings, calibration="tight").noise_scales(100)
     names = ("lambda1", "lambda2")
-    cost = joint_cost(100, 20, gamma1=3.0, gamma2=5.0, **dict(zip(names, tight, strict=True)))
+    cost = joint_cost(TwoStageBudget(gamma1=3.0, gamma2=5.0, **dict(zip(names, tight, strict=True))), 100, 20)
     assert float(cost) == pytest.approx(10.0)
     assert replace(settings, adjacency="zero-out").noise_scales(100) == pytest.approx((paper[0] / 2, paper[1] / 2))
     assert replace(settings, lambda1=0.5).noise_scales(100) == pytest.approx((0.5, paper[1]))

@@ -16,7 +16,7 @@ from dpbounds.iv import Moments
 from simulators.engine import Experiment, Streams
 from verify.papers.iv.tools import rationals, reference, tails
 from verify.papers.iv.tools.rationals import TwoStage
-from verify.papers.iv.tools.samples import Rows, drawn, isotropic_model, moment_norms, row_products
+from verify.papers.iv.tools.samples import Rows, isotropic_model, moment_draws, moment_norms, row_products
 
 whole = arrays(np.int64, (3, 3), elements=st.integers(-5, 5))
 
@@ -126,7 +126,7 @@ def test_moment_norms_from_records(p, q):
 
 
 def test_residual_vanishes_where_q_equals_p():
-    assert drawn(isotropic_model(10**6, 3, 3), 20).run_block(0, seed=1)["residual"].max() < 1e-12
+    assert moment_draws(isotropic_model(10**6, 3, 3), 20).run_block(0, seed=1)["residual"].max() < 1e-12
 
 
 def test_row_products():

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpbounds.iv import beta_only_attack, joint_cost, unnoised_cost, unnoised_noise_scale
+from dpbounds.iv import TwoStageBudget, beta_only_attack, joint_cost, unnoised_cost, unnoised_noise_scale
 from simulators.engine import Experiment
 from simulators.iv import Settings
 from verify.checks.audit import gaussian_zcdp
@@ -72,14 +72,14 @@ def test_neighbours_differ_in_one_record():
 def test_the_joint_cost_is_the_one_of_theory(n, T):
     mechanism = Mechanism(n=n, steps=T, gamma1=1.3, gamma2=0.4, lambda1=0.7, lambda2=0.2)
     shift, variances = joint_shifts(opposite_records(n, 2, 2), mechanism, np.random.default_rng(5))
-    stated = joint_cost(n, T, gamma1=1.3, gamma2=0.4, lambda1=0.7, lambda2=0.2)
+    stated = joint_cost(TwoStageBudget(gamma1=1.3, gamma2=0.4, lambda1=0.7, lambda2=0.2), n, T)
     assert gaussian_zcdp(shift, np.diag(variances)) == pytest.approx(float(stated), rel=1e-12)
 
 
 def test_no_random_pair_costs_more():
     rng = np.random.default_rng(6)
     mechanism = Mechanism(n=3, steps=4)
-    stated = joint_cost(3, 4, gamma1=1.0, gamma2=1.0, lambda1=1.0, lambda2=1.0)
+    stated = joint_cost(TwoStageBudget(gamma1=1.0, gamma2=1.0, lambda1=1.0, lambda2=1.0), 3, 4)
     for _ in range(20):
         shift, variances = joint_shifts(random_records(rng, 3, 2, 2), mechanism, rng)
         assert gaussian_zcdp(shift, np.diag(variances)) <= stated
@@ -89,9 +89,11 @@ def test_no_random_pair_costs_more():
 def test_the_cost_of_beta_alone_is_the_one_of_theory(n, T):
     mechanism = Mechanism(n=n, steps=T, gamma2=0.6, lambda2=0.5)
     shift = beta_shifts(turning_records(n, 1.0), mechanism, np.random.default_rng(7))
-    stated = unnoised_cost(n, T, gamma2=0.6, lambda2=0.5)
+    stated = unnoised_cost(TwoStageBudget(gamma2=0.6, lambda2=0.5), n, T)
     assert float(shift @ shift) / (2 * 0.5**2) == pytest.approx(float(stated), rel=1e-12)
-    assert exact_scale(n, T, 0.3) == pytest.approx(float(unnoised_noise_scale(n, T, 0.3, 1.0)))
+    assert exact_scale(n, T, 0.3) == pytest.approx(
+        float(unnoised_noise_scale(TwoStageBudget(rho2=0.3, gamma2=1.0), n, T))
+    )
 
 
 def test_the_scale_of_lemma_f_1():
@@ -105,7 +107,7 @@ def test_the_scale_of_lemma_f_1():
 @pytest.mark.parametrize(("reach", "distance"), [(0.1, 0.5), (1.0, 3.0), (2.0, 30.0)])
 def test_mixtures_against_the_attack_of_theory(reach, distance):
     n = 1000
-    stated = beta_only_attack(n, gamma1=1.0, gamma2=1.0, lambda1=1 / (n * reach), lambda2=1 / distance)
+    stated = beta_only_attack(TwoStageBudget(gamma1=1.0, gamma2=1.0, lambda1=1 / (n * reach), lambda2=1 / distance), n)
     law = (np.array([reach]), np.array([distance]), np.zeros(1))
     found = _divergence(*law)[0]
     assert found == pytest.approx(float(stated), rel=1e-7)
@@ -126,7 +128,7 @@ def test_the_log_likelihood_ratio_has_the_law_of_a_gaussian_mechanism():
     settings = Settings(
         steps=T, eta=0.3, alpha=0.2, gamma1=1.0, gamma2=1.0, lambda1=0.8, lambda2=0.7, record_paths=True
     )
-    rho = float(joint_cost(n, T, gamma1=1.0, gamma2=1.0, lambda1=0.8, lambda2=0.7))
+    rho = float(joint_cost(TwoStageBudget(gamma1=1.0, gamma2=1.0, lambda1=0.8, lambda2=0.7), n, T))
     for side, data in zip((1, -1), opposite_records(n), strict=True):
         problem = Adversary(data=fixed(data), drift1=1 / n, drift2=1 / n)
         run = Experiment(algorithm=log_likelihood_ratio, problem=problem, settings=settings, block_trials=20_000)

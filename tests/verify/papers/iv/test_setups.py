@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpbounds.iv import Moments, noise_scales
+from dpbounds.iv import Moments, TwoStageBudget, noise_scales
 from simulators.engine import Experiment
 from simulators.iv import FixedMoments, Settings, two_stage_descent
 from verify.papers.iv.paper import s3_theorem
@@ -64,7 +64,7 @@ def test_readings_share_a_run_and_are_named_after_the_error_only_where_there_are
 def test_the_lower_bound_on_the_median_holds_and_is_of_the_right_order(steps, rho2):
     """Without noise in the first stage; once with lambda_2 below gamma_2, once far above it."""
     gamma = 20.0
-    lambda2 = float(noise_scales(100, steps, 1.0, rho2, gamma, gamma).lambda2)
+    lambda2 = float(noise_scales(TwoStageBudget(rho1=1.0, rho2=rho2, gamma1=gamma, gamma2=gamma), 100, steps).lambda2)
     settings = Settings(steps=steps, eta=1.0, alpha=s3_theorem.ALPHA, gamma2=gamma, rho2=rho2)
     model = isotropic_model(100, 1, 1, endogeneity=0.5)
     run = Experiment(algorithm=two_stage_descent, problem=model, settings=settings, block_trials=200)

@@ -91,7 +91,7 @@ def _add_csv(group: argparse._ArgumentGroup) -> None:
 def _budget(text: str) -> float:
     """A number, or the word inf: a number beyond floats is a slip, not the wish for no noise."""
     value = float(text)
-    if math.isinf(value) and text.strip().lower().lstrip("+") not in ("inf", "infinity"):
+    if abs(value) == math.inf and text.strip().lower().lstrip("+") not in ("inf", "infinity"):
         raise argparse.ArgumentTypeError(f"{text!r} is beyond the range of floats: no noise is asked for by inf")
     return value
 

@@ -4,40 +4,36 @@ from __future__ import annotations
 
 import math
 
-from dpbounds.iv.answers import Answer
-from verify.cli.solve.iv.data import WEAK, DataSet
+from dpbounds.iv import Answer, DataSet
+from dpbounds.iv.inference import WEAK
+from dpbounds.iv.tables import SCALINGS
 from verify.cli.solve.iv.text import note, table
 
-SCALED = {
-    "standard": "every column to mean 0 and variance 1 (divisor n)",
-    "centre": "every column to mean 0",
-    "none": "no column is changed, and there is no intercept",
-}
 COLUMNS = ("coefficient", "estimate", "se", "se_robust", "noise_sd", "bias", "noise_over_se", "first_stage_F")
 MEDIANS = ("coefficient", "noise_median", "noise_median_simulated", "noise_median_low", "noise_median_high")
 
 
-def show(found: Answer, data: DataSet) -> None:
+def show(answer: Answer, data: DataSet, file: str) -> None:
     """The warning first, then data, estimates and noise."""
-    question, problem = found.question, data.problem
+    plan = answer.plan
     note(
-        f"NOTHING PRINTED HERE IS PRIVATE: it is computed from {data.file}, taken as public or as a stand-in for "
+        f"NOTHING PRINTED HERE IS PRIVATE: it is computed from {file}, taken as public or as a stand-in for "
         "private data. Private is one run of Algorithm 1 whose settings were chosen without the private data."
     )
-    q, p = problem.dimensions
+    n, p, q = plan.design.n, plan.design.p, plan.design.q
     dropped = f" {data.dropped} records with a missing value are left out." if data.dropped else ""
     note(
-        f"n = {problem.n}, p = {p} ({', '.join(data.regressors)}), q = {q} ({', '.join(data.instruments)}), outcome "
-        f"{data.outcome}.{dropped} Scaling for the run: {SCALED[data.scale]}. Coefficients are in the file's units, "
+        f"n = {n}, p = {p} ({', '.join(data.regressors)}), q = {q} ({', '.join(data.instruments)}), outcome "
+        f"{data.outcome}.{dropped} Scaling for the run: {SCALINGS[data.scale]}. Coefficients are in the file's units, "
         "norms, gradients and noise scales in those of the run."
     )
-    run = question.population
+    run, budget = plan.population, plan.budget
     note(
-        f"rho1 = {question.rho1:.4g}, rho2 = {question.rho2:.4g} (zCDP, {question.adjacency}, {question.calibration}); "
-        f"eta = {run.eta:.4g}, alpha = {run.alpha:.4g}; gamma1 = {question.gamma1:.4g}, gamma2 = {question.gamma2:.4g}."
+        f"rho1 = {budget.rho1:.4g}, rho2 = {budget.rho2:.4g} (zCDP, {budget.adjacency}, {budget.calibration}); "
+        f"eta = {run.eta:.4g}, alpha = {run.alpha:.4g}; gamma1 = {budget.gamma1:.4g}, gamma2 = {budget.gamma2:.4g}."
     )
-    steps = found.best if found.best in found.shown else found.shown[0]
-    row = next(row for row in found.rows if row["T"] == steps)
+    steps = answer.best if answer.best in answer.shown else answer.shown[0]
+    row = answer.row(steps)
     table(f"2SLS, and what the noise for privacy adds at T = {steps}", row["coefficients"], COLUMNS)
     note(
         "se: standard errors if the errors of the outcome have one variance; se_robust: if not (HC1). noise_sd, bias: "

@@ -11,11 +11,11 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from dpbounds.iv import Answer, Constants, Design, Moments, Question, answer, noise_expansion
+from dpbounds.iv import Answer, Constants, Design, Moments, Plan, TwoStageBudget, answer, noise_expansion
 from dpbounds.iv.isotropic import Isotropic, starting_gradient_norms
 from simulators.engine import Experiment
 from simulators.iv import FixedMoments, LinearModel, Settings, two_stage_descent
-from verify.checks import Agreement, Case, Fact, Means, MonteCarlo, Quantiles, Reading, Times
+from verify.checks import Agreement, Case, Fact, Holds, Means, MonteCarlo, Quantiles, Reading, Times, Within
 from verify.checks.audit import gaussian_zcdp
 from verify.papers.iv.tools.output_laws import Mechanism, joint_shifts, opposite_records
 from verify.statements.claims import Claim
@@ -24,31 +24,25 @@ SINGULAR, BETA, Q, N = np.array([1.6, 0.8]), np.array([0.6, -0.8]), 3, 2000
 STEPS = (1, 2, 5, 20)
 
 
-def _question(n: int = N, **other: Any) -> Question:
+def _plan(n: int = N, *, rho1: float = 3.0) -> Plan:
     """p = 2 regressors, q = 3 instruments, clip norms that no gradient reaches, small errors of the first stage."""
-    asked = {
-        "design": Design(n=n, p=2, q=Q, theta_norm=1.6, theta_least=0.8, sigma_2=0.1),
-        "population": Isotropic(singular_values=SINGULAR, beta=BETA, q=Q, eta=0.8, alpha=0.4),
-        "constants": Constants(concentration=0.0, product=0.0),
-        "rho1": 3.0,
-        "rho2": 1.5,
-        "gamma1": 20.0,
-        "gamma2": 30.0,
-        "sigma_1": 0.7,
-        "delta": 1e-6,
-        "adjacency": "replace-one",
-        "calibration": "paper",
-    }
-    return Question(**{**asked, **other})
+    return Plan(
+        design=Design(n=n, p=2, q=Q, theta_norm=1.6, theta_least=0.8, sigma_2=0.1),
+        population=Isotropic(singular_values=SINGULAR, beta=BETA, q=Q, eta=0.8, alpha=0.4),
+        constants=Constants(concentration=0.0, product=0.0),
+        budget=TwoStageBudget(rho1=rho1, rho2=1.5, gamma1=20.0, gamma2=30.0),
+        sigma_1=0.7,
+        delta=1e-6,
+    )
 
 
 @cache
 def _answer(n: int = N) -> Answer:
-    return answer(_question(n), STEPS)
+    return answer(_plan(n), STEPS)
 
 
 def _row(steps: int, n: int = N) -> dict[str, Any]:
-    return next(row for row in _answer(n).rows if row["T"] == steps)
+    return _answer(n).row(steps)
 
 
 # --- the error to expect ---
@@ -94,7 +88,7 @@ def _mean_squares() -> list[Case]:
     ]
 
 
-def _reliable(rng: np.random.Generator) -> Iterator[Fact]:
+def _reliable(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
     """Noise in Theta in units of its least singular value, sqrt(p) + sqrt(q) entries long, and where half of it is."""
     for row in (row for row in _answer().rows if row["T"] in STEPS):
         variance = row["lambda1"] ** 2 * sum(0.8**2 * 0.2 ** (2 * t) for t in range(row["T"]))
@@ -109,10 +103,12 @@ def _reliable(rng: np.random.Generator) -> Iterator[Fact]:
         }
         for name, value in parts.items():
             yield Fact(f"{name}, T = {row['T']}", row[name], float(value), 1e-9)
-    for budget in (3.0, 0.003):
-        (row,) = (row for row in answer(_question(rho1=budget), [5]).rows if row["T"] == 5)
-        yield Fact(f"reliable at rho_1 = {budget:g}", row["reliable"], row["theta_noise"] <= 0.3, 0)
-        yield Fact(f"little noise at rho_1 = {budget:g}", row["reliable"], budget == 3.0, 0)
+    for budget, reliable in ((3.0, True), (0.003, False)):
+        row = answer(_plan(rho1=budget), [5]).row(5)
+        said = "reliable" if reliable else "not reliable"
+        yield Holds(f"called {said} at rho_1 = {budget:g}", row["reliable"] == reliable)
+        least, most = (0.0, 0.3) if reliable else (0.3, math.inf)
+        yield Within(f"noise in Theta at rho_1 = {budget:g}", row["theta_noise"], least, most)
 
 
 PREDICTED = Claim(
@@ -146,7 +142,7 @@ PREDICTED = Claim(
 
 
 def _best(rng: np.random.Generator) -> Iterator[Fact]:
-    found = answer(_question(), list(range(1, 60)))
+    found = answer(_plan(), list(range(1, 60)))
     rows = {row["T"]: row for row in found.rows if row["T"] < 60}
     assert found.best is not None and found.optimum is not None
     yield Fact("T of least predicted error", found.best, min(rows, key=lambda T: rows[T]["rms"]), 0)
@@ -157,7 +153,7 @@ def _best(rng: np.random.Generator) -> Iterator[Fact]:
     shares = np.linspace(0.001, 0.999, 999)
     variance = first / shares + second / (1 - shares)
     yield Fact("share of the first stage", found.share, shares[np.argmin(variance)], 0.002)
-    halved = answer(_question(rho1=1.5), [found.best])
+    halved = answer(_plan(rho1=1.5), [found.best])
     other = next(row for row in halved.rows if row["T"] == found.best)
     yield Fact("first noise at half its budget", other["first_noise"], best["first_noise"] * math.sqrt(2), 1e-12)
 
@@ -182,9 +178,9 @@ BEST = Claim(
 FEW = 100
 
 
-def _spent(rng: np.random.Generator) -> Iterator[Fact]:
+def _spent(rng: np.random.Generator) -> Iterator[Fact | Within]:
     """Noise of (4), the cost of the worst pair of data sets by its output laws, and epsilons by their definitions."""
-    delta = _question().delta
+    delta = _plan().delta
     for T in STEPS:
         row = _row(T, FEW)
         for stage, rho, gamma in (("1", 3.0, 20.0), ("2", 1.5, 30.0)):
@@ -203,7 +199,7 @@ def _spent(rng: np.random.Generator) -> Iterator[Fact]:
         yield Fact(f"epsilon claimed, T = {T}", row["epsilon_claimed"], claimed, 1e-12)
         epsilon = brentq(lambda e, mu: _delta(e, mu) - delta, 0.0, 60.0, args=(math.sqrt(2 * exact),), xtol=1e-12)
         yield Fact(f"epsilon in the worst case, T = {T}", row["epsilon_worst_case"], epsilon, 1e-8)
-        yield Fact(f"beta alone, at least below at most, T = {T}", row["beta_at_least"] <= row["beta_at_most"], True, 0)
+        yield Within(f"least cost of beta alone, T = {T}", row["beta_at_least"], 0.0, row["beta_at_most"])
 
 
 def _delta(epsilon: float, mu: float) -> float:
@@ -240,7 +236,7 @@ def _gradients() -> list[Case]:
     theta = np.vstack([np.diag(SINGULAR), np.zeros((Q - 2, 2))])
     errors = np.diag([0.5**2, 0.5**2, 0.7**2])
     model = LinearModel(n=500, beta=BETA, theta=theta, error_covariance=errors)
-    population = _question().population
+    population = _plan().population
     assert isinstance(population, Isotropic)
     stated = starting_gradient_norms(population, 0.7, 0.5)
     return [

@@ -237,10 +237,7 @@ def _equal(rng: np.random.Generator) -> Iterator[Fact]:
     for duel in (*OF_THE_PAPER, *EVEN, *LOST):
         place = duel.place
         descent, moments = place.descent(*duel.descent), place.one_shot(*duel.one_shot)
-        lambda1, lambda2 = descent.noise_scales(place.n)
-        norms = {"gamma1": descent.gamma1, "gamma2": descent.gamma2}
-        scales = {**norms, "lambda1": lambda1, "lambda2": lambda2}
-        cost = joint_cost(place.n, descent.steps, **scales, adjacency="replace-one")
+        cost = joint_cost(descent, place.n, descent.steps)
         yield Fact(f"DP-2S-GD, {place.name}", float(cost), place.rho, 1e-9)
         # Opposite rows move Z'V by 2 and leave Z'Z as it is; opposite residuals move the second round by 2.
         scale, square = moments.block_scales(just_identified=place.p == place.q)

@@ -17,7 +17,7 @@ from simulators.iv.confidence import (
     release_blocks_in_law,
     release_moments_in_law,
 )
-from verify.checks import Agreement, Case, Fact, Means, MonteCarlo, Times
+from verify.checks import Agreement, Case, Fact, Holds, Means, MonteCarlo, Times, Within
 from verify.statements.claims import Claim
 
 N, Q, STRENGTH, SLOPE, RHO = 16, 2, 11.0, 0.8, 0.6
@@ -88,7 +88,7 @@ def _cases() -> list[Case]:
 DRAWN = 100_000
 
 
-def _models(rng: np.random.Generator) -> Iterator[Fact]:
+def _models(rng: np.random.Generator) -> Iterator[Fact | Holds | Within]:
     """One large data set of each; about a hundred comparisons, each with 6 standard errors or more."""
     yield from _weak(rng, "normal", "sign")
     for errors in ("t3", "exponential", "heteroskedastic"):
@@ -98,7 +98,7 @@ def _models(rng: np.random.Generator) -> Iterator[Fact]:
     yield from _cells(rng)
 
 
-def _weak(rng: np.random.Generator, errors: Any, instruments: Any) -> Iterator[Fact]:
+def _weak(rng: np.random.Generator, errors: Any, instruments: Any) -> Iterator[Fact | Holds | Within]:
     """e_1 given z and w, standardised: both of variance 1 and independent. For Student's t with 3 degrees over sqrt 3
     E log |e| = (psi(1/2) - psi(3/2)) / 2 = -1.
     """
@@ -109,7 +109,7 @@ def _weak(rng: np.random.Generator, errors: Any, instruments: Any) -> Iterator[F
     sample = model.draw(rng, 1)
     z, x, y = sample.instruments[0], sample.regressors[0, 0], sample.outcome[0]
     yield Fact(f"mean and variance of z, {label}", [*(z @ z.T / DRAWN).ravel()], [1.0, 0.0, 0.0, 1.0], 0.03)
-    yield Fact(f"signs, {label}", len(np.unique(np.abs(z))) == 1, instruments == "sign", 0)
+    yield Holds(f"one size if and only if signs, {label}", (len(np.unique(np.abs(z))) == 1) == (instruments == "sign"))
     spread = np.ones(DRAWN)
     if errors == "heteroskedastic":
         spread = np.sqrt((1 + z[0] ** 2) / 2 if instruments == "gaussian" else 1 + z[0] / 2)
@@ -124,7 +124,7 @@ def _weak(rng: np.random.Generator, errors: Any, instruments: Any) -> Iterator[F
             moments = [error.mean(), np.mean(error**2)]
             yield Fact(f"moments of {name}, {label}", moments, [0.0, 1.0], 0.055 if errors == "exponential" else 0.03)
         if errors == "exponential":
-            yield Fact(f"{name} is above -1, {label}", bool(-1.0001 < error.min() < -0.999), True, 0)
+            yield Within(f"least {name}, {label}", float(error.min()), -1.0001, -0.999)
     signs = np.sign(e1) @ np.sign(w) / DRAWN - np.sign(e1).mean() * np.sign(w).mean()
     yield Fact(f"independent, {label}", signs, 0.0, 0.02)
 

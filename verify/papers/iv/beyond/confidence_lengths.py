@@ -8,9 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from dpbounds.iv.confidence import MomentRelease, confidence_set, equivalent_sample, length_ratio
+from dpbounds.iv.confidence import (
+    Adjacency,
+    MomentRelease,
+    PrivacyBudget,
+    ReleasePlan,
+    confidence_set,
+    expected_prices,
+)
 from simulators.engine import Arrays, Experiment
 from simulators.iv.confidence import MomentDesign, WeakInstruments, moment_releases, release_moments_in_law
+from simulators.iv.confidence.disclosing import moment_design
 from verify.checks import Level, Quantiles, Reading
 from verify.statements.claims import Claim
 
@@ -30,22 +38,31 @@ def _ratios(design: MomentDesign, n: int) -> Callable[[Arrays], np.ndarray]:
     """Private length over the length without privacy on the same data."""
 
     def public(arrays: Arrays) -> Iterator[MomentRelease]:
-        weights: dict[str, Any] = {
-            "outcome_weight": design.weights[0],
-            "regressor_weights": np.array(design.weights[1]),
-            "first_scale": 0.0,
-            "second_scale": 0.0,
-            "n": n,
-            "adjacency": design.adjacency,
-        }
         for first, second in zip(arrays["exact_first"], arrays["exact_second"], strict=True):
-            yield MomentRelease(first=first, second=second, **weights)
+            yield design.release(first, second, n, noisy=False)
 
     def ratios(arrays: Arrays) -> np.ndarray:
         pairs = zip(moment_releases(arrays, design, n), public(arrays), strict=True)
         return np.array([_length(private) / _length(exact) for private, exact in pairs])
 
     return ratios
+
+
+def _plan(problem: WeakInstruments, mu: float, adjacency: Adjacency) -> ReleasePlan:
+    """Instruments -1 or 1 with public means 0; outcome and regressor in one range, the coefficient 1 guessed right."""
+    names = tuple(f"z{k}" for k in range(problem.q))
+    half = MULTIPLE * problem.deviations[0]
+    return ReleasePlan(
+        outcome="y",
+        regressors=("x",),
+        instruments=names,
+        bounds={**dict.fromkeys(names, (-1, 1)), "y": (-half, half), "x": (-half, half)},
+        instrument_means=dict.fromkeys(names, 0.0),
+        budget=PrivacyBudget(mu=mu),
+        adjacency=adjacency,
+        beta=1.0,
+        clamping="natural",
+    )
 
 
 def _readings() -> list[Reading]:
@@ -59,15 +76,8 @@ def _readings() -> list[Reading]:
     )
     for n, mu, strength, q, adjacency, level in cells:
         problem = WeakInstruments(n=n, q=q, strength=strength, endogeneity=0.5, instruments="sign")
-        outcome, regressor = problem.deviations
-        bounds: dict[str, Any] = {
-            "instrument_bound": math.sqrt(q),
-            "outcome_bound": MULTIPLE * outcome,
-            "regressor_bounds": (MULTIPLE * regressor,),
-            "adjacency": adjacency,
-        }
-        design = MomentDesign(mu=mu, ratio=1.0, **bounds)
-        records = equivalent_sample(mu, coefficients=[1.0], deviation=1.0, ratio=1.0, **bounds)
+        plan = _plan(problem, mu, adjacency)
+        design, (_, price, _) = moment_design(plan, mu), expected_prices(plan, n, deviation=1.0)
         found.append(
             Reading(
                 label=f"n = {n}, q = {q}, mu = {mu:g}, {adjacency}",
@@ -75,8 +85,8 @@ def _readings() -> list[Reading]:
                     algorithm=release_moments_in_law, problem=problem, settings=design, block_trials=80
                 ),
                 output=_ratios(design, n),
-                predicted=lambda n=n, records=records: float(length_ratio(n, records)),
-                x=float(records) / n,
+                predicted=lambda price=price: price.length_ratio,
+                x=price.n_star / n,
                 group="private over public length",
                 level=level,
             )
@@ -90,7 +100,7 @@ LENGTHS = Claim(
     kind="mc-equality",
     statement=(
         "With strong instruments a private set is $sqrt(1 + n^* \\/ n)$ times as long as that without privacy on the "
-        "same data, $n^* = s_1^2 B_z^2 abs(b)^2 \\/ V(z epsilon)$."
+        "same data, as is expected of its plan before records are read, $n^* = s_1^2 B_z^2 abs(b)^2 \\/ V(z epsilon)$."
     ),
     setting="Sign instruments, $F = 5 dot 10^4 ... 10^5$, $q = 1, 2$, $n^* \\/ n$ up to 9; medians.",
     checks=(

@@ -18,7 +18,7 @@ from dpbounds.iv.confidence import (
     kolmogorov_bound,
     uniform_kolmogorov_bound,
 )
-from verify.checks import Agreement, Fact, Search, Times
+from verify.checks import Agreement, Fact, Holds, Search, Times, Within
 from verify.checks.domains import Real, Whole
 from verify.statements.claims import Claim
 
@@ -49,7 +49,7 @@ def _two_points(n: float, p: float, mu: float) -> tuple[float, float]:
     return distance, float(kolmogorov_bound(N, mu)) + 1e-13
 
 
-def _integral_facts(rng: np.random.Generator) -> Iterator[Fact]:
+def _integral_facts(rng: np.random.Generator) -> Iterator[Fact | Within]:
     """The integral with another quadrature, the classical form, and the supremum over N by a fine grid."""
     for N, mu in ((0.3, 0.3), (5.0, 0.2), (1_000.0, 0.3), (40.0, 0.9), (1e-3, 0.05)):
         stated = float(kolmogorov_bound(N, mu))
@@ -60,7 +60,7 @@ def _integral_facts(rng: np.random.Generator) -> Iterator[Fact]:
         largest = max(float(kolmogorov_bound(N, mu)) for N in mu**-2 * np.geomspace(0.05, 50, 120))
         for_all = float(uniform_kolmogorov_bound(mu))
         yield Fact(f"for all N, mu = {mu}", for_all, largest, 6e-3)
-        yield Fact(f"no N has more, mu = {mu}", for_all >= largest, True, 0)
+        yield Within(f"bound for all N over the largest, mu = {mu}", for_all / largest, least=1.0)
         yield Fact(f"in print, mu = {mu}", for_all, printed, 1e-2)
     yield Fact("for all N, mu = 2", float(uniform_kolmogorov_bound(2.0)), 0.56 * 2 / 3**1.5 * 2, 1e-3)
 
@@ -181,7 +181,7 @@ def _radius(second: float, mu: float, level: float = 0.95) -> float:
     return float(ndtri(1 - left / 2)) * math.sqrt(spread**2 + s**2)
 
 
-def _edge_facts(rng: np.random.Generator, stretched: float = 1.0) -> Iterator[Fact]:
+def _edge_facts(rng: np.random.Generator, stretched: float = 1.0) -> Iterator[Holds | Within]:
     """beta = 0 is in the set just inside the radius, and not just outside; the line where nothing is left of alpha."""
     for second, mu, n in ((900.0, 0.24, 4_000), (30.0, 0.5, 2_000), (0.0, 0.1, 5_000)):
         radius = stretched * _radius(second, mu)
@@ -189,15 +189,13 @@ def _edge_facts(rng: np.random.Generator, stretched: float = 1.0) -> Iterator[Fa
             0.0 in confidence_set(_honest_release(factor * radius, second, mu, n), honest=True)
             for factor in (1 - 1e-6, 1 + 1e-6)
         )
-        yield Fact(f"T2 = {second}, mu = {mu}", [inside, outside], [True, False], 0)
-    yield Fact(
-        "mu = 8: the line", confidence_set(_honest_release(50.0, 30.0, 8.0, 90), honest=True).shape == "line", True, 0
-    )
+        yield Holds(f"T2 = {second}, mu = {mu}: just inside the radius 0 is in the set", inside)
+        yield Holds(f"T2 = {second}, mu = {mu}: just outside it is not", not outside)
+    beyond = confidence_set(_honest_release(50.0, 30.0, 8.0, 90), honest=True)
+    yield Holds("mu = 8: the set is the line", beyond.shape == "line")
     honest = confidence_set(_honest_release(0.0, 900.0, 0.24, 4_000), honest=True)
     plain = confidence_set(_honest_release(0.0, 900.0, 0.24, 4_000))
-    yield Fact("it is longer", honest.length > 1.1 * plain.length, True, 0)
-    kinds = honest.coverage.kind, plain.coverage.kind
-    yield Fact("kinds", kinds == ("lower", "asymptotic"), True, 0)
+    yield Within("its length over that of the asymptotic set", honest.length / plain.length, least=1.1)
 
 
 BUDGETS = (0.1, 0.24, 0.5)

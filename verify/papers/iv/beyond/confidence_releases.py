@@ -25,20 +25,21 @@ from simulators.iv.confidence.one_shot import first_round, second_round
 from simulators.iv.samples import RecordSample
 from verify.checks import Case, GaussianPrivacy, Means, MonteCarlo
 from verify.checks.privacy import Neighbours
-from verify.papers.iv.tools.coverage import Given, records_of
+from verify.papers.iv.tools.coverage import FixedRecords, records_of
+from verify.papers.iv.tools.replayed import curve_covariance
 from verify.statements.claims import Claim
 
 MU = 0.5
 
 
-EMPTY = Given(sample=records_of(np.zeros((2, 2)), np.zeros((2, 1)), np.zeros(2)))
+EMPTY = FixedRecords(sample=records_of(np.zeros((2, 2)), np.zeros((2, 1)), np.zeros(2)))
 UNIT: dict[str, Any] = {"mu": MU, "instrument_bound": 1.0, "outcome_bound": 1.0, "regressor_bounds": (1.0,)}
 
 
 # --- the law of the noise ---
 
 
-def noises(problem: Given, settings: Any, streams: Streams, trials: int) -> Arrays:
+def noises(problem: FixedRecords, settings: Any, streams: Streams, trials: int) -> Arrays:
     """Entries of what is released on records that are all 0, under the adjacency `settings`."""
     design = MomentDesign(**UNIT, adjacency=settings)
     moments = release_moments(problem, design, streams, trials)
@@ -90,7 +91,7 @@ def _noise_cases() -> list[Case]:
     return found
 
 
-def other_noises(problem: Given, settings: tuple[SignDesign, OneShot], streams: Streams, trials: int) -> Arrays:
+def other_noises(problem: FixedRecords, settings: tuple[SignDesign, OneShot], streams: Streams, trials: int) -> Arrays:
     """Points and differences of the curve of release S; both estimates of one-shot moments on records (1, 1, 0)."""
     signs, moments = settings
     curves = release_signs(problem, signs, streams, trials)
@@ -124,7 +125,7 @@ def _other_cases() -> list[Case]:
     }
     signs = SignDesign(mu=MU, low=-1.0, high=1.0, size=size, pi=0.3)
     settings = (signs, OneShot(rho=rho, instrument_bound=1.0, row_bound=1.0, residual_bound=bound, share=share))
-    ones = Given(sample=records_of(np.ones((400, 1)), np.ones((400, 1)), np.zeros(400)))
+    ones = FixedRecords(sample=records_of(np.ones((400, 1)), np.ones((400, 1)), np.zeros(400)))
     experiment = Experiment(algorithm=other_noises, problem=ones, settings=settings, block_trials=1_500)
     return [
         Case(
@@ -214,11 +215,11 @@ def _moment_pairs(first: float = 1.0, second: float = 1.0, off: float = 0.5) -> 
         of_blocks = np.concatenate([*of_blocks, _svec_variances(2, second * sQ, off)])
         for number, (one, two) in enumerate(_records(np.random.default_rng(3))):
             other = nothing if adjacency == "zero-out" else two
-            U, W = (release_moments(Given(sample=part), design, silent, 1) for part in (one, other))
+            U, W = (release_moments(FixedRecords(sample=part), design, silent, 1) for part in (one, other))
             moved = [U["first"][0] - W["first"][0], _svec(U["second"][0] - W["second"][0])]
             label = f"{adjacency}, pair {number}"
             yield _pair(f"U, {label}", np.concatenate(moved), np.diag(variances), MU**2 / 2)
-            A, B = (release_blocks(Given(sample=part), design, silent, 1) for part in (one, other))
+            A, B = (release_blocks(FixedRecords(sample=part), design, silent, 1) for part in (one, other))
             parts = {name: A[name][0] - B[name][0] for name in A}
             moved = [_svec(parts["instruments"]), parts["cross"].ravel(), _svec(parts["variables"])]
             yield _pair(f"H, {label}", np.concatenate(moved), np.diag(of_blocks), MU**2 / 2)
@@ -254,9 +255,7 @@ def _sign_pairs(noise: float) -> Iterator[Neighbours]:
     """Opposite steps at every place of a grid of 6 points, and at different places."""
     size = 6
     design = SignDesign(mu=MU, low=-1.0, high=1.5, size=size, pi=0.7)
-    lag = np.subtract.outer(np.arange(size), np.arange(size))
-    angles = math.pi * (2 * np.arange(size) + 1) / size
-    covariance = noise**2 * np.einsum("j,jkl->kl", design.spectrum, np.cos(angles[:, None, None] * lag)) / size
+    covariance = noise**2 * curve_covariance(design)
 
     def curve(place: float, sign: float) -> np.ndarray:
         return design.curves(records_of([[0.0]], [[sign]], [sign * place]))[0]

@@ -25,7 +25,7 @@ from dpbounds.iv.confidence import (
     point_estimate,
     projection,
 )
-from verify.checks import Agreement, Fact, Times
+from verify.checks import Agreement, Fact, Holds, Times, Within
 from verify.papers.iv.tools.confidence_releases import (
     SHAPES,
     covariance_of,
@@ -40,7 +40,7 @@ from verify.statements.claims import Claim
 # --- the test ---
 
 
-def _test_facts(rng: np.random.Generator, noise: float = 1.0, projected: bool = True) -> Iterator[Fact]:
+def _test_facts(rng: np.random.Generator, noise: float = 1.0, projected: bool = True) -> Iterator[Fact | Holds]:
     """Against sums over coordinates in the units of y and z, the covariance written out from T2 and s1."""
     for q, p, seed in ((1, 1, 1), (2, 1, 2), (3, 2, 3), (4, 1, 4)):
         release = random_release(seed, q=q, p=p)
@@ -66,7 +66,7 @@ def _test_facts(rng: np.random.Generator, noise: float = 1.0, projected: bool = 
             strength = first_stage(release, j)
             at = anderson_rubin(release, far)
             yield Fact(f"first stage, q = {q}", [*strength[:3]], [at.statistic, at.statistic / q, at.critical], 1e-6)
-            yield Fact(f"bounded, q = {q}", strength.bounded, at.statistic > at.critical, 0)
+            yield Holds(f"bounded if and only if it rejects, q = {q}", strength.bounded == (at.statistic > at.critical))
 
 
 def _block_facts(rng: np.random.Generator) -> Iterator[Fact]:
@@ -188,7 +188,7 @@ def _pieces_of(release: Release, correct: bool, certify: bool) -> list[tuple[flo
     return [(float(low), float(high)) for low, high in pieces]
 
 
-def _set_facts(rng: np.random.Generator, slip: float = 0.0) -> Iterator[Fact]:
+def _set_facts(rng: np.random.Generator, slip: float = 0.0) -> Iterator[Fact | Holds]:
     """Exact rational arithmetic says at which points of a grid, and next to each end, the test rejects."""
     for name, release in SHAPES().items():
         for correct in (True, False):
@@ -199,7 +199,7 @@ def _set_facts(rng: np.random.Generator, slip: float = 0.0) -> Iterator[Fact]:
             grid = [Fraction(round(1000 * math.tan(angle)), 1000) for angle in np.linspace(-1.5, 1.5, 41)]
             inside = [any(low <= point <= high for low, high in certified) for point in grid]
             excess = [exact_excess(release, point, correct) for point in grid]
-            yield Fact(f"points of a grid, {label}", inside, [value <= 0 for value in excess], 0)
+            yield Holds(f"points of a grid are as the exact test has them, {label}", inside == [e <= 0 for e in excess])
             ends = [end for piece in certified for end in piece if math.isfinite(end)]
             for end in ends:
                 step, at = Fraction(max(abs(end), 1e-3)) / 10**9, Fraction(end * (1 + slip))
@@ -207,18 +207,19 @@ def _set_facts(rng: np.random.Generator, slip: float = 0.0) -> Iterator[Fact]:
                 yield Fact(f"the verdict changes at {end:.4g}, {label}", len(set(sides)), 2, 0)
         found, shape = confidence_set(release, certify=True)
         if not name.startswith("hostile"):
-            yield Fact(f"shape of {name}", shape == name.split(",")[0], True, 0)
+            yield Holds(f"shape of {name}", shape == name.split(",")[0])
         moved = confidence_set(release).shifted(2.0).pieces
         centred = [(low + 2.0, high + 2.0) for low, high in _pieces_of(release, True, certify=False)]
         yield Fact(f"recentred, {name}", np.arctan(moved), np.arctan(centred), 1e-12)
         strength = first_stage(release)
-        yield Fact(f"bounded if the first stage rejects, {name}", confidence_set(release).bounded, strength.bounded, 0)
+        bounded = confidence_set(release).bounded
+        yield Holds(f"bounded if and only if the first stage rejects, {name}", bounded == strength.bounded)
         scaled = scaled_release(release, 1e-7, 1e6)
         back = [(1e13 * low, 1e13 * high) for low, high in _pieces_of(scaled, True, certify=False)]
         yield Fact(f"in other units, {name}", np.arctan(back), np.arctan([tuple(piece) for piece in found]), 1e-6)
 
 
-def _estimate_facts(rng: np.random.Generator) -> Iterator[Fact]:
+def _estimate_facts(rng: np.random.Generator) -> Iterator[Fact | Within]:
     """The least statistic is at the point estimate: against a fine grid and parabolas; the ratio for q = 1."""
     for q, seed in itertools.product((1, 2, 4), range(4)):
         release = random_release(20 + 10 * seed + q, q=q)
@@ -228,7 +229,7 @@ def _estimate_facts(rng: np.random.Generator) -> Iterator[Fact]:
         yield Fact(f"no neighbour is lower, q = {q}", int(np.argmin(values)), 1, 0)
         grid = np.tan(np.linspace(-1.57, 1.57, 4001))
         lowest = float(anderson_rubin_curve(release, grid).statistic.min())
-        yield Fact(f"no point is lower, q = {q}", float(values[1]) <= lowest + 1e-9, True, 0)
+        yield Within(f"statistic there less the least on a grid, q = {q}", float(values[1]) - lowest, most=1e-9)
         if q == 1:
             y, x = release.moments[:, 0] * [release.outcome_weight, release.regressor_weights[0]]
             yield Fact("ratio", estimate, y / x, 1e-9)
@@ -256,7 +257,7 @@ SET = Claim(
 # --- one of two regressors ---
 
 
-def _projection_facts(rng: np.random.Generator, slip: float = 0.0) -> Iterator[Fact]:
+def _projection_facts(rng: np.random.Generator, slip: float = 0.0) -> Iterator[Holds]:
     """Next to the ends and on a grid: the least statistic over the other coefficient, by finer and finer grids."""
     for q, strength, regressor in ((2, 60.0, 0), (2, 60.0, 1), (2, 9.0, 0), (3, 60.0, 1)):
         release = two_regressors(q, strength)
@@ -266,8 +267,8 @@ def _projection_facts(rng: np.random.Generator, slip: float = 0.0) -> Iterator[F
         inside = [any(low + slip <= point <= high + slip for low, high in found.pieces) for point in looked]
         least = [_least_over_the_other(release, point, regressor) for point in looked]
         kept = [value <= float(chi2.ppf(0.95, q)) for value in least]
-        yield Fact(f"q = {q}, strength {strength}, regressor {regressor}", inside, kept, 0)
-        yield Fact("certified", found.certified, True, 0)
+        label = f"q = {q}, strength {strength}, regressor {regressor}"
+        yield Holds(f"{label}: points are as the least statistic has them", inside == kept)
 
 
 def _least_over_the_other(release: MomentRelease, coefficient: float, regressor: int) -> float:

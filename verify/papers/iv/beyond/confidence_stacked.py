@@ -25,7 +25,7 @@ from simulators.iv.confidence import (
 )
 from simulators.iv.samples import RecordSample
 from verify.checks import Agreement, Fact, Times
-from verify.papers.iv.tools.coverage import Given, block_test, boxed, moment_test, records_of
+from verify.papers.iv.tools.coverage import FixedRecords, block_test, boxed, moment_test, records_of
 from verify.statements.claims import Claim
 
 MU = 0.5
@@ -87,7 +87,7 @@ def _one_shot(rng: np.random.Generator) -> Iterator[Fact]:
     z, w = rng.standard_normal((80, 2)), rng.standard_normal(80)
     x = z @ [1.0, 0.6] + w
     y = 0.7 * x + w + rng.standard_normal(80)
-    problem = Given(sample=records_of(2 * z, x[:, None], y))
+    problem = FixedRecords(sample=records_of(2 * z, x[:, None], y))
     bounded = 2 * z / np.maximum(1.5, np.linalg.norm(2 * z, axis=1))[:, None]
     rows = np.column_stack([y, x]) / np.maximum(2.5, np.hypot(x, y))[:, None]
     bounds: dict[str, Any] = {"instrument_bound": 1.5, "row_bound": 2.5, "residual_bound": 0.9}

@@ -22,39 +22,21 @@ from simulators.iv.confidence.staged import (
     stage_zero,
     without_noise,
 )
-from verify.checks import Agreement, Fact
+from verify.checks import Agreement, Fact, Holds, Within
+from verify.papers.iv.tools.replayed import Replayed, shifts
 from verify.statements.claims import Claim
 
 # --- the two stages ---
 
 
-class Replayed(GaussianSource):
-    """Notes what is noised, and answers as another run did, so that a second data set meets the same outputs."""
-
-    def __init__(self, generator: np.random.Generator, answers: list[np.ndarray] | None = None) -> None:
-        super().__init__(generator)
-        self.seen: list[tuple[np.ndarray, float]] = []
-        self.given, self.answers = answers, []
-
-    def vector(self, values: np.ndarray, scale: float) -> np.ndarray:
-        """As the other run, or with noise."""
-        self.seen.append((np.array(values), scale))
-        noisy = super().vector(values, scale) if self.given is None else self.given[len(self.answers)]
-        self.answers.append(noisy)
-        return noisy
-
-
 def _spent(design: StagedDesign, records: CellRecords, other: CellRecords, rng: np.random.Generator) -> np.ndarray:
     """Squared distance of two data sets in units of the noise, for each of the four vectors that are released."""
-    first = Replayed(rng)
-    release_staged(records, design, first)
-    second = Replayed(rng, first.answers)
-    release_staged(other, design, second)
-    pairs = zip(first.seen, second.seen, strict=True)
-    return np.array([float(np.sum((one - two) ** 2)) / scale**2 for (one, scale), (two, _) in pairs])
+    pair = (records, other)
+    moved = shifts(lambda k, source: release_staged(pair[k], design, source), rng)
+    return np.array([float(np.sum(shift**2)) / scale**2 for shift, scale in moved])
 
 
-def _stage_one(design: StagedDesign, records: CellRecords, rng: np.random.Generator) -> Iterator[Fact]:
+def _stage_one(design: StagedDesign, records: CellRecords, rng: np.random.Generator) -> Iterator[Fact | Within]:
     """What its noise costs over all pairs of vectors of norm 1, by brute force over their angle, and the norms."""
     source = Replayed(rng)
     staged = release_staged(records, design, source)
@@ -82,7 +64,7 @@ def _stage_one(design: StagedDesign, records: CellRecords, rng: np.random.Genera
         for a, b in corners
     ]
     longest = reach / staged.boxes.instruments * max(float(np.linalg.norm(pair)) for pair in v)
-    yield Fact(f"{design.adjacency}: norm {longest:.3f} of the longest vector in (0.5, 1]", 0.5 < longest <= 1, True, 0)
+    yield Within(f"{design.adjacency}: norm of the longest vector", longest, 0.5, 1 + 1e-12)
 
 
 def _with(records: CellRecords, z: tuple[float, ...], x: float, y: float, cell: int) -> CellRecords:
@@ -96,7 +78,7 @@ def _with(records: CellRecords, z: tuple[float, ...], x: float, y: float, cell: 
     )
 
 
-def _costs(rng: np.random.Generator, noise: float = 1.0) -> Iterator[Fact]:
+def _costs(rng: np.random.Generator, noise: float = 1.0) -> Iterator[Fact | Within]:
     """Records at corners of the ranges or beyond them, put into two data sets that are the same else."""
     n, K, q, mu = 60, 2, 2, 30.0
     base = CellRecords(
@@ -123,7 +105,7 @@ def _costs(rng: np.random.Generator, noise: float = 1.0) -> Iterator[Fact]:
         yield from _stage_one(design, base, rng)
         stated = design.share * mu**2
         yield Fact(f"{adjacency}: worst cost of stage 0", worst_first, stated, 1e-9)
-        yield Fact(f"{adjacency}: both stages within mu²", bool(worst <= mu**2 * (1 + 1e-9)), True, 0)
+        yield Within(f"{adjacency}: worst cost of both stages over mu²", worst / mu**2, most=1 + 1e-9)
 
 
 def _corner(rng: np.random.Generator) -> tuple[tuple[float, ...], float, float, int]:
@@ -132,7 +114,7 @@ def _corner(rng: np.random.Generator) -> tuple[tuple[float, ...], float, float, 
     return z, x, y, int(rng.integers(2))
 
 
-def _centring(rng: np.random.Generator, second: int = 1) -> Iterator[Fact]:
+def _centring(rng: np.random.Generator, second: int = 1) -> Iterator[Fact | Holds]:
     """The means against the noisy sums they come from; with hardly any noise, plain least squares within cells."""
     n, K = 400, 3
     cells = np.minimum(np.arange(n) // 197, 2)  # the last has 6 records
@@ -146,7 +128,7 @@ def _centring(rng: np.random.Generator, second: int = 1) -> Iterator[Fact]:
         means, slope = stage_zero(records, design, source)
         sums, kept = source.answers[0], means.kept
         large = sums[:, :2].min(axis=1) > 4 * np.sqrt(14) / (0.5 * mu)
-        yield Fact(f"mu = {mu:g}: cells kept", kept.tolist(), large.tolist(), 0)
+        yield Holds(f"mu = {mu:g}: large cells are kept", kept.tolist() == large.tolist())
         yield Fact(f"mu = {mu:g}: counts", means.counts, sums[:, :2].tolist(), 1e-12)
         yield Fact(f"mu = {mu:g}: z over the first count", means.z[kept], sums[kept, 2:4] / sums[kept, :1], 1e-12)
         stated = sums[kept, 4:] / sums[kept, second][:, None]
@@ -206,7 +188,7 @@ def _extra(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
         yield Fact(f"extra covariance at beta = {beta}", observed, (factor * stated).tolist(), 1e-9)
 
 
-def _coverage(rng: np.random.Generator, level: float = 0.95) -> Iterator[Fact]:
+def _coverage(rng: np.random.Generator, level: float = 0.95) -> Iterator[Within]:
     """Two 0/1 instruments whose chances vary with 20 cells, confounded x and y, uniform errors: sets hold the truth."""
     n, K, beta, runs, held = 1000, 10, -0.4, 100, 0
     for _ in range(runs):
@@ -219,7 +201,7 @@ def _coverage(rng: np.random.Generator, level: float = 0.95) -> Iterator[Fact]:
         staged = release_staged(CellRecords(Z=Z, x=x, y=y, cells=cells, K=K), design, GaussianSource(rng))
         held += (beta - staged.slope) in confidence_set(staged.release, level=level)
     # Binomial(100, .94) is below 77 with probability 1e-8.
-    yield Fact(f"{held} of {runs} sets hold the coefficient", bool(held >= 77), True, 0)
+    yield Within(f"sets that hold the coefficient, of {runs}", held, least=77)
 
 
 STAGES = Claim(
@@ -251,14 +233,14 @@ def _no_opendp() -> str:
     return "" if find_spec("opendp") else "needs OpenDP, an extra: `pip install 'dpbounds[opendp]'`"
 
 
-def _same_law(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
+def _same_law(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Within]:
     """Kolmogorov-Smirnov at 1e-9 on 6000 draws, and their sum of squares, which sees 12 % in the scale."""
     scale, values = 3.7, np.array([0.0, 2.5, -1e5])
     for name, source in (("numpy", GaussianSource(rng)), ("OpenDP", OpenDPSource())):
         draws = np.ravel([source.vector(values, scale) - values for _ in range(2000)]) / (factor * scale)
-        yield Fact(f"{name}: law", bool(stats.kstest(draws, "norm").pvalue > 1e-9), True, 0)
-        inside = 1e-9 < stats.chi2.cdf(float(draws @ draws), len(draws)) < 1 - 1e-9
-        yield Fact(f"{name}: variance", bool(inside), True, 0)
+        yield Within(f"{name}: p-value of the law", float(stats.kstest(draws, "norm").pvalue), least=1e-9)
+        place = float(stats.chi2.cdf(float(draws @ draws), len(draws)))
+        yield Within(f"{name}: place of the sum of squares in its law", place, 1e-9, 1 - 1e-9)
 
 
 OPENDP = Claim(

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import eigh
 
 from dpbounds.iv.inference import instrument_strength, two_stage_inference
-from verify.checks import Agreement, Fact, Times
+from verify.checks import Agreement, Fact, Holds, Times
 from verify.statements.claims import Claim
 
 N, Q = 60, 4
@@ -26,7 +26,7 @@ def _left(columns: np.ndarray, onto: np.ndarray) -> np.ndarray:
     return columns - onto @ np.linalg.lstsq(onto, columns, rcond=None)[0]
 
 
-def _facts(rng: np.random.Generator) -> Iterator[Fact]:
+def _facts(rng: np.random.Generator) -> Iterator[Fact | Holds]:
     """Two regressions one after the other, sums over records, and sums of squares with and without instruments."""
     Z, X, Y = _data(rng)
     fitted = X - _left(X, Z)
@@ -47,7 +47,7 @@ def _facts(rng: np.random.Generator) -> Iterator[Fact]:
         gained = np.sum(restricted**2, axis=0) - np.sum(left**2, axis=0)
         statistics = gained / 3 / (np.sum(left**2, axis=0) / degrees)
         yield Fact("F", strength.partial_F[:2], statistics, 1e-9)
-        yield Fact("a control is its own instrument", np.isinf(strength.partial_F[2]), True, 0)
+        yield Holds("a control is its own instrument: its F is infinite", bool(np.isinf(strength.partial_F[2])))
         least = eigh(restricted.T @ restricted - left.T @ left, left.T @ left / degrees, eigvals_only=True)[0] / 3
         yield Fact("Cragg and Donald", strength.cragg_donald, least, 1e-9)
 

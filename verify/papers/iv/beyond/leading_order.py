@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from scipy.linalg import solve_discrete_lyapunov
 
-from dpbounds import DomainError
 from dpbounds.iv import (
     LeadingOrder,
     Moments,
+    TwoStageBudget,
     best_split,
     isotropic_variances,
     noise_expansion,
@@ -233,17 +233,6 @@ def _cheap(rng: np.random.Generator) -> Iterator[Fact]:
         yield Fact(f"root mean squares, eta = {eta}", terms.root_mean_square(lambda1, lambda2), squares, 1e-9)
 
 
-def _limits(rng: np.random.Generator) -> Iterator[Fact]:
-    """Step sizes are taken up to 2 and 2 / ||Theta||², and no further."""
-    for eta, alpha, taken in ((1.99, 1.18, True), (2.01, 0.5, False), (0.5, 1.19, False)):
-        try:
-            Isotropic(singular_values=SINGULAR, beta=BETA, q=Q, eta=eta, alpha=alpha)
-        except DomainError:
-            yield Fact(f"refused: eta = {eta}, alpha = {alpha}", taken, False, 0)
-        else:
-            yield Fact(f"taken: eta = {eta}, alpha = {alpha}", taken, True, 0)
-
-
 ISOTROPIC = Claim(
     id="iv/beyond-isotropic",
     where="beyond the paper",
@@ -252,10 +241,7 @@ ISOTROPIC = Claim(
         "For $A = I$ and no residual the leading order falls apart along the singular directions of $Theta$: $O(p^2)$ "
         "a step whatever $q$ is, and stationary to double precision after $60 \\/ log(1\\/kappa)$ steps."
     ),
-    checks=(
-        Agreement(facts=_cheap, impostors={"a millionth more": {"facts": Times(1.000001)}}),
-        Agreement(facts=_limits, impostors={"1 % more": {"facts": Times(1.01)}}),
-    ),
+    checks=(Agreement(facts=_cheap, impostors={"a millionth more": {"facts": Times(1.000001)}}),),
 )
 
 # --- the best split of the budget ---
@@ -268,7 +254,9 @@ def _split(rng: np.random.Generator, exponent: float = 0.5) -> Iterator[Fact]:
     for gamma1, gamma2, T in ((2.0, 5.0, 40), (5.0, 0.5, 40), (1.0, 1.0, 3)):
         n, rho, costs = 1000, 2.0, {}
         for share in np.linspace(0.0005, 0.9995, 2000):
-            scales = noise_scales(n, T, rho * share, rho * (1 - share), gamma1, gamma2)
+            scales = noise_scales(
+                TwoStageBudget(rho1=rho * share, rho2=rho * (1 - share), gamma1=gamma1, gamma2=gamma2), n, T
+            )
             costs[share] = float(np.trace(order.law(T, *map(float, scales)).covariance))
         share = float(best_split(order, gamma1, gamma2, step=T))
         label = f"gamma = ({gamma1:g}, {gamma2:g}), T = {T}"

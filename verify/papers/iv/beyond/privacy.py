@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, get_args
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from dpbounds.iv import (
     Calibration,
     Enforced,
+    TwoStageBudget,
     joint_cost,
     joint_gdp,
     noise_scales,
@@ -36,17 +38,23 @@ def _attained(rng: np.random.Generator) -> Iterator[Fact]:
         for n, T, rho1, rho2 in ((1, 1, 0.5, 2.0), (4, 2, 0.3, 0.9), (7, 5, 2.0, 0.4)):
             label = f"{adjacency}, n = {n}, T = {T}"
             given = Mechanism(n=n, steps=T, gamma1=1.3, gamma2=0.4, lambda1=0.7, lambda2=0.2)
-            cost = joint_cost(n, T, **given.noise, adjacency=adjacency)
+            cost = joint_cost(replace(given, adjacency=adjacency), n, T)
             spent = _spent(given, adjacency, rng)
             yield Fact(f"{label}: cost", spent, float(cost), 1e-9)
-            mu = float(joint_gdp(n, T, **given.noise, adjacency=adjacency))
+            mu = float(joint_gdp(replace(given, adjacency=adjacency), n, T))
             yield Fact(f"{label}: mu", mu, float(np.sqrt(2 * spent)), 1e-9)
             stated: dict[Calibration, float] = {
                 "tight": rho1 + (T > 1) * rho2,
                 "paper": rho1 / 2 + (1 - 1 / T) * rho2 / 2,
             }
             for calibration, promised in stated.items():
-                scales = noise_scales(n, T, rho1, rho2, 1.3, 0.4, calibration=calibration, adjacency=adjacency)
+                scales = noise_scales(
+                    TwoStageBudget(
+                        rho1=rho1, rho2=rho2, gamma1=1.3, gamma2=0.4, calibration=calibration, adjacency=adjacency
+                    ),
+                    n,
+                    T,
+                )
                 # In its first step beta has no data, and the tight scale for T = 1 is 0.
                 lambda1, lambda2 = float(scales.lambda1), float(scales.lambda2) or 1.0
                 calibrated = Mechanism(n=n, steps=T, gamma1=1.3, gamma2=0.4, lambda1=lambda1, lambda2=lambda2)
@@ -66,7 +74,7 @@ def _random_pairs(variance: float = 1.0) -> Iterator[Neighbours]:
     for adjacency in ADJACENCIES:
         for n, T in ((1, 2), (3, 6)):
             mechanism = Mechanism(n=n, steps=T, gamma1=0.6, gamma2=1.1, lambda1=0.5, lambda2=0.3)
-            claimed = float(joint_cost(n, T, **mechanism.noise, adjacency=adjacency))
+            claimed = float(joint_cost(replace(mechanism, adjacency=adjacency), n, T))
             pairs = [_changed(random_records(rng, n, 2, 2), adjacency) for _ in range(3)]
             for name, pair in (("worst", opposite_records(n, 2, 2, adjacency)), *(("random", pair) for pair in pairs)):
                 shift, variances = joint_shifts(pair, mechanism, rng)
@@ -89,7 +97,7 @@ def _profile(rng: np.random.Generator) -> Iterator[Fact]:
     shift, variances = joint_shifts(opposite_records(3), mechanism, rng)
     distance = float(np.sqrt(np.sum(shift**2 / variances)))
     x = np.linspace(-14, 14 + distance, 200_001)
-    mu = float(joint_gdp(3, 4, **mechanism.noise))
+    mu = float(joint_gdp(mechanism, 3, 4))
     for epsilon in (0.1, 1.0, 3.0):
         gain = np.exp(-((x - distance) ** 2) / 2) - np.exp(epsilon - x**2 / 2)
         delta = float(np.sum(np.maximum(gain, 0)) * (x[1] - x[0]) / np.sqrt(2 * np.pi))
@@ -118,7 +126,7 @@ BEYOND_JOINT_COST = Claim(
 
 N, STEPS = 4, 4
 BOUNDS = Enforced(instrument=1.5, outcome=2.0, theta=1.2, beta=0.8)
-NORMS: dict[str, Any] = {"gamma1": 0.6, "gamma2": 0.5, "eta": 2 / 1.5**2}
+NORMS, ETA = TwoStageBudget(gamma1=0.6, gamma2=0.5), 2 / 1.5**2
 
 
 def _ball(vector: np.ndarray, radius: float) -> np.ndarray:
@@ -141,14 +149,11 @@ def _moves(records: np.ndarray, other: np.ndarray, betas: np.ndarray) -> tuple[l
     for beta in np.reshape(betas, (STEPS, 2)):
         used = _ball(beta, BOUNDS.beta)
         both = [
-            gradients(data, theta, used, NORMS["gamma1"], NORMS["gamma2"])
-            for data, theta in zip(pair, thetas, strict=True)
+            gradients(data, theta, used, NORMS.gamma1, NORMS.gamma2) for data, theta in zip(pair, thetas, strict=True)
         ]
         moved.append(float(np.linalg.norm(both[0][1] - both[1][1])))
         apart.append(float(np.linalg.norm(thetas[0] - thetas[1])))
-        thetas = [
-            _ball(theta - NORMS["eta"] * first, BOUNDS.theta) for theta, (first, _) in zip(thetas, both, strict=True)
-        ]
+        thetas = [_ball(theta - ETA * first, BOUNDS.theta) for theta, (first, _) in zip(thetas, both, strict=True)]
     return moved, apart
 
 
@@ -160,8 +165,8 @@ def _within_sensitivities(adversary: float) -> tuple[float, float]:
         other = np.array([0.5, 0.0, 50.0, 0.0, 0.0])
         records, other = np.tile(other, N), other * [1, 1, -1, 1, 1]
     moved, apart = _moves(records, other, rng.uniform(-2, 2, 2 * STEPS))
-    bounds = projected_sensitivities(N, STEPS, **NORMS, enforced=BOUNDS)
-    drifts = 2 * NORMS["eta"] * NORMS["gamma1"] / N * np.arange(STEPS)
+    bounds = projected_sensitivities(NORMS, N, STEPS, eta=ETA, enforced=BOUNDS)
+    drifts = 2 * ETA * NORMS.gamma1 / N * np.arange(STEPS)
     shares = [move / bound for move, bound in zip((*moved[1:], *apart[1:]), (*bounds[1:], *drifts[1:]), strict=True)]
     return max(*shares, float(moved[0] > 0)), 1.0
 
@@ -170,22 +175,23 @@ def _sensitivities_by_hand(rng: np.random.Generator) -> Iterator[Fact]:
     """Numbers by hand at gamma_1 = gamma_2 = 1, eta = 0.1, all bounds 1, n = 100: (c / 100)(1 + 0.3 t) up to the "
     "cap."""
     unit = Enforced(instrument=1.0, outcome=1.0, theta=1.0, beta=1.0)
-    common: dict[str, Any] = {"gamma1": 1.0, "gamma2": 1.0, "eta": 0.1, "enforced": unit}
+    common: dict[str, Any] = {"eta": 0.1, "enforced": unit}
     for adjacency in ADJACENCIES:
         factor, cap = (2.0, 2.0) if adjacency == "replace-one" else (1.0, 1.99)
-        found = projected_sensitivities(100, 4, **common, adjacency=adjacency)
+        budget = TwoStageBudget(gamma1=1.0, gamma2=1.0, rho2=0.3, adjacency=adjacency)
+        found = projected_sensitivities(budget, 100, 4, **common)
         stated = [0.0, *(factor / 100 * (1 + 0.3 * t) for t in (1, 2, 3))]
         yield Fact(f"Delta_0 ... Delta_3, {adjacency}", found, stated, 1e-12)
-        scale = projected_noise_scale(100, 4, 0.3, **common, adjacency=adjacency)
+        scale = projected_noise_scale(budget, 100, 4, **common)
         yield Fact(
             f"lambda_2 for rho_2 = 0.3, {adjacency}", float(scale), float(np.linalg.norm(stated) / 0.6**0.5), 1e-12
         )
-        long = projected_sensitivities(100, 2000, **common, adjacency=adjacency)
+        long = projected_sensitivities(budget, 100, 2000, **common)
         yield Fact(
             f"cap, {adjacency}", [long[-1], unnoised_sensitivity(100, 1.0, adjacency=adjacency)], [cap] * 2, 1e-12
         )
     wide = Enforced(instrument=2.0, outcome=3.0, theta=0.5, beta=0.25)
-    found = projected_sensitivities(10, 2, gamma1=0.6, gamma2=0.5, eta=0.2, enforced=wide)
+    found = projected_sensitivities(TwoStageBudget(gamma1=0.6, gamma2=0.5), 10, 2, eta=0.2, enforced=wide)
     yield Fact(
         "Delta_1 at B_z = 2, B_y = 3, B_Theta = 1/2, B_beta = 1/4", found[1], 0.2 * (0.5 + 0.2 * 0.6 * 7.0), 1e-12
     )

@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 
 from dpbounds.gaussian_norm import norm_quantile
-from dpbounds.iv import clip_norm, noise_scales, population
+from dpbounds.iv import TwoStageBudget, clip_norm, noise_scales, population
 from dpbounds.iv.isotropic import Isotropic, isotropic_error_terms
 from simulators.engine import Arrays, Experiment, Streams
 from simulators.iv import LinearModel, synthetic_model
@@ -135,7 +135,7 @@ def _over_root(decades: float, *, logarithmic: bool = True) -> Iterator[tuple[st
         T = 2 * _steps(n, problem.kappa) if logarithmic else 20
         design = isotropic_design(n, len(problem.beta), problem.q)
         gamma = float(clip_norm(design, T))
-        lambda1, lambda2 = (np.array([scale]) for scale in noise_scales(n, T, 1.0, 1.0, gamma, gamma))
+        lambda1, lambda2 = (np.array([scale]) for scale in noise_scales(TwoStageBudget.equal(1.0, gamma), n, T))
         error = float(isotropic_error_terms(problem, T).at([T]).root_mean_square(lambda1, lambda2)[0])
         two_stage = math.sqrt(float(np.sum(problem.singular_values**-2.0)) / n)
         yield f"to beta, over 1 / sqrt(n), {label}", math.hypot(error, two_stage) * math.sqrt(n)

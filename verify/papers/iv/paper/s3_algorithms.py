@@ -17,7 +17,7 @@ from simulators.engine import Arrays, Experiment, Streams
 from simulators.iv import FixedMoments, Settings, compare_descents, synthetic_model, two_stage_descent
 from simulators.iv.samples import RecordSample
 from simulators.iv.two_stage import iterates
-from verify.checks import Agreement, Case, Fact, Means, MonteCarlo, Times
+from verify.checks import Agreement, Case, Fact, Holds, Means, MonteCarlo, Times, Within
 from verify.papers.iv.tools.output_laws import fixed
 from verify.papers.iv.tools.rationals import TwoStage, identity, power
 from verify.papers.iv.tools.reference import Noise, Records, descent, gradient_norms, noiseless, rational_records
@@ -172,7 +172,7 @@ def _noise_scales(rng: np.random.Generator, *, beta_only: bool = False, factor: 
     yield Fact(label, settings.noise_scales(n), stated, 1e-14)
 
 
-def _reports(rng: np.random.Generator) -> Iterator[Fact]:
+def _reports(rng: np.random.Generator) -> Iterator[Fact | Holds]:
     """What a simulated run reports, from its own iterates; several runs on common data have noise of their own."""
     problem = synthetic_model(n=30, p=2, q=3, r=1, parameter_seed=0)
     settings = _settings(steps=3, lambda1=0.3, lambda2=0.2, record_paths=True)
@@ -187,19 +187,16 @@ def _reports(rng: np.random.Generator) -> Iterator[Fact]:
     yield Fact("error of 2SLS", found["two_stage_error"], two_stage, 1e-12)
     pair = replace(run, algorithm=compare_descents, settings={"a": settings, "b": settings}).run_block(0, seed=3)
     yield Fact("common data", pair["a/beta_hat"], pair["b/beta_hat"], 0)
-    yield Fact("common noise", bool(np.any(pair["a/theta"] == pair["b/theta"])), False, 0)
-    yield Fact(
-        "the data of a second block are others",
-        bool(np.any(run.run_block(1, seed=3)["beta_hat"] == found["beta_hat"])),
-        False,
-        0,
-    )
+    yield Holds("each run has noise of its own", not np.any(pair["a/theta"] == pair["b/theta"]))
+    second = run.run_block(1, seed=3)["beta_hat"]
+    yield Holds("the data of a second block are others", not np.any(second == found["beta_hat"]))
 
 
-_DRAWS = 10_000
+# A correlation of independent draws is beyond seven standard deviations with probability 3e-12.
+_DRAWS, _DEVIATIONS = 10_000, 7
 
 
-def _independent_streams(rng: np.random.Generator, *, shared: bool = False) -> Iterator[Fact]:
+def _independent_streams(rng: np.random.Generator, *, shared: bool = False) -> Iterator[Within]:
     """Correlations of 10 000 normals from the streams of noise, data and initial draws, of two blocks and two seeds."""
     run = Experiment(algorithm=two_stage_descent, problem=None, settings=None, block_trials=1)
     drawn = {}
@@ -211,8 +208,8 @@ def _independent_streams(rng: np.random.Generator, *, shared: bool = False) -> I
             state.bit_generator.state = generator.bit_generator.state
             drawn[f"{role}, block {block}, seed {seed}"] = state.standard_normal(_DRAWS)
     for (a, x), (b, y) in combinations(drawn.items(), 2):
-        small = abs(float(x @ y)) / _DRAWS < 7 / np.sqrt(_DRAWS)
-        yield Fact(f"streams of {a} and of {b} are uncorrelated", bool(small), True, 0)
+        size = abs(float(x @ y)) / _DRAWS
+        yield Within(f"size of the correlation of {a} with {b}", size, most=_DEVIATIONS / np.sqrt(_DRAWS))
 
 
 def recovered_noise(problem: FixedMoments, settings: Settings, streams: Streams, trials: int) -> Arrays:
@@ -254,7 +251,7 @@ def _noise_cases(variance: float = 1.0) -> list[Case]:
     ]
 
 
-def _algorithm_1(rng: np.random.Generator, **changes: Any) -> Iterator[Fact]:
+def _algorithm_1(rng: np.random.Generator, **changes: Any) -> Iterator[Fact | Holds]:
     yield from _noisy_runs(rng, **changes)
     yield from _reports(rng)
 

@@ -15,6 +15,7 @@ from dpbounds.iv import (
     Constants,
     Design,
     Spectrum,
+    TwoStageBudget,
     clip_norm,
     noise_scales,
     spectrum,
@@ -171,9 +172,9 @@ def _limits(rng: np.random.Generator, names: tuple[str, ...], exponent: int = 6)
     none = spectrum(SETTINGS["Fig. 5"].design, POPULATION)
     for constants in (Constants(), Constants(sample_size=2.0, horizon=3.0, epsilon=0.25)):
         for label, setting in SETTINGS.items():
-            budgets = {"rho1": setting.rho1, "rho2": setting.rho2}
+            budget = TwoStageBudget(rho1=setting.rho1, rho2=setting.rho2)
             found = hypotheses_of(
-                setting.design, none, eta=1.0, alpha=1.0, steps=setting.T, **budgets, constants=constants
+                setting.design, none, budget, eta=1.0, alpha=1.0, steps=setting.T, constants=constants
             )
             for condition in (condition for condition in found if condition.name in names):
                 exact = _limit(setting, condition.name, exponent, constants)
@@ -215,7 +216,7 @@ def _first_stage_noise(decades: float, epsilon: float = 0.25) -> Iterator[tuple[
         design = Design(n=round(n), p=round(p), q=round(q), theta_norm=1.0, theta_least=1.0, tau=tau)
         steps = round(n ** (2 - epsilon) / (design.p * design.Q**6))
         gamma = float(clip_norm(design, steps))
-        lambda1 = float(noise_scales(design.n, steps, 1.0, 1.0, gamma, gamma).lambda1)
+        lambda1 = float(noise_scales(TwoStageBudget.equal(1.0, gamma), design.n, steps).lambda1)
         yield label, lambda1 * math.sqrt(design.p) * (math.sqrt(design.q) + math.sqrt(math.log(design.p) + tau))
 
 

@@ -14,10 +14,11 @@ from dpbounds.iv import (
     Constants,
     Design,
     ErrorBound,
+    TwoStageBudget,
     error_bound,
     regimes,
 )
-from verify.checks import Agreement, Fact, Search, Symbolic
+from verify.checks import Agreement, Fact, Holds, Search, Symbolic
 from verify.checks.domains import Real, Whole
 from verify.papers.iv.tools.samples import isotropic_design
 from verify.statements.claims import Claim, Correction, Fault
@@ -32,8 +33,8 @@ def _terms(n: float, rho: float, steps: float) -> tuple[ErrorBound, float, float
     design = isotropic_design(round(n))
     if design.n < max(design.Lambda**2, design.Q**3 / math.sqrt(rho)):
         return None
-    found = regimes(design, rho1=rho, rho2=rho, kappa=KAPPA)
-    bound = error_bound(design, steps=round(steps), rho1=rho, rho2=rho, kappa=KAPPA)
+    found = regimes(design, TwoStageBudget.equal(rho), kappa=KAPPA)
+    bound = error_bound(design, TwoStageBudget.equal(rho), steps=round(steps), kappa=KAPPA)
     return bound, float(found.statistical_from), float(found.privacy_from)
 
 
@@ -109,7 +110,7 @@ def _meeting_points(rng: np.random.Generator, factor: float = 1.0) -> Iterator[F
         for scales in ((1.0, 1.0, 1.0), SCALES):
             first, second, third = scales
             constants = Constants(optimisation=first, privacy=second, statistical=third)
-            found = regimes(design, rho1=2 * rho, rho2=rho, kappa=kappa, constants=constants)
+            found = regimes(design, TwoStageBudget(rho1=2 * rho, rho2=rho), kappa=kappa, constants=constants)
             stated = (found.statistical_from, found.privacy_from, found.crossing)
             for name, root, value in zip(names, _roots(*setting, *scales), stated, strict=True):
                 yield Fact(f"{name} meet, {label}, constants {scales}", root, factor * value, 1e-9)
@@ -133,20 +134,20 @@ def _root(difference: Callable[[float], float]) -> float:
     return root_scalar(difference, bracket=(1e-12, 1e15), xtol=1e-12, rtol=1e-12).root
 
 
-def _dominant(rng: np.random.Generator, order: str = "optimisation privacy statistical") -> Iterator[Fact]:
+def _dominant(rng: np.random.Generator, order: str = "optimisation privacy statistical") -> Iterator[Holds]:
     """The largest of the three terms on either side of the meeting points, with a plateau and without."""
     optimisation, privacy, statistical = order.split()
     for n, p, q, rho, kappa in MEETINGS[:2]:
         design = Design(n=n, p=p, q=q, theta_norm=1.0, theta_least=1.0)
-        found = regimes(design, rho1=rho, rho2=4 * rho, kappa=kappa)
+        found = regimes(design, TwoStageBudget(rho1=rho, rho2=4 * rho), kappa=kappa)
         label = f"n = {n:g}, p = q = {p}"
-        yield Fact(f"a plateau, {label}", found.has_plateau, p > 1, 0)
+        yield Holds(f"a plateau if and only if p > 1, {label}", found.has_plateau == (p > 1))
         ends = [found.statistical_from, found.privacy_from] if found.has_plateau else [found.crossing]
         at = [max(1, math.floor(ends[0])), *(math.ceil(end) for end in ends)]
         stated = [optimisation, statistical, privacy] if found.has_plateau else [optimisation, privacy]
         for steps, name in zip(at, stated, strict=True):
-            bound = error_bound(design, steps=steps, rho1=rho, rho2=4 * rho, kappa=kappa)
-            yield Fact(f"largest term at T = {steps}, {label}", bound.dominant == name, True, 0)
+            bound = error_bound(design, TwoStageBudget(rho1=rho, rho2=4 * rho), steps=steps, kappa=kappa)
+            yield Holds(f"the {name} term is the largest at T = {steps}, {label}", bound.dominant == name)
 
 
 PLATEAU = Symbolic(nonnegative=_ordered, impostors={"T_b below T_a": {"nonnegative": {"orderly": False}}})
@@ -238,20 +239,20 @@ def _range_ends(exponent: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
     yield "ratio", sympy.powsimp(end / T_b - n ** (exponent - eps) * rho1 / (p * q * L**2 * least), force=True)
 
 
-def _range_exists(rng: np.random.Generator, exponent: float = 0.1) -> Iterator[Fact]:
+def _range_exists(rng: np.random.Generator, exponent: float = 0.1) -> Iterator[Fact | Holds]:
     """At fixed p, q, tau and budgets T_c / T_b is n^{1 - eps} rho_1 / (pq Lambda² rho_min), above 1 from some n on."""
     for p, q, rho1, rho2 in ((1, 1, 1.0, 1.0), (5, 5, 1.0, 9.0), (2, 8, 9.0, 1.0), (50, 50, 0.1, 0.1)):
         for n in (10**4, 10**8, 10**12):
             design = Design(n=n, p=p, q=q, theta_norm=1.0, theta_least=1.0)
-            found = regimes(design, rho1=rho1, rho2=rho2, kappa=KAPPA, constants=Constants(epsilon=0.1))
+            found = regimes(design, TwoStageBudget(rho1=rho1, rho2=rho2), kappa=KAPPA, constants=Constants(epsilon=0.1))
             level = 5 + math.log(p * q)
             stated = n ** (1 - exponent) * rho1 / (p * q * level**2 * min(rho1, rho2))
             label = f"p = {p}, q = {q}, rho = ({rho1:g}, {rho2:g}), n = {n:g}"
             yield Fact(f"end of (5) over T_b, {label}", found.valid_until / found.privacy_from, stated, 1e-9)
             stated_range = stated > 1 and found.crossing < found.valid_until
-            yield Fact(f"a third range, {label}", found.has_privacy_regime, stated_range, 0)
+            yield Holds(f"a third range where it is stated, {label}", found.has_privacy_regime == stated_range)
             if n == 10**12:
-                yield Fact(f"from some n on, {label}", found.has_privacy_regime, True, 0)
+                yield Holds(f"a third range from some n on, {label}", found.has_privacy_regime)
 
 
 REM_3_7D = Claim(

@@ -13,6 +13,7 @@ from scipy.optimize import minimize_scalar
 
 from dpbounds.iv import (
     Design,
+    TwoStageBudget,
     error_bound,
     optimal_steps,
     scan_steps,
@@ -38,7 +39,7 @@ def _limit_of_optimum(rng: np.random.Generator, *, logarithmic: bool = True) -> 
     log_n = sympy.log(s / rate) + rate * T / 2 - sympy.log(T) / 2
     limit = sympy.limit(T / log_n, T, sympy.oo)
     steps = {
-        f"T{digits}": optimal_steps(_design(10**digits), rho1=1.0, rho2=1.0, kappa=KAPPA).stationary or math.nan
+        f"T{digits}": optimal_steps(_design(10**digits), TwoStageBudget.equal(1.0), kappa=KAPPA).stationary or math.nan
         for digits in (4, 6, 8)
     }
     stated = 2 / rate if logarithmic else sympy.oo
@@ -52,7 +53,7 @@ def _optimum(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
     """Lambert's W against a minimiser of the curve, rho = 1; and the same for root mean squares."""
     for kappa in (0.5, 0.9):
         for exponent in (4, 8, 12, 16):
-            growth = float(error_bound(_design(10**exponent), steps=1, rho1=1.0, rho2=1.0, kappa=kappa).privacy)
+            growth = float(error_bound(_design(10**exponent), TwoStageBudget.equal(1.0), steps=1, kappa=kappa).privacy)
             rate = -0.5 * math.log(kappa)
             for start in (1.0, 2.5):
                 stated = factor * (stationary_steps(start, rate, growth) or 0.0)
@@ -87,12 +88,14 @@ def _whole_steps(rng: np.random.Generator, late: int = 0) -> Iterator[Fact]:
         level = design.tau + logarithm * np.log(n * T)
         unit = np.sqrt(5 / rho) * (np.sqrt(5) + np.sqrt(level)) ** 3 / n
         curve = kappa ** (T / 2) + unit * np.sqrt(T) + 5 * (5 + np.log(25)) / np.sqrt(n)
-        found, values = scan_steps(design, rho1=rho, rho2=2 * rho, kappa=kappa, longest=400, logarithm=bool(logarithm))
+        found, values = scan_steps(
+            design, TwoStageBudget(rho1=rho, rho2=2 * rho), kappa=kappa, longest=400, logarithm=bool(logarithm)
+        )
         label = f"n = {n:g}, kappa = {kappa}, logarithm {logarithm:g}"
         yield Fact(f"(7) along T, {label}", values, curve)
         yield Fact(f"best T by scanning, {label}", found.steps, int(np.argmin(curve)) + 1 + late, 0)
         if not logarithm:
-            closed = optimal_steps(design, rho1=rho, rho2=2 * rho, kappa=kappa)
+            closed = optimal_steps(design, TwoStageBudget(rho1=rho, rho2=2 * rho), kappa=kappa)
             yield Fact(f"best T, {label}", closed.steps, int(np.argmin(curve)) + 1 + late, 0)
             yield Fact(f"least of (7), {label}", float(closed.value), float(curve.min()))
 
@@ -102,7 +105,7 @@ def _growth() -> Picture:
     series = []
     for kappa in (0.5, 0.9):
         n = [10**k for k in range(6, 101, 2)]
-        steps = [optimal_steps(_design(size), rho1=1.0, rho2=1.0, kappa=kappa).steps for size in n]
+        steps = [optimal_steps(_design(size), TwoStageBudget.equal(1.0), kappa=kappa).steps for size in n]
         limit = -2 / math.log(kappa)
         name = f"$kappa = {kappa}$"
         series.append(line(name, "exact", n, [T / math.log(size) for T, size in zip(steps, n, strict=True)]))

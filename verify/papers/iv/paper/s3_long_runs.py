@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -10,10 +11,10 @@ import mpmath
 import numpy as np
 from scipy.optimize import root_scalar
 
-from dpbounds.iv import Design, Moments, clip_norm, error_bound, lyapunov_exponent, regimes
+from dpbounds.iv import Design, Moments, TwoStageBudget, clip_norm, error_bound, lyapunov_exponent, regimes
 from simulators.engine import Arrays, Experiment
 from simulators.iv import Settings, two_stage_descent
-from verify.checks import Agreement, Fact, Quantiles, Ratio, Reading
+from verify.checks import Agreement, Fact, Quantiles, Ratio, Reading, Within
 from verify.papers.iv.tools.samples import isotropic_design, isotropic_model
 from verify.statements.claims import Claim
 
@@ -30,7 +31,7 @@ BLOCKS = {1: 60, 4: 60, 16: 30}
 
 def _first_budget(design: Design, multiple: float) -> float:
     """rho_1 for which T is this multiple of the end of (5), which is proportional to it."""
-    end = regimes(design, rho1=1.0, rho2=AMPLE, kappa=KAPPA).valid_until
+    end = regimes(design, TwoStageBudget(rho1=1.0, rho2=AMPLE), kappa=KAPPA).valid_until
     return STEPS / (multiple * end)
 
 
@@ -39,7 +40,7 @@ def _reading(q: int, multiple: float) -> Reading:
     """The median of |beta_T - beta_hat| over (7) with constants 1; rho_1 varied, p = 1."""
     design = isotropic_design(RECORDS, 1, q)
     rho1, gamma = _first_budget(design, multiple), float(clip_norm(design, STEPS))
-    bound = error_bound(design, steps=STEPS, rho1=rho1, rho2=AMPLE, kappa=KAPPA).total
+    bound = error_bound(design, TwoStageBudget(rho1=rho1, rho2=AMPLE), steps=STEPS, kappa=KAPPA).total
     settings = Settings(steps=STEPS, eta=ETA, alpha=ALPHA, gamma1=gamma, gamma2=gamma, rho1=rho1, rho2=AMPLE)
 
     def output(arrays: Arrays) -> np.ndarray:
@@ -89,7 +90,7 @@ def _logarithm(noise: float) -> float:
     return float(found)
 
 
-def _divergence(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
+def _divergence(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact | Within]:
     """Growth rate of the unclipped recursion for p = q = 1, A = theta_hat = eta = 1: it diverges beyond lambda_c."""
     moments = Moments(A=np.eye(1), G=np.eye(1), b=np.ones(1), n=RECORDS)
 
@@ -102,7 +103,8 @@ def _divergence(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]
         yield Fact(
             f"exponent at {share} lambda_c = {share * critical:.3f}", found, factor * exponent(share * critical), 1e-6
         )
-        yield Fact(f"diverges at {share} lambda_c", bool(found > 0), share > 1, 0)
+        least, most = (0.0, math.inf) if share > 1 else (-math.inf, 0.0)
+        yield Within(f"{'diverges' if share > 1 else 'converges'}: growth rate at {share} lambda_c", found, least, most)
 
 
 REM_3_6 = Claim(

@@ -10,12 +10,12 @@ import numpy as np
 import sympy
 
 from dpbounds.gaussian_norm import norm_quantile
-from dpbounds.iv import Design, error_bound, experiment_step_sizes, population, spectrum, theorem_rates
-from verify.checks import Agreement, Fact, Power, Quantiles, Rate, Reading, Symbolic, Times
+from dpbounds.iv import Design, TwoStageBudget, error_bound, experiment_step_sizes, population, spectrum, theorem_rates
+from verify.checks import Agreement, Fact, Holds, Power, Quantiles, Rate, Reading, Symbolic, Times
 from verify.papers.iv.tools.long_run import decay, error_and_terms, forcing, over_kappa_power
 from verify.papers.iv.tools.rationals import TwoStage, identity, power
 from verify.papers.iv.tools.reference import Records, descent, noiseless, rational_records
-from verify.papers.iv.tools.samples import drawn, isotropic_design, isotropic_model
+from verify.papers.iv.tools.samples import isotropic_design, isotropic_model, moment_draws
 from verify.papers.iv.tools.setups import POPULATION, TAU
 from verify.statements.claims import Claim, Correction, Fault
 
@@ -89,7 +89,7 @@ def _vanishing(rng: np.random.Generator) -> Iterator[Fact]:
     solved, steps = TwoStage(THREE_RECORDS), 60
     path = descent(THREE_RECORDS, eta=1, alpha=1, noise=noiseless(steps))
     design = isotropic_design(100 * solved.n, 1, 2, TAU)
-    term = float(error_bound(design, steps=steps, rho1=math.inf, rho2=math.inf, kappa=2 / 3).statistical)
+    term = float(error_bound(design, TwoStageBudget(), steps=steps, kappa=2 / 3).statistical)
     before, error = (abs(float(path[t][1].item() - solved.beta_hat.item())) for t in (steps - 1, steps))
     numbers = {"steps": steps, "error": error, "term": term, "ratio": error / before}
     yield Fact(
@@ -103,14 +103,14 @@ def _over_statistical_term(decades: float) -> Ratios:
     yield "the statistical term over the error, growing T", statistical / error
 
 
-def _normal_equations(rng: np.random.Generator, sign: int = -1) -> Iterator[Fact]:
+def _normal_equations(rng: np.random.Generator, sign: int = -1) -> Iterator[Fact | Holds]:
     """In rationals: theta_hat'Z'r = 0, Z'r = 0 only for q = p; what enters is Theta_t'Z'r = -theta_hat'M^t Z'r."""
     eta, alpha = Fraction(1, 7), Fraction(1, 9)
     for q, p in ((3, 2), (4, 1), (2, 2)):
         solved, at = TwoStage(rational_records(rng, 9, q, p)), f"q = {q}, p = {p}"
         residual, M = forcing(solved), identity(q) - eta * solved.A
         yield Fact(f"theta_hat' Z'r, {at}", solved.theta_hat.T @ residual, np.zeros(p, dtype=object), 0)
-        yield Fact(f"Z'r is not 0, {at}", bool(np.any(residual != 0)), q > p, 0)
+        yield Holds(f"Z'r is 0 if and only if q = p, {at}", bool(np.any(residual != 0)) == (q > p))
         path = descent(solved.records, eta=eta, alpha=alpha, noise=noiseless(4))
         stated = sign * solved.theta_hat.T @ power(M, 4) @ residual
         yield Fact(f"Theta_4' Z'r, {at}", path[4][0].T @ residual, stated, 0)
@@ -140,7 +140,7 @@ def _statistical_errors() -> list[Reading]:
     return [
         Reading(
             label=f"{group} = {size[place]}",
-            experiment=drawn(isotropic_model(size[2], *size[:2], scale=2.0, endogeneity=0.5)),
+            experiment=moment_draws(isotropic_model(size[2], *size[:2], scale=2.0, endogeneity=0.5)),
             output="estimator",
             predicted=lambda size=size: _two_stage_error(*size),
             x=size[place],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from dpbounds.iv.noiseless import contraction_rates, step_size_limits
 from simulators.engine import Arrays, Experiment
 from simulators.iv import Settings, two_stage_descent
-from verify.checks import Agreement, Fact, Power, Quantiles, Rate, Reading, Times
+from verify.checks import Agreement, Fact, Power, Quantiles, Rate, Reading, Times, Within
 from verify.papers.iv.tools.long_run import decay, error_and_terms, over_kappa_power, whole_moments, whole_numbers
 from verify.papers.iv.tools.reference import descent, noiseless
 from verify.papers.iv.tools.samples import isotropic_model
@@ -33,7 +34,7 @@ def _corollary_over_error(decades: float) -> Ratios:
     yield "(9) over the error, growing T", 1 / ratio
 
 
-def _limits_of_convergence(rng: np.random.Generator) -> Iterator[Fact]:
+def _limits_of_convergence(rng: np.random.Generator) -> Iterator[Fact | Within]:
     """At `step_size_limits` a spectral radius is 1; exact runs converge just below and diverge just beyond."""
     moments, solved = whole_moments(), whole_numbers()
     limits = step_size_limits(moments)
@@ -47,8 +48,9 @@ def _limits_of_convergence(rng: np.random.Generator) -> Iterator[Fact]:
             with np.errstate(over="ignore", invalid="ignore"):
                 path = descent(solved.records.floats(), **used, noise=noiseless(400))
             errors = [float(np.linalg.norm(beta - np.asarray(solved.beta_hat, dtype=float))) for _, beta in path[::400]]
-            converges = bool(errors[-1] < 1e-3 * errors[0])
-            yield Fact(f"converges with {name} at {share} of its limit", converges, share < 1, 0)
+            left = errors[-1] / errors[0] if math.isfinite(errors[-1]) else math.inf
+            least, most = (0.0, 1e-3) if share < 1 else (1.0, math.inf)
+            yield Within(f"error left after 400 steps with {name} at {share} of its limit", left, least, most)
 
 
 _KAPPA_T = Rate(

@@ -10,6 +10,7 @@ import numpy as np
 import sympy
 
 from dpbounds.iv import (
+    TwoStageBudget,
     epsilons,
     joint_cost,
     noise_scale,
@@ -44,8 +45,8 @@ def _joint_pairs(*, variance: float = 1.0, exact: bool = False) -> Iterator[Neig
     """All iterates, noise as in (4), against rho_1 + rho_2 or the cost that is stated to be exact."""
     rng = np.random.default_rng(0)
     for n, T, rho1, rho2 in CASES:
-        mechanism = Mechanism.calibrated(n, T, rho1, rho2, gamma1=2.0, gamma2=0.5)
-        claimed = float(joint_cost(n, T, **mechanism.noise)) if exact else rho1 + rho2
+        mechanism = Mechanism.of_budget(TwoStageBudget(rho1=rho1, rho2=rho2, gamma1=2.0, gamma2=0.5), n, T)
+        claimed = float(joint_cost(mechanism, n, T)) if exact else rho1 + rho2
         label = f"n = {n}, T = {T}, rho = ({rho1}, {rho2})"
         for q, p in ((1, 1), (3, 2)):
             for name, pair in (("opposite", opposite_records(n, q, p)), ("random", random_records(rng, n, q, p))):
@@ -69,15 +70,15 @@ def _account(share: float = 1.0) -> Iterator[tuple[str, sympy.Expr]]:
     yield "rho_1 + rho_2 - cost", sympy.nsimplify(share) * (rho1 + rho2) - cost
 
 
-AUDIT_DELTA, AUDIT_BUDGETS, AUDIT_RECORDS, AUDIT_STEPS = 0.02, (0.4, 0.4), 3, 4
-FIGURE_5_BUDGETS, FIGURE_5_STEPS = (1.0, 1.0), 20
+AUDIT_DELTA, AUDIT_BUDGET, AUDIT_RECORDS, AUDIT_STEPS = 0.02, TwoStageBudget.equal(0.4, 1.0), 3, 4
+FIGURE_5_BUDGET, FIGURE_5_STEPS = TwoStageBudget.equal(1.0, 1.0), 20
 
 
 def _adversaries(
-    *, noise: float = 1.0, clipped: bool = True, budgets: tuple[float, float] = AUDIT_BUDGETS, steps: int = AUDIT_STEPS
+    *, noise: float = 1.0, clipped: bool = True, budget: TwoStageBudget = AUDIT_BUDGET, steps: int = AUDIT_STEPS
 ) -> tuple[Experiment, Experiment]:
     """Runs on the second and on the first of two opposite data sets."""
-    mechanism = Mechanism.calibrated(AUDIT_RECORDS, steps, *budgets)
+    mechanism = Mechanism.of_budget(budget, AUDIT_RECORDS, steps)
     factor = 1.0 if clipped else 100.0
     settings = Settings(
         steps=steps,
@@ -107,12 +108,12 @@ def _epsilon(rho: float) -> float:
     return float(epsilons(rho, AUDIT_DELTA).gaussian)
 
 
-def _exact_cost(budgets: tuple[float, float], steps: int) -> float:
+def _exact_cost(budget: TwoStageBudget, steps: int) -> float:
     """Of the joint release with the noise of (4)."""
-    return float(joint_cost(AUDIT_RECORDS, steps, **Mechanism.calibrated(AUDIT_RECORDS, steps, *budgets).noise))
+    return float(joint_cost(budget, AUDIT_RECORDS, steps))
 
 
-AUDIT_COST = _exact_cost(AUDIT_BUDGETS, AUDIT_STEPS)
+AUDIT_COST = _exact_cost(AUDIT_BUDGET, AUDIT_STEPS)
 
 
 def _audit(claimed_rho: float, sharpness: float, noise: float) -> Audit:
@@ -136,8 +137,8 @@ def _audit(claimed_rho: float, sharpness: float, noise: float) -> Audit:
 
 def _figure_audit(noise: float = 0.5) -> Audit:
     """Figure 5's run, T = 20 at budgets (1, 1), against the exact epsilon."""
-    epsilon = _epsilon(_exact_cost(FIGURE_5_BUDGETS, FIGURE_5_STEPS))
-    setting = {"budgets": FIGURE_5_BUDGETS, "steps": FIGURE_5_STEPS}
+    epsilon = _epsilon(_exact_cost(FIGURE_5_BUDGET, FIGURE_5_STEPS))
+    setting = {"budget": FIGURE_5_BUDGET, "steps": FIGURE_5_STEPS}
     return Audit(
         experiments=_adversaries(**setting),
         output="ratio",
@@ -170,7 +171,7 @@ PROP_3_1A = Claim(
             impostors={"noise variance less by the factor 2.1": {"pairs": {"variance": 1 / 2.1}}},
         ),
         Symbolic(nonnegative=_account, impostors={"0.49 of the sum": {"nonnegative": {"share": 0.49}}}),
-        _audit(sum(AUDIT_BUDGETS), 0.4, 0.3),
+        _audit(AUDIT_BUDGET.total, 0.4, 0.3),
     ),
 )
 
@@ -193,8 +194,10 @@ FIGURES = (
 
 def _displayed(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
     """(4) put into the display, for rho_1 = rho_2 = 1."""
-    scales = noise_scales(1000, 20, 1.0, 1.0, 3.0, 3.0)
-    found = printed_joint_cost(1000, 20, gamma1=3.0, gamma2=3.0, lambda1=scales.lambda1, lambda2=scales.lambda2)
+    scales = noise_scales(TwoStageBudget.equal(1.0, 3.0), 1000, 20)
+    found = printed_joint_cost(
+        TwoStageBudget(gamma1=3.0, gamma2=3.0, lambda1=scales.lambda1, lambda2=scales.lambda2), 1000, 20
+    )
     yield Fact("right side of the display at rho_1 = rho_2 = 1", float(found), factor * 2.0, 1e-12)
 
 
@@ -208,11 +211,11 @@ def _displayed_for_all(factor: int) -> Iterator[tuple[str, sympy.Expr]]:
 def _figure_budgets(rng: np.random.Generator) -> Iterator[Fact]:
     """What a figure's run spends on the worst pair, of its rho_1 + rho_2, by the law of the release and as stated."""
     for n, T, rho1, rho2 in FIGURES:
-        mechanism = Mechanism.calibrated(n, T, rho1, rho2)
+        mechanism = Mechanism.of_budget(TwoStageBudget(rho1=rho1, rho2=rho2, gamma1=1.0, gamma2=1.0), n, T)
         shift, variances = joint_shifts(opposite_records(n), mechanism, rng)
         spent = gaussian_zcdp(shift, np.diag(variances))
         label = f"T = {T}, rho = ({rho1:g}, {rho2:g}): {spent:.4g} spent of {rho1 + rho2:g}"
-        yield Fact(label, [spent] * 2, [joint_cost(n, T, **mechanism.noise), rho1 / 2 + (1 - 1 / T) * rho2 / 2], 1e-9)
+        yield Fact(label, [spent] * 2, [joint_cost(mechanism, n, T), rho1 / 2 + (1 - 1 / T) * rho2 / 2], 1e-9)
 
 
 PROP_3_1B = Claim(
@@ -343,7 +346,7 @@ def _steps_from(*starts: float, variance: float = 1.0) -> Iterator[Neighbours]:
     for start in starts:
         for n, T in ((1, 1), (2, 3), (6, 20)):
             mechanism = Mechanism(n=n, steps=T, gamma1=1.5, gamma2=0.4, lambda1=0.3, lambda2=0.2)
-            claimed = float(printed_joint_cost(n, T, **mechanism.noise))
+            claimed = float(printed_joint_cost(mechanism, n, T))
             shift, variances = joint_shifts(opposite_records(n), mechanism, rng, start=start)
             yield neighbours(f"n = {n}, T = {T}, from Theta = {start}", shift, variance * variances, claimed)
 

@@ -15,7 +15,15 @@ from typing import Any
 import numpy as np
 import sympy
 
-from dpbounds.iv import LeadingOrder, Moments, noise_expansion, noise_scales, predicted_error, whitened_moments
+from dpbounds.iv import (
+    LeadingOrder,
+    Moments,
+    TwoStageBudget,
+    noise_expansion,
+    noise_scales,
+    predicted_error,
+    whitened_moments,
+)
 from simulators.engine import Experiment
 from simulators.iv import FixedMoments, Settings, two_stage_descent
 from verify.checks import Agreement, Fact, Level, Power, Quantiles, Rate, Reading, Symbolic
@@ -107,7 +115,7 @@ def _exact_growth(rng: np.random.Generator, power: float = 0.5) -> Iterator[Fact
     moments = Moments(A=np.eye(3), G=np.eye(3, 2), b=np.array([1.0, -0.5, 0.7]), n=10**5)
     errors = []
     for T in (50, 200, 800):
-        lambda1, lambda2 = map(float, noise_scales(moments.n, T, 1.0, 1.0, GAMMA, GAMMA))
+        lambda1, lambda2 = map(float, noise_scales(TwoStageBudget.equal(1.0, GAMMA), moments.n, T))
         found = whitened_moments(moments, alpha=0.5, lambda1=lambda1, lambda2=lambda2, steps=T)
         errors.append(math.sqrt(float(found.mean_squared_error(moments.beta_hat)[-1])))
     for T, near, far in zip((50, 200), errors, errors[1:], strict=False):

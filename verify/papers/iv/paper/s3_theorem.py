@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
@@ -13,6 +13,7 @@ from scipy.special import ndtri
 from dpbounds.iv import (
     Design,
     Moments,
+    TwoStageBudget,
     clip_norm,
     conditions,
     experiment_step_sizes,
@@ -22,6 +23,7 @@ from dpbounds.iv import (
     scalar_law,
     spectrum,
 )
+from dpbounds.iv.bound import UNLISTED
 from simulators.engine import Experiment
 from simulators.iv import FixedMoments, LinearModel, Settings, synthetic_model, two_stage_descent
 from verify.checks import Quantiles, Rate, Reading, Search
@@ -58,9 +60,8 @@ def _median_and_bound(T: float) -> tuple[float, float]:
     steps, design = round(T), isotropic_design(RECORDS)
     rho2 = design.Q**6 / RECORDS**2 * (1 + 1e-12)
     setting = IdealSetup(n=RECORDS, T=steps, rho1=steps * rho2, rho2=rho2)
-    budgets: dict[str, Any] = {"rho1": setting.rho1, "rho2": setting.rho2}
-    found = conditions(design, spectrum(design, POPULATION), eta=ETA, alpha=ALPHA, steps=steps, **budgets)
-    admitted = all(condition.met for condition in found if condition.name.startswith("("))
+    found = conditions(design, spectrum(design, POPULATION), setting.budget, eta=ETA, alpha=ALPHA, steps=steps)
+    admitted = all(condition.met for condition in found if condition.name not in UNLISTED)
     median = _least_median(steps, setting.clip_norm, setting.noise[1]) if admitted else 0.0
     return median, setting.bound().total
 
@@ -137,7 +138,7 @@ def _law_reading(p: int, q: int, rho: float) -> Reading:
     """Unclipped runs on the data set; noise of (4) with c_0 = 1."""
     (moments, alpha), (n, steps, trials) = _law_moments(p, q), SIZES[p]
     gamma = float(clip_norm(isotropic_design(n, p, q), steps))
-    lambda1, lambda2 = map(float, noise_scales(n, steps, rho, rho, gamma, gamma))
+    lambda1, lambda2 = map(float, noise_scales(TwoStageBudget.equal(rho, gamma), n, steps))
 
     def predicted() -> float:
         if q == 1:

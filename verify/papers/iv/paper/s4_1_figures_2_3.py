@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from dpbounds.iv import error_bound, regimes, theorem_rates
-from verify.checks import Agreement, Fact, Level, Power, Quantiles, Ratio, Reading, Survey, Times
+from dpbounds.iv import TwoStageBudget, error_bound, regimes, theorem_rates
+from verify.checks import Agreement, Fact, Level, Power, Quantiles, Ratio, Reading, Survey, Times, Within
 from verify.checks.pictures import Series
-from verify.papers.iv.tools.setups import CHOICES, ERRORS, Setup, drawn, line, readings
+from verify.papers.iv.tools.setups import CHOICES, ERRORS, Setup, line, predicted_series, readings
 from verify.statements.claims import Claim, Correction, Fault
 
 # --- Figure 2 ---
@@ -31,11 +31,11 @@ def _kappa(setup: Setup) -> float:
     return float(theorem_rates(setup.bounds, *setup.step_sizes).overall)
 
 
-def _order_of_terms(rng: np.random.Generator, first: str = "optimisation") -> Iterator[Fact]:
+def _order_of_terms(rng: np.random.Generator, first: str = "optimisation") -> Iterator[Fact | Within]:
     """The largest term of (7), constants 1, between the crossing points of Remark 3.7."""
-    found = regimes(FIGURE_2.design, rho1=1.0, rho2=1.0, kappa=_kappa(FIGURE_2))
+    found = regimes(FIGURE_2.design, TwoStageBudget.equal(1.0), kappa=_kappa(FIGURE_2))
     T_a, T_b, T_c = (float(point) for point in found[:3])
-    yield Fact(f"T_a = {T_a:.3g} < T_b = {T_b:.3g} < T_c = {T_c:.3g}", bool(T_a < T_b < T_c), True, 0)
+    yield Within("T_b, between T_a and T_c", T_b, T_a, T_c)
     for T, name in (
         (1, first),
         (T_a / 2, first),
@@ -43,7 +43,7 @@ def _order_of_terms(rng: np.random.Generator, first: str = "optimisation") -> It
         (T_b / 2, "statistical"),
         (2 * T_b, "privacy"),
     ):
-        bound = error_bound(FIGURE_2.design, steps=math.ceil(T), rho1=1.0, rho2=1.0, kappa=_kappa(FIGURE_2))
+        bound = error_bound(FIGURE_2.design, TwoStageBudget.equal(1.0), steps=math.ceil(T), kappa=_kappa(FIGURE_2))
         yield Fact(f"largest term at T = {math.ceil(T)}", bound.dominant, name, 0)
 
 
@@ -57,12 +57,12 @@ def _runs_2(steps: Sequence[int] = STEPS_2) -> list[Reading]:
 
 def _lines_2() -> list[Series]:
     steps = [round(T) for T in np.geomspace(1, 1e6, 40)]
-    bounds = [error_bound(FIGURE_2.design, steps=T, rho1=1.0, rho2=1.0, kappa=_kappa(FIGURE_2)) for T in steps]
+    bounds = [error_bound(FIGURE_2.design, TwoStageBudget.equal(1.0), steps=T, kappa=_kappa(FIGURE_2)) for T in steps]
     short = [2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 32, 45, 60, 110, 200, 350, 600]
     setups = [replace(FIGURE_2, steps=T) for T in short]
     return [
         line("bound (7), constants 1", "printed", steps, [bound.total for bound in bounds]),
-        *(drawn(name, setups, short, kind) for kind, name in ERRORS.items()),
+        *(predicted_series(name, setups, short, kind) for kind, name in ERRORS.items()),
     ]
 
 
@@ -82,7 +82,7 @@ PIECES = (
 
 def _above_plateau(rng: np.random.Generator) -> Iterator[Fact]:
     """The statistical term of (7) over the median error of 2SLS."""
-    bound = error_bound(FIGURE_2.design, steps=10, rho1=1.0, rho2=1.0, kappa=_kappa(FIGURE_2))
+    bound = error_bound(FIGURE_2.design, TwoStageBudget.equal(1.0), steps=10, kappa=_kappa(FIGURE_2))
     found = bound.statistical / FIGURE_2.two_stage_error()
     yield Fact("statistical term of (7) over the error of 2SLS", found, 51.0, 0.02)
 
@@ -254,20 +254,20 @@ def _without_noise(above: str, **stated: float) -> Ratio:
     )
 
 
-def _condition_5(rng: np.random.Generator, wide: bool = True) -> Iterator[Fact]:
+def _condition_5(rng: np.random.Generator, wide: bool = True) -> Iterator[Within]:
     """T = 20 against (5), constant 1, eps = 0, at the largest rho_1 = 9 and n = 5000."""
     setup = _wide(5000) if wide else Setup(n=5000)
-    limit = float(regimes(setup.design, rho1=9.0, rho2=1.0, kappa=0.9).valid_until)
-    yield Fact(f"T = 20 exceeds (5), which ends at {limit:.3g}", bool(limit < 20), True, 0)
+    limit = float(regimes(setup.design, TwoStageBudget(rho1=9.0, rho2=1.0), kappa=0.9).valid_until)
+    yield Within("the T at which (5) ends, which T = 20 exceeds", limit, most=20.0)
 
 
-def _slow_mode(rng: np.random.Generator, steps: int = 20) -> Iterator[Fact]:
+def _slow_mode(rng: np.random.Generator, steps: int = 20) -> Iterator[Within]:
     """What the slowest direction keeps after T steps, (1 - alpha sigma_min²)^T, at p = 50 for several draws."""
     for seed in (0, 1, 2):
         setup = _wide(1000, seed=seed)
         least = float(np.linalg.svd(setup.model.theta, compute_uv=False)[-1])
         kept = (1 - setup.step_sizes[1] * least**2) ** steps
-        yield Fact(f"slowest direction keeps more than 99 %, seed {seed}", bool(kept > 0.99), True, 0)
+        yield Within(f"share that the slowest direction keeps, seed {seed}", kept, 0.99, 1.0)
 
 
 FIG_3B = Claim(

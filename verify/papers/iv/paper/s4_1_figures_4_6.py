@@ -9,10 +9,10 @@ from functools import partial
 
 import numpy as np
 
-from dpbounds.iv import regimes
+from dpbounds.iv import TwoStageBudget, regimes
 from verify.checks import Agreement, Fact, Level, Power, Quantiles, Ratio, Reading, Survey, Times
 from verify.checks.pictures import Series
-from verify.papers.iv.tools.setups import CHOICES, Error, Setup, drawn, line, readings
+from verify.papers.iv.tools.setups import CHOICES, Error, Setup, line, predicted_series, readings
 from verify.statements.claims import Claim, Correction, Fault
 
 # --- Figure 4 ---
@@ -61,9 +61,9 @@ def _lines(stage: int, kind: Error, c0: float) -> list[Series]:
         name = _curve(stage, budget)
         steps = [T for T in (2, 3, 5, 7, 10, 14, 20, 50, 100, 200) if _varied(stage, budget, T, c0).noise[0] < 1.0]
         setups = [_varied(stage, budget, T, c0) for T in steps]
-        found.append(drawn(name, setups, steps, kind))
+        found.append(predicted_series(name, setups, steps, kind))
         if stage == 1:
-            end = float(regimes(setups[0].design, rho1=budget, rho2=LARGE, kappa=0.9).valid_until)
+            end = float(regimes(setups[0].design, TwoStageBudget(rho1=budget, rho2=LARGE), kappa=0.9).valid_until)
             found.append(line(name, "printed", [end, end], [0.02, 1.0]))
     return found
 
@@ -97,7 +97,9 @@ def _panel_4a() -> list[Reading]:
 def _ends(rng: np.random.Generator) -> Iterator[Fact]:
     """The end of (5), constant 1, moves as rho_1: n^2 rho_1 / (p Q^6), Q = 2 sqrt(5) here."""
     for budget in BUDGETS:
-        end = regimes(_varied(1, budget, 20, 3.0).design, rho1=budget, rho2=LARGE, kappa=0.9).valid_until
+        end = regimes(
+            _varied(1, budget, 20, 3.0).design, TwoStageBudget(rho1=budget, rho2=LARGE), kappa=0.9
+        ).valid_until
         yield Fact(f"end of (5) at rho_1 = {budget:g}", end, 25.0 * budget, 1e-9)
 
 
@@ -242,7 +244,7 @@ def _lines_6() -> list[Series]:
     """The leading order for both at rho_2 = 1."""
     steps = [2, 3, 5, 7, 10, 14, 20, 50, 100]
     return [
-        drawn(_curve_6(algorithm, 1.0), [_setup_6(1.0, T, algorithm) for T in steps], steps, "error_hat")
+        predicted_series(_curve_6(algorithm, 1.0), [_setup_6(1.0, T, algorithm) for T in steps], steps, "error_hat")
         for algorithm in (1, 3)
     ]
 

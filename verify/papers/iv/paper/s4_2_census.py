@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from dpbounds.iv import scalar_law
-from verify.checks import Agreement, Check, Fact, Quantiles, Ratio, Reading
+from verify.checks import Agreement, Check, Quantiles, Ratio, Reading, Within
 from verify.papers.iv.tools.real_data import Run, angrist, census_digest, no_census
 from verify.papers.iv.tools.real_runs import (
     BOX_AXES,
@@ -63,20 +63,19 @@ def _predicted(rho: float) -> Callable[[], float]:
     return lambda: _exact_median(rho)
 
 
-def _in_expectation(rng: np.random.Generator, *, rho: float, at_most: Mapping[int, float]) -> Iterator[Fact]:
+def _in_expectation(rng: np.random.Generator, *, rho: float, at_most: Mapping[int, float]) -> Iterator[Within]:
     """How far E beta_t still is from its limit."""
     for step, share in at_most.items():
         left = _census(rho).left(step)
-        yield Fact(f"E beta_{step} within {share:.0%} of its limit, {left:.1%} left", bool(left <= share), True, 0)
+        yield Within(f"distance of E beta_{step} from its limit, relative", left, most=share)
 
 
-def _near_two_stage(rng: np.random.Generator, rho: float = 1.0) -> Iterator[Fact]:
+def _near_two_stage(rng: np.random.Generator, rho: float = 1.0) -> Iterator[Within]:
     """The limit against 2SLS, and how uncertain 2SLS itself is."""
     study = angrist()
     off = abs(_census(rho).limit() / study.effect - 1)
-    yield Fact(f"limit within 10 % of 2SLS, {study.effect:.2f}: {off:.1%} off", bool(off <= 0.1), True, 0)
-    error = study.standard_error
-    yield Fact(f"standard error of 2SLS, {error:.2f}, above 4.3", bool(error > 4.3), True, 0)
+    yield Within("distance of the limit from 2SLS, relative", off, most=0.1)
+    yield Within("standard error of 2SLS", study.standard_error, 4.3)
 
 
 def _checks(rho: float, at_most: dict[int, float], ratios: Sequence[Ratio], kept: Ratio) -> tuple[Check, ...]:

@@ -13,7 +13,7 @@ from dpbounds.iv import Constants, Design, Spectrum, spectrum
 from simulators.iv import LinearModel, synthetic_model
 from verify.checks import Agreement, Event, Fact, Frequency
 from verify.checks.pictures import Picture
-from verify.papers.iv.tools.samples import drawn
+from verify.papers.iv.tools.samples import moment_draws
 from verify.papers.iv.tools.setups import POPULATION, line
 from verify.statements.claims import Claim
 
@@ -41,7 +41,7 @@ def _spectra(constants: Constants = GAUSSIAN) -> list[Event]:
         events.append(
             Event(
                 label=name,
-                experiment=drawn(model),
+                experiment=moment_draws(model),
                 occurs=partial(_holds, bounds),
                 at_least=1 - 3 * float(np.exp(-5.0)),
             )
@@ -83,7 +83,7 @@ def _picture() -> Picture:
     curves: dict[str, list[float]] = {"least": [], "largest": [], "lower": [], "upper": []}
     for n in sizes:
         model = synthetic_model(n=n, p=5, q=5, r=5, parameter_seed=0)
-        arrays, bounds = drawn(model, 1).run_block(0, seed=0), spectrum(_design(model), GAUSSIAN)
+        arrays, bounds = moment_draws(model, 1).run_block(0, seed=0), spectrum(_design(model), GAUSSIAN)
         curves["least"].append(float(arrays["H_least"][0]))
         curves["largest"].append(float(arrays["H_largest"][0]))
         curves["lower"].append(float(bounds.lower))

@@ -10,6 +10,7 @@ from scipy.special import ndtri
 
 from dpbounds.iv import (
     Design,
+    TwoStageBudget,
     clip_norm,
     error_bound,
     isotropic_variances,
@@ -34,9 +35,9 @@ def _last_noise(decades: float) -> Iterator[tuple[str, float]]:
     for power in (1.25, 1.5, 1.75):
         design, T = _horizon_of(decades, power)
         gamma = clip_norm(design, T)
-        scale = noise_scales(design.n, T, 1.0, 1.0, gamma, gamma).lambda2
+        scale = noise_scales(TwoStageBudget.equal(1.0, gamma), design.n, T).lambda2
         median = 0.5 * scale * float(ndtri(0.75))
-        yield f"T = n^{power}", median / error_bound(design, steps=T, rho1=1.0, rho2=1.0, kappa=0.5).total
+        yield f"T = n^{power}", median / error_bound(design, TwoStageBudget.equal(1.0), steps=T, kappa=0.5).total
 
 
 def _stationary_error(decades: float, *, logarithm: bool = True) -> Iterator[tuple[str, float]]:
@@ -47,9 +48,11 @@ def _stationary_error(decades: float, *, logarithm: bool = True) -> Iterator[tup
     for power in (0.5, 1.0, 1.25, 1.5, 1.75):
         design, T = _horizon_of(decades, power)
         gamma = clip_norm(design, T)
-        lambda2 = float(noise_scales(design.n, T, math.inf, 1.0, gamma, gamma).lambda2)
+        lambda2 = float(
+            noise_scales(TwoStageBudget(rho1=math.inf, rho2=1.0, gamma1=gamma, gamma2=gamma), design.n, T).lambda2
+        )
         deviation = math.sqrt(isotropic_variances(np.ones(1), 1.0, 0.5, 1.0, 0.0, lambda2)[0])
-        bound = error_bound(design, steps=T, rho1=math.inf, rho2=1.0, kappa=0.5, logarithm=logarithm)
+        bound = error_bound(design, TwoStageBudget(rho1=math.inf, rho2=1.0), steps=T, kappa=0.5, logarithm=logarithm)
         yield f"T = n^{power}", deviation * float(ndtri(1 - math.exp(-1) / 2)) / bound.total
 
 

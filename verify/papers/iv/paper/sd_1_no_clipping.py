@@ -9,10 +9,10 @@ from dataclasses import replace
 import numpy as np
 import sympy
 
-from dpbounds.iv import Constants, Design, clip_norm, lemmas, noise_scales
+from dpbounds.iv import Constants, Design, TwoStageBudget, clip_norm, lemmas, noise_scales
 from simulators.engine import Experiment
 from simulators.iv import Settings, two_stage_descent
-from verify.checks import Agreement, Event, Fact, Frequency, Search, Symbolic
+from verify.checks import Agreement, Event, Fact, Frequency, Holds, Search, Symbolic, Within
 from verify.checks.domains import Real
 from verify.papers.iv.tools import tails
 from verify.papers.iv.tools.samples import isotropic_design, isotropic_model
@@ -25,7 +25,7 @@ def _needed(design: Design, steps: int, constant: float, union: float) -> float:
     """C Q³ sqrt(T) of the lemma at budgets 1, with tau + `union` log(nT) for tau."""
     design = replace(design, tau=design.tau + union * math.log(design.n * steps))
     constants = Constants(sample_size=constant)
-    return float(lemmas.no_clipping_sample_size(design, steps=steps, rho1=1.0, rho2=1.0, constants=constants))
+    return float(lemmas.no_clipping_sample_size(design, TwoStageBudget.equal(1.0), steps=steps, constants=constants))
 
 
 def _clipped(n: float, tau: float, constant: float, union: float = 0.0) -> tuple[float, float]:
@@ -38,7 +38,7 @@ def _clipped(n: float, tau: float, constant: float, union: float = 0.0) -> tuple
     for _ in range(20 if union else 1):
         steps = max(1, math.floor(steps * (design.n / _needed(design, steps, constant, union)) ** 2))
     gamma = clip_norm(design, steps)
-    lambda1 = noise_scales(design.n, steps, 1.0, 1.0, gamma, gamma).lambda1
+    lambda1 = noise_scales(TwoStageBudget.equal(1.0, gamma), design.n, steps).lambda1
     missed = tails.maximum_tail(np.array(float(steps - 1)), np.array(gamma / lambda1))
     return float(missed), math.exp(-tau)
 
@@ -138,7 +138,7 @@ def _solution(sign: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
     yield "B (1 + gamma s) - gamma for B s > 1", sign * (B * (1 + gamma * s) - gamma)
 
 
-def _fixed_points(rng: np.random.Generator, doubled: float = 1.0) -> Iterator[Fact]:
+def _fixed_points(rng: np.random.Generator, doubled: float = 1.0) -> Iterator[Fact | Within | Holds]:
     """gamma = B (1 + gamma s) at the least clip norms, B and s from their parts; no solution where B s >= 1.
 
     gamma s is half of the noise scale of (4) times the reach of the noise.
@@ -149,18 +149,19 @@ def _fixed_points(rng: np.random.Generator, doubled: float = 1.0) -> Iterator[Fa
         (2, 5, 3.0, 1.1, 1.7, 300),
     ):
         design = Design(n=n, p=p, q=q, theta_norm=2.0, theta_least=1.0, sigma_z=sigma_z, sigma_2=sigma_2, tau=tau)
-        steps, budgets = 30, (0.5, 2.0)
-        found = lemmas.least_clip_norms(design, steps=steps, rho1=budgets[0], rho2=budgets[1])
+        steps, budget = 30, TwoStageBudget(rho1=0.5, rho2=2.0)
+        found = lemmas.least_clip_norms(design, budget, steps=steps)
         union = math.sqrt(q) + math.sqrt(tau + math.log(n * steps))
         sizes = (sigma_z**2 * sigma_2 * union**2, sigma_z**2 * union**2)
         reaches = (math.sqrt(p) + union, math.sqrt(p) + math.sqrt(tau + math.log(steps)))
-        for name, gamma, B, reach, rho in zip(("(32)", "(35)"), found, sizes, reaches, budgets, strict=True):
-            share = B * doubled * float(noise_scales(n, steps, rho, rho, 1.0, 1.0).lambda1) / 2 * reach
+        rhos = (budget.rho1, budget.rho2)
+        for name, gamma, B, reach, rho in zip(("(32)", "(35)"), found, sizes, reaches, rhos, strict=True):
+            share = B * doubled * float(noise_scales(TwoStageBudget.equal(rho, 1.0), n, steps).lambda1) / 2 * reach
             label = f"{name}, n = {n}, p = {p}, q = {q}"
-            yield Fact(f"a solution, {label}", math.isfinite(gamma), share < 1, 0)
+            yield Holds(f"a solution if and only if B s < 1, {label}", math.isfinite(gamma) == (share < 1))
             if share < 1:
                 yield Fact(f"the least one, {label}", float(gamma), B + gamma * share, 1e-12)
-            yield Fact(f"of the order of Q_nT², {label}", bool(gamma >= sizes[0 if name == "(32)" else 1]), True, 0)
+            yield Within(f"the clip norm over B, of the order of Q_nT², {label}", float(gamma) / B, 1.0)
 
 
 def _solution_claim(claim: str, equation: str, page: int, gamma: str, forms: str) -> Claim:

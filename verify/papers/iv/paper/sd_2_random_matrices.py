@@ -12,10 +12,10 @@ import sympy
 
 from dpbounds.iv import Constants, Design, lemmas, spectrum
 from simulators.engine import Arrays, Experiment, Streams
-from verify.checks import Agreement, Event, Fact, Frequency, Inequality, Search, Symbolic, Times
+from verify.checks import Agreement, Event, Fact, Frequency, Inequality, Search, Symbolic, Times, Within
 from verify.checks.domains import Real, Whole
 from verify.papers.iv.tools import tails
-from verify.papers.iv.tools.samples import Law, Rows, drawn, isotropic_design, isotropic_model, row_products
+from verify.papers.iv.tools.samples import Law, Rows, isotropic_design, isotropic_model, moment_draws, row_products
 from verify.statements.claims import Claim, Correction, Fault
 
 Sides = tuple[np.ndarray, np.ndarray]
@@ -54,7 +54,7 @@ def row_spectra(problem: Isotropic, settings: None, streams: Streams, trials: in
 def _singular_values(constant: float = ROOT_TWO) -> list[Event]:
     """All singular values of Z within sqrt(n) (1 -+ delta)."""
     experiments = [
-        (f"n = {n}, q = {q}, Gaussian rows", n, q, 1.0, drawn(isotropic_model(n, 1, q), 1000))
+        (f"n = {n}, q = {q}, Gaussian rows", n, q, 1.0, moment_draws(isotropic_model(n, 1, q), 1000))
         for n, q in ((50, 1), (200, 10), (10**8, 30))
     ]
     cases: list[tuple[Literal["sign", "sphere", "sparse"], int, int]] = [
@@ -92,7 +92,7 @@ def _enough_for_gaussians(factor: int = 2) -> Iterator[tuple[str, sympy.Expr]]:
     yield "sqrt(2) Q", sympy.sqrt(factor) * (a + b) - (a + sympy.sqrt(2) * b)
 
 
-def _ends(rng: np.random.Generator) -> Iterator[Fact]:
+def _ends(rng: np.random.Generator) -> Iterator[Fact | Within]:
     """The lemma's interval with C_0 = sqrt(2) and the Gaussian one by hand; the first holds the second."""
     for n, q, tau, sigma_z in ((100, 4, 1.0, 1.0), (400, 1, 9.0, 1.2), (50, 30, 2.0, 1.0)):
         design = Design(n=n, p=1, q=q, theta_norm=1.0, theta_least=1.0, sigma_z=sigma_z, tau=tau)
@@ -102,7 +102,9 @@ def _ends(rng: np.random.Generator) -> Iterator[Fact]:
         yield Fact(f"lemma, n = {n}, q = {q}", [float(end) for end in wide], [root - reach, root + reach])
         stated = [max(root - spread, 0.0), root + spread]
         yield Fact(f"Gaussian, n = {n}, q = {q}", [float(end) for end in sharp], stated)
-        yield Fact(f"inside, n = {n}, q = {q}", bool(wide[0] <= sharp[0] and sharp[1] <= wide[1]), True, 0)
+        for end, value in zip(("lower", "upper"), sharp, strict=True):
+            least, most = map(float, wide)
+            yield Within(f"{end} end inside the lemma's interval, n = {n}, q = {q}", float(value), least, most)
 
 
 def _gaussian_tail(n: int, tau: float, share: float = 1.0) -> tuple[float, float]:
@@ -191,7 +193,7 @@ def _products(constant: float = 1.0) -> list[Event]:
         events.append(
             Event(
                 label=f"independent of Z, n = {n}, p = q = {size}, tau = 2",
-                experiment=drawn(isotropic_model(max(n, size), size, size), 250),
+                experiment=moment_draws(isotropic_model(max(n, size), size, size), 250),
                 occurs=lambda arrays, bound=bound: arrays["product"] <= bound,
                 at_least=1 - math.exp(-2.0),
             )

@@ -10,11 +10,19 @@ import numpy as np
 from scipy.special import ndtri
 
 from dpbounds.iv import Design, lemmas, spectrum
+from simulators.iv import LinearModel
 from verify.checks import Agreement, Case, Event, Fact, Frequency, Means, MonteCarlo, Rate, Search, Times
 from verify.checks.domains import Real
 from verify.papers.iv.tools import rationals, reference
 from verify.papers.iv.tools.rationals import TwoStage
-from verify.papers.iv.tools.samples import GAUSSIAN, drawn, isotropic_design, isotropic_model
+from verify.papers.iv.tools.samples import (
+    GAUSSIAN,
+    Occurs,
+    isotropic_design,
+    isotropic_model,
+    likely_events,
+    moment_draws,
+)
 from verify.statements.claims import Claim, Correction, Fault
 
 Sides = tuple[np.ndarray, np.ndarray]
@@ -107,7 +115,7 @@ def _estimators(factor: float = 1.0) -> list[Event]:
             events.append(
                 Event(
                     label=f"n = {n}, p = {p}, q = {q}, tau = {tau}",
-                    experiment=drawn(model),
+                    experiment=moment_draws(model),
                     occurs=lambda arrays, limit=limit: arrays["estimator"] <= limit,
                     at_least=1 - 4 * math.exp(-tau),
                 )
@@ -123,7 +131,7 @@ def _sharp_estimators(factor: float = 1.1) -> list[Event]:
         events.append(
             Event(
                 label=f"n = 10^6, p = {p}, q = {q}, tau = 2",
-                experiment=drawn(isotropic_model(10**6, p, q, scale=2.0, endogeneity=0.8)),
+                experiment=moment_draws(isotropic_model(10**6, p, q, scale=2.0, endogeneity=0.8)),
                 occurs=lambda arrays, limit=limit: arrays["estimator"] <= limit,
                 at_least=1 - math.exp(-2.0),
             )
@@ -239,20 +247,13 @@ EQ_50 = Claim(
 
 def _residuals(constant: float = 2.0) -> list[Event]:
     """||Z'r|| <= 2 sqrt(npq) Lambda, n >= pq Lambda^2."""
-    events = []
-    for n, p, q in ((200, 2, 2), (1000, 2, 5), (10**6, 1, 10), (10_000, 3, 24)):
-        model = isotropic_model(n, p, q, endogeneity=0.5)
-        for tau in (2.0, 4.0):
-            limit = constant * float(lemmas.residual_rate(Design.of(model.theta, n, tau=tau))) / n
-            events.append(
-                Event(
-                    label=f"n = {n}, p = {p}, q = {q}, tau = {tau}",
-                    experiment=drawn(model),
-                    occurs=lambda arrays, limit=limit: arrays["residual"] <= limit,
-                    at_least=1 - 3 * math.exp(-tau),
-                )
-            )
-    return events
+
+    def below(model: LinearModel, tau: float) -> Occurs:
+        limit = constant * float(lemmas.residual_rate(Design.of(model.theta, model.n, tau=tau))) / model.n
+        return lambda arrays: arrays["residual"] <= limit
+
+    sizes = ((200, 2, 2), (1000, 2, 5), (10**6, 1, 10), (10_000, 3, 24))
+    return likely_events([isotropic_model(*size, endogeneity=0.5) for size in sizes], below)
 
 
 def _sargan(lost: int = 1) -> list[Case]:
@@ -260,7 +261,7 @@ def _sargan(lost: int = 1) -> list[Case]:
     return [
         Case(
             label=f"r'P_Z r, n = {n}, p = {p}, q = {q}",
-            experiment=drawn(isotropic_model(n, p, q), 4000),
+            experiment=moment_draws(isotropic_model(n, p, q), 4000),
             output="sargan",
             predicted=lambda p=p, q=q: float(q - lost * p),
             relative_std=math.sqrt(2 / (q - p)),

@@ -12,6 +12,7 @@ from dpbounds.iv import (
     Constants,
     Design,
     Moments,
+    TwoStageBudget,
     clip_norm,
     experiment_step_sizes,
     lemmas,
@@ -54,7 +55,7 @@ def _contractions(n: int, p: int, q: int, T: int, constant: float, *, tau: float
     design = isotropic_design(n, p, q, tau)
     eta, alpha = _step_sizes(design)
     gamma = float(clip_norm(design, T))
-    lambda1 = float(noise_scales(n, T, 1.0, 1.0, gamma, gamma).lambda1)
+    lambda1 = float(noise_scales(TwoStageBudget.equal(1.0, gamma), n, T).lambda1)
     settings = Settings(steps=simulated, eta=eta, alpha=alpha, lambda1=lambda1, lambda2=0.0, record_paths=True)
     problem = FixedMoments(given=_population(n, p, q))
     return Event(
@@ -83,7 +84,7 @@ def _growth(rng: np.random.Generator, T: int = 10_000) -> Iterator[Fact]:
     """E log |L_t| at the noise of `_long`, which would have to be at most 0 for any constant."""
     design = isotropic_design(100, tau=1.0)
     gamma = float(clip_norm(design, T))
-    lambda1 = float(noise_scales(100, T, 1.0, 1.0, gamma, gamma).lambda1)
+    lambda1 = float(noise_scales(TwoStageBudget.equal(1.0, gamma), 100, T).lambda1)
     exponent = float(lyapunov_exponent(_population(100, 1, 1), *_step_sizes(design), lambda1))
     yield Fact("positive part of E log |L_t|", max(exponent, 0.0), 0.0, 0.1, {"noise": lambda1, "exponent": exponent})
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 from scipy.special import log_ndtr, logsumexp
 
 from dpbounds.iv import (
+    TwoStageBudget,
     beta_only_attack,
     beta_only_cost,
     noise_scales,
@@ -66,11 +68,11 @@ def _unnoised_costs(rng: np.random.Generator) -> Iterator[Fact]:
             mechanism = Mechanism(n=n, steps=T, gamma2=0.8, lambda2=1.7)
             shift = beta_shifts(pair, mechanism, rng)
             label = f"{adjacency}, n = {n}, T = {T}"
-            stated = unnoised_cost(n, T, gamma2=0.8, lambda2=1.7, adjacency=adjacency)
+            stated = unnoised_cost(TwoStageBudget(gamma2=0.8, lambda2=1.7, adjacency=adjacency), n, T)
             yield Fact(f"cost, {label}", gaussian_zcdp(shift, 1.7**2 * np.eye(T)), stated, 1e-9)
             largest = unnoised_sensitivity(n, 0.8, adjacency=adjacency) if T > 1 else 0.0
             if T > 1:
-                needed = float(unnoised_noise_scale(n, T, 0.6, 0.8, adjacency=adjacency))
+                needed = float(unnoised_noise_scale(TwoStageBudget(rho2=0.6, gamma2=0.8, adjacency=adjacency), n, T))
                 spent = gaussian_zcdp(shift, needed**2 * np.eye(T))
                 yield Fact(f"cost with the noise for 0.6, {label}", spent, 0.6, 1e-9)
             yield Fact(f"largest shift, {label}", np.abs(shift).max(), largest, 1e-9)
@@ -178,8 +180,12 @@ def _largest_cost(reach: np.ndarray, distance: np.ndarray, gap: np.ndarray) -> n
 
 def _noisy_first_stage(n: float, rho1: float, rho2: float) -> tuple[float, float]:
     """`beta_only_attack` against rho_2, both scales as in (4), T = 2."""
-    lambda1, lambda2 = (float(scale) for scale in noise_scales(int(n), 2, rho1, rho2, 1.0, 1.0))
-    return float(beta_only_attack(int(n), gamma1=1.0, gamma2=1.0, lambda1=lambda1, lambda2=lambda2)), rho2
+    lambda1, lambda2 = (
+        float(scale) for scale in noise_scales(TwoStageBudget(rho1=rho1, rho2=rho2, gamma1=1.0, gamma2=1.0), int(n), 2)
+    )
+    return float(
+        beta_only_attack(TwoStageBudget(gamma1=1.0, gamma2=1.0, lambda1=lambda1, lambda2=lambda2), int(n))
+    ), rho2
 
 
 def _attacks(rng: np.random.Generator) -> Iterator[Fact]:
@@ -194,13 +200,8 @@ def _attacks(rng: np.random.Generator) -> Iterator[Fact]:
             reach, distance = factor * gamma1 / (2 * n * lambda1), gamma2 / lambda2
             gap = 0.0 if factor == 2 else distance / n
             found = _divergence(np.array([reach]), np.array([distance]), np.array([gap]))[0]
-            scales = {"gamma1": gamma1, "gamma2": gamma2, "lambda1": lambda1, "lambda2": lambda2}
-            yield Fact(
-                f"{adjacency}, n = {n}, reach {reach:.3g}",
-                beta_only_attack(n, **scales, adjacency=adjacency),
-                found,
-                1e-7,
-            )
+            budget = TwoStageBudget(gamma1=gamma1, gamma2=gamma2, lambda1=lambda1, lambda2=lambda2, adjacency=adjacency)
+            yield Fact(f"{adjacency}, n = {n}, reach {reach:.3g}", beta_only_attack(budget, n), found, 1e-7)
 
 
 def _post_processed(n, reach, distance, whole: float) -> Sides:
@@ -209,7 +210,9 @@ def _post_processed(n, reach, distance, whole: float) -> Sides:
     gap = np.zeros_like(distance) if whole else distance / n
     stated = [
         beta_only_cost(
-            int(m), 2, gamma1=1.0, gamma2=d, lambda1=(1.0 + whole) / (2 * m * r), lambda2=1.0, adjacency=adjacency
+            TwoStageBudget(gamma1=1.0, gamma2=d, lambda1=(1.0 + whole) / (2 * m * r), lambda2=1.0, adjacency=adjacency),
+            int(m),
+            2,
         )
         for m, r, d in zip(n, reach, distance, strict=True)
     ]
@@ -224,11 +227,10 @@ def _released(rng: np.random.Generator) -> Iterator[Fact]:
             shift, variances = joint_shifts(opposite_records(n, adjacency=adjacency), mechanism, rng, start=0.0)
             kept = np.arange(2 * T) != T - 1
             found = gaussian_zcdp(shift[kept], np.diag(variances[kept]))
-            stated = beta_only_cost(n, T, **mechanism.noise, adjacency=adjacency)
+            stated = beta_only_cost(replace(mechanism, adjacency=adjacency), n, T)
             yield Fact(f"{adjacency}, n = {n}, T = {T}", found, stated, 1e-9)
-        quiet = {"gamma1": 1.0, "gamma2": 0.8, "lambda2": 1.7}
-        least = beta_only_cost(5, 6, lambda1=1e-3, **quiet, adjacency=adjacency)
-        stated = unnoised_cost(5, 6, gamma2=0.8, lambda2=1.7, adjacency=adjacency)
+        quiet = TwoStageBudget(gamma1=1.0, gamma2=0.8, lambda1=1e-3, lambda2=1.7, adjacency=adjacency)
+        least, stated = beta_only_cost(quiet, 5, 6), unnoised_cost(quiet, 5, 6)
         yield Fact(f"{adjacency}, hardly any first-stage noise", least, stated, 1e-12)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.optimize import root_scalar
 from scipy.special import ndtr
 
-from dpbounds.iv import Constants, clip_norm, error_bound, noise_scales
+from dpbounds.iv import Constants, TwoStageBudget, clip_norm, error_bound, noise_scales
 from simulators.engine import Experiment
 from simulators.iv import Settings, two_stage_descent
 from verify.checks import Agreement, Case, Fact, GaussianPrivacy, Level, Means, MonteCarlo, Rate, Slopes, Times
@@ -37,14 +37,16 @@ def _clip_norm(n: float, T: float, c0: float, tau: float = TAU) -> float:
 
 def _chain(T: float, c0: float, rho2: float = RHO2) -> Chain:
     gamma = _clip_norm(N, T, c0)
-    lambda2 = float(noise_scales(N, int(T), math.inf, rho2, gamma, gamma).lambda2)
+    lambda2 = float(
+        noise_scales(TwoStageBudget(rho1=math.inf, rho2=rho2, gamma1=gamma, gamma2=gamma), N, int(T)).lambda2
+    )
     return Chain(n=N, alpha=ALPHA, gamma2=gamma, lambda2=lambda2)
 
 
 def _stated(n: float, T: float, rho2: float, tau: float = TAU) -> float:
     """The bound with constants 1, its first term left out: eta = 1 makes it vanish."""
     design = isotropic_design(int(n), tau=tau)
-    return error_bound(design, steps=int(T), rho1=math.inf, rho2=rho2, kappa=0.0).total
+    return error_bound(design, TwoStageBudget(rho1=math.inf, rho2=rho2), steps=int(T), kappa=0.0).total
 
 
 def _clipped_ratios(decades: float) -> Iterator[tuple[str, float]]:
@@ -102,7 +104,9 @@ def _allowed_ratios(decades: float, *, logarithm: bool = True) -> Iterator[tuple
         T = max(2.0, (n**1.9 / (16 * design.Q**6)) ** power)
         gamma = _clip_norm(n, T, 3.0, tau)
         quantile, deviation = _unclipped_quantile(n, T, 1.0, tau, gamma)
-        terms = error_bound(design, steps=int(T), rho1=math.inf, rho2=1.0, kappa=0.0, logarithm=logarithm)
+        terms = error_bound(
+            design, TwoStageBudget(rho1=math.inf, rho2=1.0), steps=int(T), kappa=0.0, logarithm=logarithm
+        )
         share = design.Q / design.Q_union(int(T)) if logarithm else 1.0
         bound = 0.5 ** (T / 2) + share * terms.privacy + terms.statistical
         yield f"T ~ n^({1.9 * power:g}): quantile", quantile / bound

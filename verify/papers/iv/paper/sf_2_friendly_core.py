@@ -13,7 +13,7 @@ from scipy.special import chdtri, gammaln
 from dpbounds.iv.friendly_core import average_error, moment_dimension, printed_moment_dimension
 from simulators.engine import Experiment
 from simulators.iv import FriendlyCore, friendly_core, synthetic_model
-from verify.checks import Agreement, Case, Fact, Means, Rate, Search, Slopes, Times
+from verify.checks import Agreement, Case, Fact, Means, Rate, Search, Slopes, Times, Within
 from verify.checks.domains import Real
 from verify.statements.claims import Claim, Correction, Fault
 
@@ -47,7 +47,7 @@ def _two_stage_of(s: np.ndarray, p: int, q: int) -> np.ndarray:
     return np.linalg.solve(theta.T @ G, theta.T @ b)
 
 
-def _surrogate(rng: np.random.Generator, *, share: float = 0.9) -> Iterator[Fact]:
+def _surrogate(rng: np.random.Generator, *, share: float = 0.9) -> Iterator[Fact | Within]:
     """The simulator's core, noise and estimate against stacked vectors, without noise and by its standard deviation."""
     p, q, n = 2, 3, 80
     problem = synthetic_model(n=n, p=p, q=q, r=1, parameter_seed=0).fixed(data_seed=4)
@@ -73,7 +73,7 @@ def _surrogate(rng: np.random.Generator, *, share: float = 0.9) -> Iterator[Fact
     A, G, b = _parts(core.mean(axis=0), p, q)
     theta = G / 50.0  # every eigenvalue of A is below
     yield Fact("eigenvalues raised to 50", raised["beta"][0], np.linalg.solve(theta.T @ G, theta.T @ b), 1e-9)
-    yield Fact("which all of them need", bool(np.linalg.eigvalsh(A)[-1] < 50.0), True, 0)
+    yield Within("largest eigenvalue, below 50", float(np.linalg.eigvalsh(A)[-1]), most=50.0)
 
 
 def _run(problem: Any, settings: FriendlyCore) -> dict[str, np.ndarray]:

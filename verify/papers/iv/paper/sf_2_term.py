@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import sympy
 
-from dpbounds.iv import Design, error_bound
+from dpbounds.iv import Design, TwoStageBudget, error_bound
 from dpbounds.iv.friendly_core import average_error, distinct_moments, moment_dimension, printed_term
 from verify.checks import Agreement, Fact, Rate, Search, Symbolic, Times
 from verify.checks.domains import Real, Whole
@@ -25,7 +25,7 @@ def _least_size(design: Design, rho: float) -> int:
 
 def _bounds(p: int, q: int, n: int, rho: float, T: int, tau: float) -> tuple[float, float]:
     """The added term with the true d, and (7) for long runs, its first term left out; constants 1, one budget rho."""
-    terms = error_bound(isotropic_design(n, p, q, tau), steps=T, rho1=rho, rho2=rho, kappa=0.0)
+    terms = error_bound(isotropic_design(n, p, q, tau), TwoStageBudget.equal(rho), steps=T, kappa=0.0)
     return float(average_error(moment_dimension(p, q), n, rho)), float(terms.privacy + terms.statistical)
 
 
@@ -68,14 +68,14 @@ def _below(p: float, excess: float, times: float, rho: float, T: float, tau: flo
     d, design = moment_dimension(p, q), isotropic_design(10, p, q, tau)
     short = q <= p * T
     n = math.ceil((p * q if short else d**2 / (rho * p * q * design.Lambda**2)) * times)
-    terms = error_bound(isotropic_design(n, p, q, tau), steps=int(T), rho1=rho, rho2=rho, kappa=0.0)
+    terms = error_bound(isotropic_design(n, p, q, tau), TwoStageBudget.equal(rho), steps=int(T), kappa=0.0)
     return float(average_error(d, n, rho)), float(3 * terms.privacy if short else terms.statistical)
 
 
 def _crossing(rng: np.random.Generator) -> Iterator[Fact]:
     """Where the two bounds meet at p = 1, q = 1000, T = 20, rho = 1, tau = 5; (6) and pq = n lie below."""
     design = isotropic_design(10, 1, 1000)
-    terms = error_bound(isotropic_design(1, 1, 1000), steps=20, rho1=1.0, rho2=1.0, kappa=0.0)
+    terms = error_bound(isotropic_design(1, 1, 1000), TwoStageBudget.equal(1.0), steps=20, kappa=0.0)
     meeting = ((average_error(moment_dimension(1, 1000), 1, 1.0) - terms.privacy) / terms.statistical) ** 2
     yield Fact("n from which the added term is below (7)", meeting, 7.63e5, 5e-3)
     own = average_error(10, 300, 0.4)

@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from verify.checks import Agreement, Fact, Level, Quantiles, Reading, Survey
+from verify.checks import Agreement, Level, Quantiles, Reading, Survey, Within
 from verify.checks.pictures import Series
 from verify.papers.iv.tools.real_data import Run, Study, card_study, no_card
 from verify.papers.iv.tools.real_runs import (
@@ -84,13 +84,11 @@ SETTINGS = {
 }
 
 
-def _in_expectation(rng: np.random.Generator, step: int = 10) -> Iterator[Fact]:
+def _in_expectation(rng: np.random.Generator, step: int = 10) -> Iterator[Within]:
     """Centred and without clipping, to leading order."""
     for rho in BUDGETS:
         left = _schooling(rho).left(step)
-        yield Fact(
-            f"E beta_{step} within 10 % of its limit at rho = {rho:g}, {left:.1%} left", bool(left <= 0.1), True, 0
-        )
+        yield Within(f"distance of E beta_{step} from its limit at rho = {rho:g}, relative", left, most=0.1)
 
 
 def _paths() -> list[Reading]:

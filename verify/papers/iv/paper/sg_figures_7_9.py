@@ -11,7 +11,7 @@ from dpbounds.iv import Constants, spectrum, theorem_step_limits
 from simulators.engine import Arrays
 from verify.checks import Level, Quantiles, Ratio, Reading, Survey
 from verify.checks.pictures import Series
-from verify.papers.iv.tools.setups import CHOICES, ERRORS, Setup, drawn, readings
+from verify.papers.iv.tools.setups import CHOICES, ERRORS, Setup, predicted_series, readings
 from verify.statements.claims import Claim, Correction, Fault
 
 # --- Figure 7 ---
@@ -45,7 +45,7 @@ def _panel(panel: str, shares: Sequence[float], c0: float = 3.0, seed: int = 0, 
 def _lines_7() -> list[Series]:
     shares = [round(share, 4) for share in np.geomspace(0.02, 0.95, 20)]
     panels = {panel: [_stepped(panel, share, 3.0, 0) for share in shares] for panel in BOTH}
-    return [drawn(f"${panel}$ varied", setups, shares, "error_true") for panel, setups in panels.items()]
+    return [predicted_series(f"${panel}$ varied", setups, shares, "error_true") for panel, setups in panels.items()]
 
 
 def _between_shares(panel: str, above: float, below: float, most: float) -> Ratio:
@@ -177,7 +177,7 @@ def _reread(reading: Reading, name: str, output: Callable[[Arrays], np.ndarray])
 
 def _lines_8() -> list[Series]:
     norms = [30.0, 50.0, 100.0, 200.0, 400.0, 700.0]
-    return [drawn("seed 0", [_clipped_at(gamma) for gamma in norms], norms, "error_true")]
+    return [predicted_series("seed 0", [_clipped_at(gamma) for gamma in norms], norms, "error_true")]
 
 
 def _between(above: float, below: float, seed: int = 0, **stated: float) -> Ratio:

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
 
-from dpbounds.iv.confidence import ConfidenceSet, confidence_set
+from dpbounds.iv.confidence import ConfidenceSet, PrivacyBudget, ReleasePlan
 from dpbounds.privacy import gaussian_mu
 from simulators.iv import angrist_evans
-from simulators.iv.confidence.sources import GaussianSource
-from simulators.iv.confidence.staged import CellRecords, StagedDesign, release_staged
+from simulators.iv.confidence.disclosing import private_answer
+from simulators.iv.confidence.staged import CellRecords, StagedDesign
 from verify.statements.claims import DATA_DIR
 
 DELTA = 1e-6
@@ -59,6 +59,11 @@ class Extract:
             for part, (low, high) in zip((self.z, self.x, self.y), ranges, strict=True)
         )
         return CellRecords(Z=z[:, None], x=x, y=y, cells=self.cells, K=self.K)
+
+    @property
+    def columns(self) -> dict[str, np.ndarray]:
+        """By name, in the file's units."""
+        return {"z": self.z, "x": self.x, "y": self.y, "cell": self.cells}
 
     def centred(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """z, x, y less their means in cells: plain computation, for oracles."""
@@ -112,16 +117,29 @@ def private_sets(
     data: Extract, epsilon: float, releases: int, rng: np.random.Generator, share: float = 1.0
 ) -> list[ConfidenceSet]:
     """Sets in the file's units, zero-out; `share` multiplies mu, for impostors."""
-    design = design_at(epsilon, share)
-    found = []
-    for _ in range(releases):
-        staged = release_staged(data.records, design, GaussianSource(rng))
-        inner = confidence_set(staged.release)
-        pieces = tuple(
-            ((low + staged.slope) * data.unit, (high + staged.slope) * data.unit) for low, high in inner.pieces
-        )
-        found.append(ConfidenceSet(pieces=pieces, shape=inner.shape, coverage=inner.coverage))
-    return found
+    plan, seeds = plan_at(data, design_at(epsilon, share).mu), rng.integers(2**31, size=releases).tolist()
+    return [private_answer(replace(plan, seed=seed), data.columns).confidence_set for seed in seeds]
+
+
+def set_without_noise(data: Extract) -> ConfidenceSet:
+    """What is shown beside a private set where the data are public, in the file's units."""
+    answer = private_answer(replace(plan_at(data, 1.0), public=True), data.columns)
+    assert answer.without_noise is not None
+    return answer.without_noise.confidence_set
+
+
+def plan_at(data: Extract, mu: float) -> ReleasePlan:
+    """The plan for these columns at this budget, zero-out: means are estimated, ranges natural."""
+    return ReleasePlan(
+        outcome="y",
+        regressors=("x",),
+        instruments=("z",),
+        controls=("cell",) if data.K > 1 else (),
+        bounds={"y": data.y_range, "x": data.x_range},
+        budget=PrivacyBudget(mu=mu),
+        adjacency="zero-out",
+        clamping="natural",
+    )
 
 
 def design_at(epsilon: float, share: float = 1.0) -> StagedDesign:

@@ -36,7 +36,7 @@ def random_release(seed: int, *, q: int, p: int = 1, strength: float = 1.0) -> M
     )
 
 
-def made(T1: list[float], T2: np.ndarray, s1: float, s2: float) -> MomentRelease:
+def release_with(T1: list[float], T2: np.ndarray, s1: float, s2: float) -> MomentRelease:
     """A release of one regressor with weights 1 and 1/2."""
     return MomentRelease(
         first=np.array(T1),
@@ -88,7 +88,7 @@ def SHAPES() -> dict[str, MomentRelease]:
     one, eye = np.eye(2), np.eye(4)
     thin = np.outer([1.0, 0.2, -0.5, 0.9], [1.0, 0.2, -0.5, 0.9]) * 50
     wide = np.diag([1e-8, 1e4, 1e6, 1e-3])
-    near = made([6.0, 0.0, 0.0, 6.0], eye, 1.0, 0.0)
+    near = release_with([6.0, 0.0, 0.0, 6.0], eye, 1.0, 0.0)
     falling = np.array([1e3, 1.0, 2e3, 1.0])
     linked = np.array([[1.0, 0.6, 0.3, 0.2], [0.6, 1.0, 0.1, 0.3], [0.3, 0.1, 1.0, 0.5], [0.2, 0.3, 0.5, 1.0]])
     # The largest AR of all, T1' Sigma^{-1} T1, exceeds c by a millionth: what is rejected is a thousandth wide.
@@ -96,19 +96,21 @@ def SHAPES() -> dict[str, MomentRelease]:
     most = np.array([4.0, -11.0])
     most *= np.sqrt(chi2.isf(0.05, 1) * (1 + 1e-6) / (most @ np.linalg.solve(skew + 4 * one, most)))
     return {
-        "interval, q = 1": made([30.0, 25.0], 40 * one, 2.0, 3.0),
-        "complement, q = 1": made([30.0, 3.0], 40 * one, 2.0, 3.0),
-        "line, q = 1": made([3.0, 1.0], 40 * one, 2.0, 3.0),
-        "interval, q = 2": made([30.0, 20.0, 33.0, 24.0], 20 * eye, 2.0, 3.0),
-        "empty, q = 2": made([30.0, -20.0, 33.0, 24.0], 20 * eye, 2.0, 3.0),
-        "pieces, q = 2": made([1.6, -1.9, 8.7, 11.8], np.array(APART), 0.5, 0.0),
-        "hostile, rank 1": made([3.0, 0.5, -1.0, 3.0], thin, 1e-3, 0.0),
+        "interval, q = 1": release_with([30.0, 25.0], 40 * one, 2.0, 3.0),
+        "complement, q = 1": release_with([30.0, 3.0], 40 * one, 2.0, 3.0),
+        "line, q = 1": release_with([3.0, 1.0], 40 * one, 2.0, 3.0),
+        "interval, q = 2": release_with([30.0, 20.0, 33.0, 24.0], 20 * eye, 2.0, 3.0),
+        "empty, q = 2": release_with([30.0, -20.0, 33.0, 24.0], 20 * eye, 2.0, 3.0),
+        "pieces, q = 2": release_with([1.6, -1.9, 8.7, 11.8], np.array(APART), 0.5, 0.0),
+        "hostile, rank 1": release_with([3.0, 0.5, -1.0, 3.0], thin, 1e-3, 0.0),
         "hostile, indefinite": random_release(3, q=2),
-        "hostile, scales far apart": made([1e-4, 300.0, 2e3, 0.1], wide, 1e-5, 0.0),
+        "hostile, scales far apart": release_with([1e-4, 300.0, 2e3, 0.1], wide, 1e-5, 0.0),
         "hostile, q = 4": random_release(9, q=4, strength=3.0),
         "hostile, orthogonal": near,
-        "hostile, scales that fall": made([2e3, 3.0, 9e3, -4.0], falling[:, None] * linked * falling, 1e-3, 0.0),
-        "complement, hardly anything rejected": made(most.tolist(), skew, 2.0, 0.0),
+        "hostile, scales that fall": release_with(
+            [2e3, 3.0, 9e3, -4.0], falling[:, None] * linked * falling, 1e-3, 0.0
+        ),
+        "complement, hardly anything rejected": release_with(most.tolist(), skew, 2.0, 0.0),
     }
 
 

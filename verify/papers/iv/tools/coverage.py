@@ -306,7 +306,7 @@ def block_cell(
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Given:
+class FixedRecords:
     """Records that all trials share, as a problem; 2SLS on them need not exist."""
 
     sample: RecordSample

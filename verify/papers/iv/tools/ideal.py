@@ -5,13 +5,14 @@ residual, eta = 1, alpha = 2/3 (Section 4 with delta = psi = 0).
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from dpbounds.iv import (
     Design,
     ErrorBound,
+    TwoStageBudget,
     clip_norm,
     error_bound,
     experiment_step_sizes,
@@ -49,10 +50,15 @@ class IdealSetup(NamedTuple):
         return float(clip_norm(self.design, self.T)) if self.gamma is None else self.gamma
 
     @property
+    def budget(self) -> TwoStageBudget:
+        """Of both stages, with the clip norms."""
+        gamma = self.clip_norm
+        return TwoStageBudget(rho1=self.rho1, rho2=self.rho2, gamma1=gamma, gamma2=gamma)
+
+    @property
     def noise(self) -> tuple[float, float]:
         """lambda_1 and lambda_2 of (4)."""
-        gamma = self.clip_norm
-        lambda1, lambda2 = noise_scales(self.n, self.T, self.rho1, self.rho2, gamma, gamma)
+        lambda1, lambda2 = noise_scales(self.budget, self.n, self.T)
         return float(lambda1), float(lambda2)
 
     @property
@@ -62,8 +68,7 @@ class IdealSetup(NamedTuple):
 
     def bound(self, *, logarithm: bool = False) -> ErrorBound:
         """(7) with constants 1; `logarithm`: with tau + log(nT) for tau in the privacy term."""
-        budgets: dict[str, Any] = {"rho1": self.rho1, "rho2": self.rho2}
-        return error_bound(self.design, steps=self.T, kappa=self.kappa, logarithm=logarithm, **budgets)
+        return error_bound(self.design, self.budget, steps=self.T, kappa=self.kappa, logarithm=logarithm)
 
     @property
     def variance(self) -> float:

@@ -11,7 +11,7 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from dpbounds.iv import Moments, error_bound
+from dpbounds.iv import Moments, TwoStageBudget, error_bound
 from dpbounds.iv.noiseless import contraction_rates, step_size_limits
 from verify.checks import Fact
 from verify.papers.iv.tools.rationals import TwoStage
@@ -91,5 +91,5 @@ def error_and_terms(decades: float) -> tuple[float, float, float]:
     logs, radius = long_run(600)
     steps, solved = min(round(10**decades), 600), whole_numbers()
     design = isotropic_design(solved.n, 2, 3, TAU)
-    bound = error_bound(design, steps=steps, rho1=math.inf, rho2=math.inf, kappa=math.exp(radius))
+    bound = error_bound(design, TwoStageBudget(), steps=steps, kappa=math.exp(radius))
     return float(mpmath.exp(logs[steps - 1])), float(bound.optimisation), float(bound.statistical)

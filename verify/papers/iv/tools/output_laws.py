@@ -12,11 +12,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from dpbounds.iv import noise_scales, printed_beta_only_cost, unnoised_noise_scale
+from dpbounds.iv import TwoStageBudget, noise_scales, printed_beta_only_cost, unnoised_noise_scale
 from dpbounds.iv.pairs import Pair, beta_only_pair, joint_pair
 from dpbounds.privacy import Adjacency
 from simulators.engine import Arrays, Streams
@@ -28,7 +27,7 @@ RecordPair = tuple[Records, Records]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mechanism:
+class Mechanism(TwoStageBudget):
     """Algorithm 1 on n records, T steps, and the scales of its noise."""
 
     n: int
@@ -41,16 +40,10 @@ class Mechanism:
     alpha: float = 0.2
 
     @classmethod
-    def calibrated(cls, n: int, steps: int, rho1: float, rho2: float, *, variance: float = 1.0, **rest: float):
-        """Noise as in (4), its variance times `variance`."""
-        scales = noise_scales(n, steps, rho1, rho2, rest.get("gamma1", 1.0), rest.get("gamma2", 1.0))
-        lambda1, lambda2 = (float(scale) * math.sqrt(variance) for scale in scales)
-        return cls(n=n, steps=steps, lambda1=lambda1, lambda2=lambda2, **rest)
-
-    @property
-    def noise(self) -> dict[str, Any]:
-        """Clip norms and scales, as the costs take them."""
-        return {name: getattr(self, name) for name in ("gamma1", "gamma2", "lambda1", "lambda2")}
+    def of_budget(cls, budget: TwoStageBudget, n: int, steps: int):
+        """Clip norms of the budget and noise as in (4)."""
+        lambda1, lambda2 = map(float, noise_scales(budget, n, steps))
+        return cls(n=n, steps=steps, gamma1=budget.gamma1, gamma2=budget.gamma2, lambda1=lambda1, lambda2=lambda2)
 
 
 def opposite_records(n: int, q: int = 1, p: int = 1, adjacency: Adjacency = "replace-one") -> RecordPair:
@@ -124,17 +117,17 @@ Scale = Callable[[int, int, float], float]
 
 def printed_scale(n: int, T: int, rho: float) -> float:
     """lambda_2 / gamma_2 for which Lemma F.1 states this rho."""
-    return math.sqrt(printed_beta_only_cost(n, T, gamma2=1.0, lambda2=1.0) / rho)
+    return math.sqrt(printed_beta_only_cost(TwoStageBudget(gamma2=1.0, lambda2=1.0), n, T) / rho)
 
 
 def scale_of_4(n: int, T: int, rho: float) -> float:
     """lambda_2 / gamma_2 in (4)."""
-    return float(noise_scales(n, T, rho, rho, 1.0, 1.0).lambda2)
+    return float(noise_scales(TwoStageBudget.equal(rho, 1.0), n, T).lambda2)
 
 
 def exact_scale(n: int, T: int, rho: float) -> float:
     """lambda_2 / gamma_2 that Algorithm 3 needs: one record moves all n gradients."""
-    return float(unnoised_noise_scale(n, T, rho, 1.0))
+    return float(unnoised_noise_scale(TwoStageBudget(rho2=rho, gamma2=1.0), n, T))
 
 
 def beta_only_pairs(*cases: tuple[int, int], scale: Scale, variance: float = 1.0) -> Iterator[Neighbours]:

@@ -1,4 +1,4 @@
-"""Random questions to `dpbounds solve iv`, with the linear model that each is about: what predictions are tried on."""
+"""Random plans of Algorithm 1, with the linear model that each is about: what predictions are tried on."""
 
 from __future__ import annotations
 
@@ -7,66 +7,41 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpbounds.iv import Calibration, Constants, Design, Moments, Question
+from dpbounds.iv import Calibration, Constants, Design, Moments, Plan, TwoStageBudget
 from dpbounds.iv.clipping import gradient_norms
 from dpbounds.iv.forecast import Forecast, Forecaster
 from dpbounds.iv.general import General
-from simulators.iv import LinearModel, Settings
+from simulators.iv import LinearModel, Settings, planned_settings
 
 # Most regressors, and most instruments beyond them.
 REGRESSORS, MORE = 4, 3
 
 
-class Drawn(NamedTuple):
-    """A run of Algorithm 1: the question, where its data come from, how many steps."""
+class PlannedRun(NamedTuple):
+    """A run of Algorithm 1: the plan, where its data come from, how many steps."""
 
-    question: Question
+    plan: Plan
     model: LinearModel
     steps: int
 
     def forecast(self) -> Forecast:
         """As `solve iv` predicts it."""
-        forecaster, (lambda1, lambda2) = self.question.forecaster, self.noise
-        gamma1, gamma2 = self.question.clip_norms(self.steps)
-        return forecaster.forecast(
-            self.steps,
-            forecaster.expansion([self.steps]),
-            0,
-            lambda1=lambda1,
-            lambda2=lambda2,
-            gamma1=gamma1,
-            gamma2=gamma2,
-        )
-
-    @property
-    def noise(self) -> tuple[float, float]:
-        """Noise scales."""
-        lambda1, lambda2 = self.question.noise(self.steps)
-        return float(lambda1), float(lambda2)
+        forecaster = self.plan.forecaster
+        return forecaster.forecast(self.plan.budget_at(self.steps), self.steps, forecaster.expansion([self.steps]), 0)
 
     @property
     def settings(self) -> Settings:
         """As it is simulated."""
-        run, (lambda1, lambda2) = self.question.population, self.noise
-        gamma1, gamma2 = self.question.clip_norms(self.steps)
-        return Settings(
-            steps=self.steps,
-            eta=run.eta,
-            alpha=run.alpha,
-            gamma1=gamma1,
-            gamma2=gamma2,
-            lambda1=lambda1,
-            lambda2=lambda2,
-        )
+        return planned_settings(self.plan, self.steps)
 
     @property
     def words(self) -> str:
         """The setting in a line."""
-        design = self.question.design
+        design = self.plan.design
         return f"n = {design.n}, p = {design.p}, q = {design.q}, T = {self.steps}"
 
 
-def drawn(rng: np.random.Generator, *, records: tuple[float, float]) -> Drawn:
+def random_run(rng: np.random.Generator, *, records: tuple[float, float]) -> PlannedRun:
     """n from `records`, strengths, Cov z (I half of the time), errors, budgets, T, step sizes; clip norms that clip a
     thousandth to a quarter of the gradients at the solution, in each stage by itself.
     """
@@ -88,20 +63,20 @@ def drawn(rng: np.random.Generator, *, records: tuple[float, float]) -> Drawn:
     clipped = _between(rng, 1e-3, 0.25), _between(rng, 1e-3, 0.25)
     budgets = _between(rng, 0.1, 30), _between(rng, 0.1, 30)
     calibration = "paper" if rng.random() < 0.5 else "tight"
-    asked = asked_of(population, (sigma_1, sigma_2), budgets, clipped, calibration)
+    plan = clipping_plan(population, (sigma_1, sigma_2), budgets, clipped, calibration)
     errors = np.diag([sigma_2**2] * p + [sigma_1**2])
     model = LinearModel(n=n, beta=beta, theta=theta, error_covariance=errors, instrument_covariance=covariance)
-    return Drawn(asked, model, max(1, int(_between(rng, 1, 60))))
+    return PlannedRun(plan, model, max(1, int(_between(rng, 1, 60))))
 
 
-def asked_of(
+def clipping_plan(
     population: General,
     sigmas: tuple[float, float],
     budgets: tuple[float, float],
     clipped: tuple[float, float],
     calibration: Calibration = "paper",
-) -> Question:
-    """The question with clip norms that these shares of the gradients at the solution exceed."""
+) -> Plan:
+    """The plan with clip norms that these shares of the gradients at the solution exceed."""
     moments, singular, (sigma_1, sigma_2) = population.moments, population.singular_values, sigmas
     nodes = Forecaster(problem=population, n=moments.n, sigma_1=sigma_1, sigma_2=sigma_2).nodes
     norms = gradient_norms(nodes, population, start=False)
@@ -114,18 +89,14 @@ def asked_of(
         theta_least=float(singular[-1]),
         sigma_2=sigma_2,
     )
-    return Question(
+    rho1, rho2 = budgets
+    return Plan(
         design=design,
         population=population,
         constants=Constants(concentration=0.0, product=0.0),
-        rho1=budgets[0],
-        rho2=budgets[1],
-        gamma1=gamma1,
-        gamma2=gamma2,
+        budget=TwoStageBudget(rho1=rho1, rho2=rho2, gamma1=gamma1, gamma2=gamma2, calibration=calibration),
         sigma_1=sigma_1,
         delta=1e-5,
-        adjacency="replace-one",
-        calibration=calibration,
     )
 
 

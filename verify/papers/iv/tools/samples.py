@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,9 +12,13 @@ import numpy as np
 from dpbounds.iv import Constants, Design
 from simulators.engine import Arrays, Experiment, Streams
 from simulators.iv import LinearModel
+from simulators.iv.problems import Instruments
+from verify.checks import Event, Search
+from verify.checks.domains import Real, Whole
 
-Instruments = Literal["gaussian", "sign"]
 Law = Literal["independent", "random sign"]
+# Whether something is so, trial by trial.
+Occurs = Callable[[Mapping[str, np.ndarray]], np.ndarray]
 
 # C_0 with which Lemma D.2 is proved for Gaussian instruments.
 GAUSSIAN = Constants(concentration=math.sqrt(2.0))
@@ -45,9 +50,33 @@ def moment_norms(problem: LinearModel, settings: None, streams: Streams, trials:
     }
 
 
-def drawn(model: LinearModel, block_trials: int = 500) -> Experiment:
+def moment_draws(model: LinearModel, block_trials: int = 500) -> Experiment:
     """`moment_norms` as an experiment."""
     return Experiment(algorithm=moment_norms, problem=model, settings=None, block_trials=block_trials)
+
+
+def counterexample(sides: Callable[[float, float], tuple[float, float]]) -> Search:
+    """Where a lemma fails at p = q = 1 for every n and tau in a wide range; shown at n = 10 000, tau = 2."""
+    return Search(
+        sides=sides,
+        box={"n": Whole(100, 10**12, "log"), "tau": Real(1.2, 10.0)},
+        extremal=lambda: [{"n": 10_000.0, "tau": 2.0}],
+        evaluations=100,
+    )
+
+
+def likely_events(models: Iterable[LinearModel], occurs: Callable[[LinearModel, float], Occurs]) -> list[Event]:
+    """What `occurs` says of each model and tau = 2 and 4, in `moment_norms`: at least as likely as 1 - 3 e^{-tau}."""
+    return [
+        Event(
+            label=f"n = {model.n}, p = {model.dimensions[1]}, q = {model.dimensions[0]}, tau = {tau}",
+            experiment=moment_draws(model),
+            occurs=occurs(model, tau),
+            at_least=1 - 3 * math.exp(-tau),
+        )
+        for model in models
+        for tau in (2.0, 4.0)
+    ]
 
 
 def isotropic_model(

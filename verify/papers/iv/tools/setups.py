@@ -172,7 +172,7 @@ def readings(
     return [reading(kind) for kind in kinds]
 
 
-def drawn(curve: str, setups: Sequence[Setup], x: Sequence[float], kind: Error) -> Series:
+def predicted_series(curve: str, setups: Sequence[Setup], x: Sequence[float], kind: Error) -> Series:
     """The leading order at several setups."""
     return line(curve, "approximate", x, [setup.error(kind) for setup in setups])
 

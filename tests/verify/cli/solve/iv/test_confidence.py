@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpbounds.iv.confidence import MomentRelease, confidence_set
+from dpbounds.iv.confidence import MomentRelease, PrivacyBudget, ReleasePlan, confidence_set, expected_prices
+from dpbounds.private import InstrumentalVariables
 from tests.verify.cli.solve.examples import Shown, call, refused
+from verify.running.store import strict
 
 N, EFFECT = 3000, -6.0
 NAMES = ("A", "B", "C", "D", "W")
@@ -40,13 +42,13 @@ def file(tmp_path_factory) -> Path:
     return written(tmp_path_factory.mktemp("confidence"), data())
 
 
-def solve(capsys, file: Path | None, *asked: object) -> Shown:
+def solve(capsys, file: Path | None, *options: object) -> Shown:
     given = () if file is None else ("--csv", file)
-    return call(capsys, "solve", "iv", "--confidence", *given, *COLUMNS, *BUDGET, *asked)
+    return call(capsys, "solve", "iv", "--confidence", *given, *COLUMNS, *BUDGET, *options)
 
 
-def row_of(capsys, file: Path, *asked: object) -> dict[str, Any]:
-    (row,) = solve(capsys, file, *asked, "--json").rows
+def row_of(capsys, file: Path, *options: object) -> dict[str, Any]:
+    (row,) = solve(capsys, file, *options, "--json").rows
     return row
 
 
@@ -102,8 +104,8 @@ def test_no_record_is_longer_than_the_noise_is_made_for(file, monkeypatch, capsy
     monkeypatch.setattr(GaussianSource, "gram", watched)
     wild = data(400).astype(float) * [3, 5, -7, 100, 1]
     file = written(file.parent, wild, "wild.csv")
-    for asked in (MEANS, ("--controls", "W"), ("--instrument-bound", 0.3), ("--beta", 100)):
-        solve(capsys, file, *asked, "--seed", 1)
+    for options in (MEANS, ("--controls", "W"), ("--instrument-bound", 0.3), ("--beta", 100)):
+        solve(capsys, file, *options, "--seed", 1)
     assert len(seen) == 4 and max(seen) <= 1 + 1e-12 and min(seen) > 0.1
 
 
@@ -137,12 +139,12 @@ def test_sets_lie_around_that_without_privacy(capsys, file):
 
 
 def test_the_whole_line_is_an_answer_that_says_why(capsys, file):
-    asked = ("--epsilon", 0.1, "--level", 0.999, "--instruments", "B", "--adjacency", "replace-one", "--seed", 2)
-    shown = solve(capsys, file, *asked)
+    options = ("--epsilon", 0.1, "--level", 0.999, "--instruments", "B", "--adjacency", "replace-one", "--seed", 2)
+    shown = solve(capsys, file, *options)
     assert shown.status == 0
     for words in ("line", "That is an answer", "Why: the private first stage is F", "length ratio of"):
         assert words in shown.out
-    row = row_of(capsys, file, *asked)
+    row = row_of(capsys, file, *options)
     assert row["shape"] == "line" and row["pieces"] == [["-inf", "inf"]]
 
 
@@ -154,8 +156,8 @@ def test_files(capsys, file, tmp_path):
 
 
 def test_signs(capsys, file):
-    asked = ("--instruments", "A", "--design", "s", "--grid=-20:10:200", "--instrument-means", "A=0.5", "--bounds")
-    row = row_of(capsys, file, *asked, "D=0:40", "C=0:1", "--epsilon", 3, "--public")
+    options = ("--instruments", "A", "--design", "s", "--grid=-20:10:200", "--instrument-means", "A=0.5", "--bounds")
+    row = row_of(capsys, file, *options, "D=0:40", "C=0:1", "--epsilon", 3, "--public")
     low, high = row["pieces"][0]
     assert row["coverage"] == "exact" and low <= EFFECT + 1 and high >= EFFECT - 1 and row["length_ratio"] < 1.2
     values = data().astype(float)
@@ -193,7 +195,7 @@ def test_planning_reads_no_data(capsys):
 
 
 @pytest.mark.parametrize(
-    ("asked", "words"),
+    ("options", "words"),
     [
         (("--bounds", "D=0:52"), ("bounds = none for C", "never read from them")),
         (("--bounds", "D=52:0", "C=0:1"), ("bounds D = 52:0", "LOW below HIGH")),
@@ -203,33 +205,33 @@ def test_planning_reads_no_data(capsys):
         (("--bounds", "D=0:nan", "C=0:1"), ("bounds D = nan",)),
         (("--bounds", "D:0:52", "C=0:1"), ("bounds = D:0:52", "COLUMN=LOW:HIGH")),
         (("--bounds", "D=0:52", "C=0:1", "E=0:1"), ("bounds = E", "one of D, C, A, B")),
-        (("--instruments", "A", "--regressors", "C", "W"), ("instruments = 1 columns", "at least as many")),
+        (("--instruments", "A", "--regressors", "C", "W"), ("regressors = 2 columns", "that of one coefficient")),
         (("--instruments", "A", "A"), ("instruments = A", "named once")),
-        (("--controls", "A"), ("controls = A", "one role", "--controls alone")),
+        (("--controls", "A"), ("controls = A", "one role", "controls alone")),
         (("--epsilon", 0), ("epsilon = 0.0", "[1e-6, 1e3]")),
         (("--epsilon", -1), ("epsilon = -1.0",)),
         (("--epsilon", "nan"), ("epsilon = nan",)),
         (("--delta", 0), ("delta = 0.0",)),
         (("--delta", 1), ("delta = 1.0",)),
-        (("--mu", 1), ("budget = --epsilon, --mu",)),
+        (("--mu", 1), ("budget = epsilon, mu",)),
         (("--rho1", 1), ("rho1 = 1.0", "left out with --confidence")),
         (("--adjacency", "add-remove"), ("adjacency = add-remove", "zero-out")),
         (("--level", 1), ("level = 1.0",)),
         (("--design", "s"), ("instruments = 2 columns", "one randomised instrument")),
         (("--design", "s", "--instruments", "A", "--grid=1:0"), ("grid = 1:0", "LOW below HIGH")),
         (("--design", "s", "--instruments", "A", "--grid=0:1:5"), ("grid points = 5",)),
-        (("--design", "h"), ("design = h", "--instrument-means")),
+        (("--design", "h"), ("design = h", "instrument_means")),
         (("--instrument-means", "A=0.5"), ("one for each of A, B",)),
         (("--instrument-means", "A=0.5", "B=7"), ("instrument_means B = 7", "[0.0, 1.0]")),
         (("--honest",), ("honest", "one instrument")),
         (("--n", 10), ("n = 10", "left out with --csv")),
         (("--simulate", 20), ("simulate = 20", "left out with --confidence")),
         (("--noise", "opendp", "--seed", 1), ("noise = opendp",)),
-        (("--grid=0:1",), ("grid = 0:1", "--design s")),
+        (("--grid=0:1",), ("grid = 0:1", "design is s")),
     ],
 )
-def test_bad_input_is_one_line(capsys, file, asked, words):
-    assert refused(shown := solve(capsys, file, *asked), *words), shown
+def test_bad_input_is_one_line(capsys, file, options, words):
+    assert refused(shown := solve(capsys, file, *options), *words), shown
 
 
 @pytest.mark.parametrize(
@@ -255,8 +257,18 @@ def test_controls_whose_cells_are_all_too_small(capsys, tmp_path):
 
 
 def test_a_grid_that_is_too_coarse(capsys, file):
-    asked = ("--instruments", "A", "--design", "s", "--grid=-2000:1000:20", "--instrument-means", "A=0.5", "--seed", 1)
-    assert refused(shown := solve(capsys, file, *asked), "grid = ", "budget of this release is spent"), shown
+    options = (
+        "--instruments",
+        "A",
+        "--design",
+        "s",
+        "--grid=-2000:1000:20",
+        "--instrument-means",
+        "A=0.5",
+        "--seed",
+        1,
+    )
+    assert refused(shown := solve(capsys, file, *options), "grid = ", "budget of this release is spent"), shown
 
 
 def test_options_of_the_set_are_for_the_set(capsys):
@@ -265,8 +277,8 @@ def test_options_of_the_set_are_for_the_set(capsys):
 
 
 def test_the_set_that_knows_of_clamping_is_wider(capsys, file):
-    asked = ("--instruments", "A", "--bounds", "D=0:30", "C=0:1", "--seed", 4, "--epsilon", 3)
-    aware, plain = (row_of(capsys, file, *asked, "--clamping", way) for way in ("aware", "count"))
+    options = ("--instruments", "A", "--bounds", "D=0:30", "C=0:1", "--seed", 4, "--epsilon", 3)
+    aware, plain = (row_of(capsys, file, *options, "--clamping", way) for way in ("aware", "count"))
     (low, high), (inner_low, inner_high) = aware["pieces"][0], plain["pieces"][0]
     assert low < inner_low and inner_high < high and aware["release"] == plain["release"]
 
@@ -287,5 +299,65 @@ def test_a_saved_release_answers_other_questions(capsys, file):
     for level in (0.95, 0.5):
         inner = confidence_set(kept, level)
         low, high = (float(end) + given["shift"] for end in inner.pieces[0])
-        asked = row_of(capsys, file, "--controls", "W", "--seed", 6, "--level", level)
-        assert asked["pieces"][0] == pytest.approx([low, high], rel=1e-9)
+        options = row_of(capsys, file, "--controls", "W", "--seed", 6, "--level", level)
+        assert options["pieces"][0] == pytest.approx([low, high], rel=1e-9)
+
+
+RANGES = {"D": (0, 52), "C": (0, 1)}
+SIGNS = ("--instruments", "A", "--instrument-means", "A=0.5", "--design", "s", "--grid=-20:10:200")
+
+
+@pytest.mark.parametrize(
+    ("options", "settings", "controls"),
+    [
+        (MEANS, {"instrument_means": {"A": 0.5, "B": 0.4}}, None),
+        (("--controls", "W", "--adjacency", "zero-out"), {"adjacency": "zero-out"}, ["W"]),
+        (("--public", "--clamping", "natural"), {"public": True, "clamping": "natural"}, None),
+        (
+            (*MEANS, "--design", "h", "--beta", 9),
+            {"design": "h", "instrument_means": {"A": 0.5, "B": 0.4}, "beta": 9},
+            None,
+        ),
+        (
+            (*SIGNS, "--epsilon", 3),
+            {"design": "s", "instrument_means": {"A": 0.5}, "grid": (-20, 10, 200), "epsilon": 3},
+            None,
+        ),
+        (("--instruments", "A", "--clamping", "aware"), {"clamping": "aware"}, None),
+    ],
+)
+def test_python_gives_the_row_that_the_command_prints(capsys, file, options, settings, controls):
+    """From a mapping of columns and from arrays, number for number."""
+    row = row_of(capsys, file, *options, "--seed", 7)
+    table = dict(zip(NAMES, data().T, strict=True))
+    instruments = ["A"] if "A" in options and "B" not in options else ["A", "B"]
+    model = InstrumentalVariables(**{"epsilon": 1.0, "delta": 1e-6, "bounds": RANGES, "seed": 7, **settings})
+    model.fit(table, outcome="D", regressors="C", instruments=instruments, controls=controls)
+    assert json.loads(json.dumps(strict(model.answer_.row()))) == row
+    means = settings.get("instrument_means")
+    names = ["instrument"] if len(instruments) == 1 else ["instrument_1", "instrument_2"]
+    model.set_params(bounds={"outcome": (0, 52), "regressor": (0, 1)})
+    model.set_params(instrument_means=means and dict(zip(names, means.values(), strict=True)))
+    columns = {"outcome": table["D"], "regressors": table["C"], "instruments": data()[:, : len(names)]}
+    model.fit(**columns, controls=None if controls is None else table["W"])
+    assert json.loads(json.dumps(strict(model.answer_.row()))) == row
+
+
+def test_python_expects_what_the_command_prints(capsys):
+    rows = solve(capsys, None, "--n", 30000, "--deviation", 7, *MEANS, "--json").rows
+    plan = ReleasePlan(
+        outcome="D",
+        regressors=("C",),
+        instruments=("A", "B"),
+        bounds=RANGES,
+        instrument_means={"A": 0.5, "B": 0.4},
+        budget=PrivacyBudget(epsilon=1.0, delta=1e-6),
+    )
+    assert [price.row() for price in expected_prices(plan, 30000, deviation=7.0)] == rows
+
+
+def test_signs_say_the_price_beforehand_and_draw_their_curve(capsys, file, tmp_path):
+    shown = solve(capsys, file, *SIGNS, "--epsilon", 3, "--public", "--plot", tmp_path / "curve.svg")
+    assert "known beforehand" in shown.out and (tmp_path / "curve.svg").read_bytes().startswith(b"<?xml")
+    line = solve(capsys, file, *SIGNS[:-1], "--grid=-6.5:-5.5:50", "--seed", 4)
+    assert "is rejected. More epsilon or n, or a wider grid" in line.out

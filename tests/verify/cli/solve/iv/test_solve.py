@@ -15,7 +15,7 @@ from scipy.optimize import brentq
 from dpbounds.iv import answers
 from tests.verify.cli.solve.examples import call
 from verify.cli import parser
-from verify.cli.solve.iv import plot, problem
+from verify.cli.solve.iv import plot, problem, solving
 
 N, P, Q, RHO1, RHO2 = 2000, 5, 5, 5.0, 4.0
 IV = ("solve", "iv", "--n", N, "--p", P, "--q", Q, "--rho1", RHO1, "--rho2", RHO2)
@@ -318,8 +318,9 @@ def test_saved_rows_and_picture(capsys, tmp_path):
 
 
 def test_what_the_picture_shows(capsys):
-    question = _question(*IV[2:])
-    found = answers.answer(question, [], curve=True)
+    words = ["solve", "iv", *map(str, IV[2:]), "--plot", "curve.svg"]
+    arguments = parser(words).parse_args(words)
+    found = solving.answer_to(arguments, problem.population(arguments))
     assert found.best is not None
     picture = plot.picture(found)
     curves = {series.curve: dict(zip(series.x, series.y, strict=True)) for series in picture.series}
@@ -330,8 +331,3 @@ def test_what_the_picture_shows(capsys):
         assert curves["privacy term of (7)"][T] == pytest.approx(by_T[T]["privacy"], rel=1e-12)
     assert curves[f"least predicted, T = {found.best}"] == {found.best: pytest.approx(by_T[found.best]["rms"])}
     assert "least bound, T = 17" in curves and picture.log == ("x", "y")
-
-
-def _question(*asked: object) -> problem.Question:
-    words = ["solve", "iv", *map(str, asked)]
-    return problem.question(parser(words).parse_args(words))

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import argparse
 
+# The keys of `dpbounds.iv.confidence.plan`, which is too slow to load for every `--help`; a test holds them equal.
 DESIGNS = ("u", "h", "s")
 NOISES = ("numpy", "opendp")
 CLAMPINGS = ("count", "natural", "aware")
-LEVEL, INSTRUMENT_RANGE = 0.95, (0.0, 1.0)
+LEVEL = 0.95
 
-# Options of the set alone, and options of Algorithm 1 alone, with the values that stand for "not given".
-OWN = ("bounds", "controls", "design", "level", "honest", "certify", "clamping", "public", "noise", "mu", "grid")
-OWN += ("instrument_bound", "instrument_means", "deviation")
-OTHERS = ("p", "q", "T", "rho1", "rho2", "calibration", "scale", "theta", "singular_values", "instrument_covariance")
-OTHERS += ("eta", "alpha", "gamma1", "gamma2", "constant", "simulate")
+# Options of the set alone, and options of Algorithm 1 alone.
+SET_OPTIONS = ("bounds", "controls", "design", "level", "honest", "certify", "clamping", "public", "noise", "mu")
+SET_OPTIONS += ("grid", "instrument_bound", "instrument_means", "deviation")
+ALGORITHM_OPTIONS = ("p", "q", "T", "rho1", "rho2", "calibration", "scale", "theta", "singular_values")
+ALGORITHM_OPTIONS += ("instrument_covariance", "eta", "alpha", "gamma1", "gamma2", "constant", "simulate")
 
 
 def add_arguments(group: argparse._ArgumentGroup) -> None:
@@ -82,6 +83,6 @@ _DESIGN_HELP = (
 )
 
 
-def is_given(value: object) -> bool:
+def is_stated(value: object) -> bool:
     """Whether an option's value is not the one it has when left out."""
     return value is not None and value is not False

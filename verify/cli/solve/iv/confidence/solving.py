@@ -1,16 +1,20 @@
-"""`dpbounds solve iv --confidence`: check what is asked, release, draw, save and print."""
+"""`dpbounds solve iv --confidence`: make the plan, answer it, draw, save and print."""
 
 from __future__ import annotations
 
-import importlib
 import json
 from argparse import Namespace
+from pathlib import Path
 from typing import Any
 
 from dpbounds import DomainError
+from dpbounds.iv.confidence import ReleasePlan
+from simulators.iv.confidence.disclosing import private_answer
 from verify.cli.console import print_json
 from verify.cli.solve.files import check_target, write
-from verify.cli.solve.iv.confidence import asked as questions
+from verify.cli.solve.iv.confidence import planning, plot, records, show, signs
+from verify.cli.solve.iv.confidence.settings import release_plan
+from verify.cli.solve.pictures import drawn
 from verify.running.store import strict
 
 Row = dict[str, Any]
@@ -22,37 +26,39 @@ def run(arguments: Namespace) -> int:
         raise DomainError("check", arguments.check, "given without a topic", "the file itself says what it bounds")
     check_target("save", arguments.save)
     check_target("plot", arguments.plot)
-    found = questions.asked(arguments)
-    if arguments.csv is None:
-        return importlib.import_module("verify.cli.solve.iv.confidence.planning").run(arguments, found)
-    for name in ("n", "deviation"):
-        if getattr(arguments, name) is not None:
-            raise DomainError(name, getattr(arguments, name), "left out with --csv")
-    rooms = {name: importlib.import_module(f"verify.cli.solve.iv.confidence.{name}") for name in ("noise", "records")}
-    noise = rooms["noise"].source(found)
-    records = rooms["records"].load(found, arguments.csv, drop_missing=arguments.drop_missing)
-    if found.design == "s":
-        return importlib.import_module("verify.cli.solve.iv.confidence.signs").run(arguments, found, records, noise)
-    return _moments(arguments, found, records, noise)
+    plan = release_plan(arguments)
+    return _expect(arguments, plan) if arguments.csv is None else _release(arguments, plan)
 
 
-def _moments(arguments: Namespace, found: questions.Asked, records: Any, noise: Any) -> int:
-    rooms = {name: importlib.import_module(f"verify.cli.solve.iv.confidence.{name}") for name in _ROOMS}
-    released = rooms["releasing"].release(found, records, noise)
-    row = rooms["answers"].answer(found, records, released)
-    try:
-        if arguments.plot is not None:
-            rooms["plot"].save(arguments.plot, found, released, row)
-        finish(arguments, [row])
-    finally:  # a full disk does not cost the budget that was spent
-        print_json([row]) if arguments.json else rooms["show"].show(found, records, released, row)
+def _expect(arguments: Namespace, plan: ReleasePlan) -> int:
+    """A row for each of three budgets; no data are read."""
+    prices = planning.prices(arguments, plan)
+    rows = [price.row() for price in prices]
+    _save(arguments, rows)
+    print_json(rows) if arguments.json else planning.show(plan, rows, arguments.deviation)
     return 0
 
 
-def finish(arguments: Namespace, rows: list[Row]) -> None:
-    """The rows as a file."""
+def _release(arguments: Namespace, plan: ReleasePlan) -> int:
+    """One row."""
+    for name in ("n", "deviation"):
+        if getattr(arguments, name) is not None:
+            raise DomainError(name, getattr(arguments, name), "left out with --csv")
+    columns = records.load(plan, arguments.csv, drop_missing=arguments.drop_missing)
+    answer = private_answer(plan, dict(zip(plan.columns, columns.values.T, strict=True)))
+    rows = [answer.row(dropped=columns.dropped)]
+    try:
+        if arguments.plot is not None:
+            write("plot", arguments.plot, drawn(plot.picture(answer), Path(arguments.plot).suffix.lower()))
+        _save(arguments, rows)
+    finally:  # a full disk does not cost the budget that was spent
+        if arguments.json:
+            print_json(rows)
+        else:
+            (signs if plan.design == "s" else show).show(answer, columns.dropped)
+    return 0
+
+
+def _save(arguments: Namespace, rows: list[Row]) -> None:
     if arguments.save is not None:
         write("save", arguments.save, (json.dumps(strict(rows), indent=1, allow_nan=False) + "\n").encode())
-
-
-_ROOMS = ("releasing", "answers", "plot", "show")

@@ -1,0 +1,10 @@
+"""What draws noise for real: estimators with scikit-learn's conventions, from arrays or data frames.
+
+This is the one place of theory that hands on algorithms; `import dpbounds` does not load it.
+
+- `InstrumentalVariables`: a coefficient with a confidence set that holds, with weak instruments too
+"""
+
+from simulators.iv.confidence.estimator import InstrumentalVariables
+
+__all__ = ["InstrumentalVariables"]
