@@ -1,14 +1,16 @@
-"""The notebooks of `examples`: without outputs, and their cells run as they stand."""
+"""The notebooks of `examples`, without outputs, and the README's Python: all runs as it stands."""
 
 from __future__ import annotations
 
 import ast
 import json
+import re
 from pathlib import Path
 
 import pytest
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
 
 
 def cells(name):
@@ -46,3 +48,10 @@ def test_the_theorist_gets_through(monkeypatch):
     assert 0 < space["simulated"] < found.best
     html = [one._repr_html_() for one in shown if hasattr(one, "_repr_html_")]
     assert len(html) >= 6 and all("<b>" in one or "<table>" in one for one in html)
+
+
+def test_the_readme_runs():
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    space: dict = {}
+    exec(compile(code, "README.md", "exec"), space)
+    assert space["model"].confidence_set_.shape == "interval" and space["model"].private_

@@ -116,6 +116,11 @@ def _mu_back(m: Any, mu: Any, epsilon: Any) -> Any:
     return curves.mu_at(m, epsilon, _integral(m, mu, epsilon))
 
 
+def _in_floats(mu: float, epsilon: float) -> bool:
+    """Where delta is a float well inside (0, 1), as the first guesses of the inverses are floats."""
+    return -5 <= epsilon / mu - mu / 2 <= 30
+
+
 def _at(m: Any, mu: Any, x: Any) -> Any:
     """delta at epsilon = mu x + mu^2 / 2, for which epsilon / mu - mu / 2 = x."""
     return curves.delta_at(m, mu, mu * x + mu * mu / 2)
@@ -190,6 +195,7 @@ BEYOND_CURVE = Claim(
             right=_epsilon_back,
             box=CURVE,
             random_points=10,
+            where=_in_floats,
             impostors={"1e-40 off": {"right": Times(_DIGITS_OFF)}},
         ),
         Identity(
@@ -197,6 +203,7 @@ BEYOND_CURVE = Claim(
             right=_mu_back,
             box=CURVE,
             random_points=10,
+            where=_in_floats,
             impostors={"1e-40 off": {"right": Times(_DIGITS_OFF)}},
         ),
         Symbolic(residuals=_derivatives, impostors={"twice the slope": {"residuals": {"share": 2}}}),

@@ -78,10 +78,7 @@ def _clip_free_runs(c: float = CLIP) -> list[Event]:
 
 def _clip_free(scenario: Scenario, steps: int, c: float) -> Event:
     p, trace = 0.02, sum(scenario.eigenvalues)
-    horizon = finite_time.Horizon(
-        eigenvalues=np.array(scenario.eigenvalues), steps=steps, failure=p, R_squared=scenario.r_squared
-    )
-    eta = _small_step("nu" if scenario.correlated else "independent", horizon, scenario.rho)
+    eta = _small_step("nu" if scenario.correlated else "independent", scenario.horizon(steps, p), scenario.rho)
     clip_norm = c * math.log(steps / p) * _scale(trace, scenario.distance, scenario.sigma_sgd)
     settings = scenario.settings(eta, steps, clip_norm=clip_norm, clipping=True)
     experiment = Experiment(algorithm=linear_regression, problem=scenario.problem, settings=settings, block_trials=2000)

@@ -219,15 +219,9 @@ def _bounded_run(quantity: str, scenario: Scenario, steps: int, p: float, scale:
     eta = float(1 / (4 * scenario.r_squared * np.log(6 * steps / p)))
     settings = scenario.settings(eta, steps, clipping=False)
     bound = finite_time.iterate_bound if quantity == "all" else finite_time.gradient_bound
-    horizon = finite_time.Horizon(
-        eigenvalues=np.array(scenario.eigenvalues),
-        steps=steps,
-        failure=p,
-        initial_distance=scenario.distance,
-        sigma_sgd=scenario.sigma_sgd,
-        R_squared=scenario.r_squared,
+    largest = scale * bound(
+        scenario.correlation(eta), scenario.horizon(steps, p), eta, noise_variance=settings.noise_multiplier**2
     )
-    largest = scale * bound(scenario.correlation(eta), horizon, eta, noise_variance=settings.noise_multiplier**2)
     return Event(
         label=f"{scenario.label}, T={steps}, p={p}",
         experiment=iterates(scenario.problem, settings),

@@ -154,14 +154,7 @@ def _guarded_runs(c: float = BIG_CLIP) -> list[Event]:
 
 
 def _guarded(scenario: Scenario, steps: int, p: float, c: float) -> Event:
-    horizon = finite_time.Horizon(
-        eigenvalues=np.array(scenario.eigenvalues),
-        steps=steps,
-        failure=p,
-        initial_distance=scenario.distance,
-        sigma_sgd=scenario.sigma_sgd,
-        R_squared=scenario.r_squared,
-    )
+    horizon = scenario.horizon(steps, p)
     mechanism = _mechanism(scenario.correlated)
     eta = float(finite_time.largest_learning_rate(mechanism, horizon, scenario.rho, C=BIG_C))
     clip_norm = finite_time.clip_norm(horizon, eta, c=c)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpbounds.ftrl import correlations
+from dpbounds.ftrl.finite_time import Horizon
 from simulators.engine import Arrays, Experiment, Streams
 from simulators.ftrl import LinearRegression, Settings, linear_regression
 from simulators.ftrl.linear_regression import Inputs
@@ -42,6 +43,17 @@ class Scenario:
     def distance(self) -> float:
         """||theta'_0||."""
         return 0.0 if self.initial is None else float(np.linalg.norm(self.initial))
+
+    def horizon(self, steps: int, failure: float) -> Horizon:
+        """The same over finitely many steps, with probability 1 - `failure`."""
+        return Horizon(
+            eigenvalues=np.array(self.eigenvalues),
+            steps=steps,
+            failure=failure,
+            initial_distance=self.distance,
+            sigma_sgd=self.sigma_sgd,
+            R_squared=self.r_squared,
+        )
 
     def correlation(self, eta: float) -> correlations.ToeplitzCorrelation:
         """The noise at this learning rate."""
