@@ -317,9 +317,9 @@ THM_2_2_LOWER = Claim(
 # --- the example and the effective dimension ---
 
 
-def _example(d: int) -> np.ndarray:
+def _example(d: int, eta: float) -> Regression:
     """(1, 1/d, ..., 1/d)."""
-    return np.concatenate([[1.0], np.full(d - 1, 1.0 / d)])
+    return Regression(eigenvalues=np.concatenate([[1.0], np.full(d - 1, 1.0 / d)]), eta=eta, rho=1.0)
 
 
 def _example_ratios(decades: float, power: float = 2.0) -> Iterator[tuple[str, float]]:
@@ -329,9 +329,7 @@ def _example_ratios(decades: float, power: float = 2.0) -> Iterator[tuple[str, f
         ("eta -> 0", 100, 0.1 * 10.0**-decades),
         ("both", round(10 ** (0.55 * decades)) + 1, 0.1 * 10.0**-decades),
     ):
-        value = linear_regression.suboptimality(
-            correlations.nu(eta / d), Regression(eigenvalues=_example(d), eta=eta, rho=1.0)
-        )
+        value = linear_regression.suboptimality(correlations.nu(eta / d), _example(d, eta))
         yield label, float(value / (eta**2 * np.log(d / eta) ** power))
 
 
@@ -341,9 +339,7 @@ def _example_sgd(decades: float, power: float = 1.0) -> Iterator[tuple[str, floa
         ("d -> infinity", round(10 ** (0.55 * decades)) + 1, 0.1),
         ("eta -> 0", 100, 0.1 * 10.0**-decades),
     ):
-        value = linear_regression.suboptimality(
-            correlations.independent(), Regression(eigenvalues=_example(d), eta=eta, rho=1.0)
-        )
+        value = linear_regression.suboptimality(correlations.independent(), _example(d, eta))
         yield label, float(value / (eta * d**power))
 
 
