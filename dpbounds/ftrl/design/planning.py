@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Float
 
 from dpbounds.arguments import typed
-from dpbounds.errors import LARGEST, choice, count
+from dpbounds.errors import LARGEST, DomainError, choice, count
 from dpbounds.ftrl.design.budget import DELTA, Budget
 from dpbounds.ftrl.design.noise_kinds import UNCORRELATED, NoiseKind
 from dpbounds.ftrl.design.planner import Planner, PlanRow, Progress, amplified_multipliers, no_progress
@@ -29,6 +29,7 @@ from dpbounds.ftrl.design.tuning import Training
 WORTH = 1.02
 
 
+@typed
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Plan:
     """The rows, each tuned for itself, and the budget they share."""
@@ -36,6 +37,11 @@ class Plan:
     training: Training
     rows: tuple[PlanRow, ...]
     budget: Budget
+
+    def __post_init__(self) -> None:
+        strange = [row for row in self.rows if not isinstance(row, PlanRow)]
+        if strange or not self.rows:
+            raise DomainError("rows", strange[0] if strange else "none", "rows of a plan", "`plan` makes them")
 
     @typed
     def row(self, kind: NoiseKind) -> PlanRow:
