@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.special import ellipkm1
+from threadpoolctl import threadpool_limits
 
 from benchmarks.interleaved import medians
 from dpbounds import elliptic
@@ -195,18 +196,26 @@ def test_streams_against_their_normals(say, name, aim):
     say(f"stream of {name}, {steps} steps of {shape}", ours, floor, "its normals", aim)
 
 
-def test_memory_of_a_stream(capsys):
-    """Of a whole process that finds the optimal correlation and streams its noise."""
+@pytest.mark.parametrize("kappa", [1e2, 1e4, 1e6])
+def test_memory_of_a_stream(capsys, kappa):
+    """Of a whole process that finds the optimal correlation and streams its noise, beyond its imports, against what the
+    draws of the run would take.
+    """
     code = (
-        "import resource, numpy as np; from dpbounds.ftrl import strongly_convex as sc; "
-        "from simulators.noise import correlated_noise; "
-        "best = sc.optimize_correlation(0.01, 1.0, 0.1, 0.5, certify=False).correlation; "
-        "[None for _ in correlated_noise(best, 10_000, (16, 128), np.random.default_rng(0))]; "
-        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"
+        "import resource, sys, numpy as np; import flint, scipy.linalg, scipy.optimize, scipy.signal; "
+        "from dpbounds.ftrl import strongly_convex as sc; from simulators.noise import correlated_noise; "
+        "peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024; imported = peak(); "
+        "problem = sc.StronglyConvex(mu=1 / float(sys.argv[1]), L=1.0, eta=0.1, rho=0.5); "
+        "best = sc.optimize_correlation(problem, certify=False).correlation; "
+        "[None for _ in correlated_noise(best, 100_000, 128, np.random.default_rng(0))]; "
+        "print(peak() - imported)"
     )
-    used = float(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout)
+    command = [sys.executable, "-c", code, f"{kappa:g}"]
+    used = float(subprocess.run(command, capture_output=True, check=True).stdout)
+    draws = 100_000 * 128 * 8 / 2**20
     with capsys.disabled():
-        print(f"\nstream of the optimal correlation, whole process: {used:.0f} MB; aim: 100 MB")
+        label = f"stream of the optimal correlation, kappa {kappa:g}, 100000 steps of 128"
+        print(f"\n{label}: {used:.0f} MB beyond imports; its draws {draws:.0f} MB; aim: 100 MB")
 
 
 @pytest.mark.parametrize("trials", [16, 64, 256])
@@ -231,8 +240,8 @@ def _draw(steps: int, shape: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize(("T", "bands"), [(256, 16), (1024, 16), (1024, 64)])
-def test_banded_matrices(say, T, bands):
-    """An evaluation by dense solves costs a quarter of a second at T = 1024; the search takes some 160 to 240."""
+def test_banded_matrices(say, monkeypatch, T, bands):
+    """The whole search, against as many evaluations by dense solves as it takes (some 90 to 240)."""
     rng = np.random.default_rng(0)
     encoding = np.eye(T) + 1e-3 * np.tril(rng.standard_normal((T, T)), -1)
 
@@ -240,8 +249,16 @@ def test_banded_matrices(say, T, bands):
         product = np.linalg.solve(encoding.T, np.tri(T).T).T
         return -2.0 * np.linalg.solve(encoding, product.T @ product).T
 
-    ours, peer = medians(lambda: matrices._squared_error(encoding, bands), dense, rounds=3)
-    started = time.process_time()
-    correlations.banded(T, bands)
-    label = f"banded({T}, {bands}), {time.process_time() - started:.1f} CPU-s in all; one evaluation"
-    say(label, ours, peer, "by dense solves", "4 times as fast")
+    def counted(*arguments: Any) -> tuple[float, np.ndarray]:
+        evaluations.append(None)
+        return evaluate(*arguments)
+
+    evaluate, evaluations = matrices._squared_error, []
+    with monkeypatch.context() as patch, threadpool_limits(1):
+        patch.setattr(matrices, "_squared_error", counted)
+        started = time.process_time()
+        correlations.banded(T, bands)
+        ours = time.process_time() - started
+    (peer,) = medians(dense, rounds=3)
+    label = f"banded({T}, {bands}), {len(evaluations)} evaluations"
+    say(label, ours, len(evaluations) * peer, "as many by dense solves", "25 s at T = 1024, 16 bands")

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -180,16 +181,31 @@ def clipping_at(
     A record's own draw of the noise stands for the noise that all share: the shares are averages over it.
     """
     m, p = records.regressors.shape
-    stream = np.random.default_rng(1)
+    of_theta, of_beta = _shared_draws(m, p)
     scale = float(noise_scales(budget, n, steps).lambda1) * _noise_lengths(records, problem, steps)
-    fitted = records.instruments @ theta + scale[:, None] * stream.standard_normal((m, p))
+    fitted = records.instruments @ theta + scale[:, None] * of_theta
     values, vectors = np.linalg.eigh(law.covariance)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
-    beta = law.mean + stream.standard_normal((m, p)) @ root.T
-    first = records.lengths * np.linalg.norm(fitted - records.regressors, axis=1)
-    second = np.linalg.norm(fitted, axis=1) * np.abs(np.einsum("mp,mp->m", fitted, beta) - records.outcome)
+    beta = law.mean + of_beta @ root.T
+    first = records.lengths * _lengths(fitted - records.regressors)
+    second = _lengths(fitted) * np.abs(np.einsum("mp,mp->m", fitted, beta) - records.outcome)
     spread = clipping_spread(records, problem, budget.gamma1, budget.gamma2, n)
     return Clipping(float(np.mean(first > budget.gamma1)), float(np.mean(second > budget.gamma2)), spread)
+
+
+@lru_cache(maxsize=1)
+def _shared_draws(m: int, p: int) -> np.ndarray:
+    """Standard normal draws for the noise in Theta and in beta, (2, m, p): the same at each call, and what it would
+    spend most of its time on.
+    """
+    draws = np.random.default_rng(1).standard_normal((2, m, p))
+    draws.flags.writeable = False
+    return draws
+
+
+def _lengths(rows: np.ndarray) -> np.ndarray:
+    """Euclidean norms of the rows."""
+    return np.sqrt(np.einsum("mp,mp->m", rows, rows))
 
 
 @typed
@@ -232,8 +248,8 @@ def gradient_norms(
     """Norms of the records' gradients in both stages: at (Theta, beta), or at the `start`: ||z x'||, ||Theta'z y||."""
     fitted = records.instruments @ _moments(problem).theta_hat
     at, beta = (np.zeros_like(fitted), np.zeros_like(problem.beta)) if start else (fitted, problem.beta)
-    first = records.lengths * np.linalg.norm(at - records.regressors, axis=1)
-    return first, np.linalg.norm(fitted, axis=1) * np.abs(fitted @ beta - records.outcome)
+    first = records.lengths * _lengths(at - records.regressors)
+    return first, _lengths(fitted) * np.abs(fitted @ beta - records.outcome)
 
 
 def _that_may_be_clipped(records: Records, problem: Isotropic | General, gammas: tuple[float, float]) -> Records:
@@ -283,8 +299,8 @@ def _kept_shares(
     records: Records, fitted: np.ndarray, rows: np.ndarray, scalars: np.ndarray, gammas: tuple[float, float]
 ) -> tuple[np.ndarray, np.ndarray]:
     """min(1, gamma / norm) of the gradients z r' and f u."""
-    first = records.lengths * np.sqrt(np.einsum("mp,mp->m", rows, rows))
-    second = np.sqrt(np.einsum("mp,mp->m", fitted, fitted)) * np.abs(scalars)
+    first = records.lengths * _lengths(rows)
+    second = _lengths(fitted) * np.abs(scalars)
     first, second = (
         gamma / np.maximum(norms, gamma) if gamma < math.inf else np.ones_like(norms)
         for norms, gamma in zip((first, second), gammas, strict=True)

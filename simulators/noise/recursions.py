@@ -2,6 +2,10 @@
 
 Both are balanced truncations: the Hankel operator of (beta_1, beta_2, ...) has singular values that fall fast, and the
 recursion lives on its leading singular vectors. The error is measured afterwards, never assumed.
+
+>>> recursion = exponentials(0.1, 1000)
+>>> recursion.weights(2).round(9).tolist()  # sqrt(1 - 0.9 z) = 1 - 0.45 z - 0.10125 z^2 - ...
+[-0.45, -0.10125]
 """
 
 from __future__ import annotations
@@ -89,26 +93,35 @@ def exponentials(nu: float, steps: int) -> Recursion:
     raise AccuracyError(f"exponentials for nu={nu:g}, steps={steps}: summed error {error:.1e}, allowed {ACCURACY:.0e}")
 
 
-def reduced(beta: Float[np.ndarray, " lags"]) -> Recursion | None:
+def short_recursion(beta: Float[np.ndarray, " lags"], *, ends: bool = True) -> Recursion | None:
     """A recursion for given weights, or None where no short one reaches the accuracy: convolve then.
 
-    Balanced realisation of a finite sequence: Q spans the leading eigenvectors of its Hankel matrix (found by products
-    with fixed random vectors, each an FFT), and A = Q^T S Q with S the shift, so that the powers of A stay bounded. The
-    summed error, measured at every lag, is at most 5e-11 of the root sum of squares of beta. For 49 to 524288 weights
-    at most 48 states, up to 32768 weights at most 96; it takes about 150 numbers of memory per weight to find.
+    Balanced realisation: Q spans the leading eigenvectors of the Hankel matrix (found by products with fixed random
+    vectors, each an FFT), and A is the shift S of its rows in that basis. The summed error, measured at every lag, is
+    at most 5e-11 of the root sum of squares of beta. For 49 to 524288 weights.
+
+    - `ends`: there are no further weights. The Hankel matrix has as many rows as weights, and A = Q^T S Q, whose powers
+      stay bounded. At most 48 states, up to 32768 weights at most 96; it takes up to 150 numbers of memory per weight.
+    - otherwise they go on, and the recursion is good for the lags given alone. A sequence cut short ends in a jump,
+      which no short recursion makes: only the rows and columns whose weights are all given are taken, half as many,
+      and A is the least-squares shift. At most 96 states and 60 numbers of memory per weight.
     """
     beta = vector("beta", beta)
     scale = float(np.linalg.norm(beta))
     if not FEWEST_STATES < len(beta) <= LONGEST:
         return None
     tail = np.asarray(beta[1:], dtype=float) / scale
-    most = FEWEST_STATES if len(beta) > LONGEST_OF_MOST else MOST_STATES
-    values, full = _hankel_modes(tail, min(most + BEYOND, len(tail)))
+    most = FEWEST_STATES if ends and len(beta) > LONGEST_OF_MOST else MOST_STATES
+    rows = len(tail) if ends else (len(tail) + 1) // 2
+    values, full, last = _hankel_modes(tail, min(most + BEYOND, rows), rows)
     for cut in CUTS:
         kept = np.abs(values) > cut
         if np.count_nonzero(kept) > most:
             return None
-        candidate = Recursion(full.transition[np.ix_(kept, kept)], full.inlet[kept], full.outlet[kept] * scale, 0.0)
+        shift = full.transition[np.ix_(kept, kept)]
+        if not ends:
+            shift = _least_squares(shift, last[kept])
+        candidate = Recursion(shift, full.inlet[kept], full.outlet[kept] * scale, 0.0)
         error = float(np.abs(candidate.weights(len(tail)) - beta[1:]).sum()) / scale
         if error <= ACCURACY:
             return replace(candidate, error=error)
@@ -155,23 +168,32 @@ def _summed_error(nu: float, steps: int, weights: np.ndarray, rates: np.ndarray)
     return float(error.sum() + beyond[0] + np.trapezoid(beyond, far))
 
 
-def _hankel_modes(tail: np.ndarray, states: int) -> tuple[np.ndarray, Recursion]:
-    """Leading eigenvalues of the Hankel matrix (tail_{i+j}), by a randomised range finder, and its recursion there."""
+def _hankel_modes(tail: np.ndarray, states: int, rows: int) -> tuple[np.ndarray, Recursion, np.ndarray]:
+    """Leading eigenvalues of the Hankel matrix (tail_{i+j})_{i,j < rows}, 0 beyond the tail, by a randomised range
+    finder; its recursion there, and the last row of the eigenvectors.
+    """
     from scipy import linalg
 
-    length = fast_length(2 * len(tail))
+    length = fast_length(len(tail) + rows)
     transform = np.asarray(fft.rfft(tail, length))
 
     def times(vector: np.ndarray) -> np.ndarray:
         product = transform * np.conj(np.asarray(fft.rfft(vector, length)))
-        return np.asarray(fft.irfft(product, length))[: len(tail)]
+        return np.asarray(fft.irfft(product, length))[:rows]
 
     probes = np.random.default_rng(0)
-    image = np.empty((states, len(tail)))
+    image = np.empty((states, rows))
     for row in image:
-        row[:] = times(probes.standard_normal(len(tail)))
+        row[:] = times(probes.standard_normal(rows))
     basis = np.asarray(linalg.qr(image.T, overwrite_a=True, mode="economic", check_finite=False)[0])
     compressed = np.array([basis.T @ times(column) for column in basis.T])
     values, axes = np.linalg.eigh(0.5 * (compressed + compressed.T))
     transition = axes.T @ (basis[:-1].T @ basis[1:]) @ axes
-    return values, Recursion(transition, axes.T @ (basis.T @ tail), basis[0] @ axes, np.inf)
+    return values, Recursion(transition, axes.T @ (basis.T @ tail[:rows]), basis[0] @ axes, np.inf), basis[-1] @ axes
+
+
+def _least_squares(shift: np.ndarray, last: np.ndarray) -> np.ndarray:
+    """The A of least ||Q_- A - Q_+||, Q_- and Q_+ an orthonormal Q without its last and without its first row, from
+    Q_-^T Q_+: Q_-^T Q_- = I - last last^T.
+    """
+    return shift + np.outer(last, last @ shift) / (1.0 - last @ last)

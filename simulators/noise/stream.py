@@ -1,4 +1,10 @@
-"""The noise sum_k beta_k w_{t-k}, or B w, of a correlation in blocks of steps."""
+"""The noise sum_k beta_k w_{t-k}, or B w, of a correlation in blocks of steps.
+
+>>> from dpbounds.ftrl.correlations import nu
+>>> blocks = correlated_noise(nu(0.1), 100, (3, 2), np.random.default_rng(0), block=64)
+>>> [block.shape for block in blocks]
+[(64, 3, 2), (36, 3, 2)]
+"""
 
 from __future__ import annotations
 
@@ -23,7 +29,7 @@ from dpbounds.ftrl.correlations import (
     PowerSpectrum,
     ToeplitzCorrelation,
 )
-from simulators.noise.recursions import Recursion, exponentials, fast_length, reduced
+from simulators.noise.recursions import Recursion, exponentials, fast_length, short_recursion
 
 # Measured with 10 to 43 exponentials and 128 to 20480 entries per draw: the cheapest, 32 and 64 come close.
 BLOCK = 48
@@ -62,7 +68,8 @@ def correlated_noise(
 
     - nu and optimal counting: a recursion of at most 45 exponentials up to 1e7 steps (`exponentials`);
     - up to 128 weights: one product with a band matrix per block;
-    - more weights: a recursion where a short one exists (`reduced`), else FFT with the last len(beta) draws in memory.
+    - more weights: a recursion where one exists (`short_recursion`), else FFT with the last len(beta) draws in memory;
+      weights that go on beyond the run have one that is good for its steps.
 
     Inside a block of a recursion the weights are exact; across blocks, and where negligible last weights are dropped,
     their summed error is at most 1e-10 of their root sum of squares (else `AccuracyError`): a step is off by at most
@@ -106,19 +113,24 @@ def _filter(correlation: ToeplitzCorrelation, steps: int) -> tuple[np.ndarray, R
     """All weights and no recursion; or the weights that a block can need, and the recursion for the older draws."""
     if isinstance(correlation, NuCorrelation) and steps > SHORT:
         return correlation.coefficients(min(steps, LARGEST_BLOCK)), exponentials(correlation.nu, steps)
-    # All weights, not the first `steps`: cut short, they would end in a jump, which no short recursion makes.
-    beta, recursion = _stored(correlation, _support(correlation, steps), min(steps, MOST_WEIGHTS))
+    beta, recursion = _stored(correlation, _support(correlation, steps), steps)
     return beta[:steps], recursion if steps > SHORT else None
 
 
 @lru_cache(maxsize=32)
-def _stored(correlation: ToeplitzCorrelation, support: int, most: int) -> tuple[np.ndarray, Recursion | None]:
-    beta = _trimmed(correlation.coefficients(support))
-    while len(beta) > DIED_OUT * support and support < most:
+def _stored(correlation: ToeplitzCorrelation, support: int, steps: int) -> tuple[np.ndarray, Recursion | None]:
+    """The weights as far as they have not died out, or, where they go on beyond the run, those of all its steps."""
+    weights = correlation.coefficients(support)
+    beta = _trimmed(weights)
+    while len(beta) > DIED_OUT * support and support < min(steps, MOST_WEIGHTS):
         # Many equal poles make a power of t grow before q^t wins.
-        support = min(2 * support, most)
-        beta = _trimmed(correlation.coefficients(support))
-    return beta, reduced(beta) if len(beta) > SHORT else None
+        support = min(2 * support, steps, MOST_WEIGHTS)
+        weights = correlation.coefficients(support)
+        beta = _trimmed(weights)
+    finite = isinstance(correlation, FiniteImpulse | PowerSpectrum)
+    ends = finite or support < steps or len(beta) <= DIED_OUT * support
+    beta = beta if ends else weights
+    return beta, short_recursion(beta, ends=ends) if len(beta) > SHORT else None
 
 
 def _support(correlation: ToeplitzCorrelation, steps: int) -> int:

@@ -1,4 +1,10 @@
-"""Tree aggregation as a stream: one draw per step and as many nodes in memory as the step number has binary digits."""
+"""Tree aggregation as a stream: one draw per step and as many nodes in memory as the step number has binary digits.
+
+>>> noise = np.concatenate(list(tree_noise(4, 1, np.random.default_rng(0))))
+>>> draws = np.random.default_rng(0).standard_normal((4, 1))
+>>> bool(np.isclose(noise.sum(), draws[3, 0]))  # the sum of 4 steps is one node
+True
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,12 @@
 
 The noise added in T steps is B w, w with independent rows of variance noise_multiplier^2 clip_norm^2; privacy is that
 of the Gaussian mechanism C G + w on the gradients G, with B C = I (ftrl eq. (11)).
+
+>>> from dpbounds.ftrl.correlations import anti_pgd
+>>> (anti_pgd().matrix(3) @ anti_pgd().encoder(3)).tolist()
+[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+>>> anti_pgd().sensitivity(4), anti_pgd().prefix_error(4)
+(2.0, 4.0)
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Correlations whose squared generating function is rational: outer factors in closed form."""
+"""Correlations whose squared generating function is rational: outer factors in closed form.
+
+>>> HalfPowers((0.5,), (0.25,)).coefficients(3).round(6).tolist()  # (1 - z / 2)^{1/2} (1 - z / 4)^{-1/2}
+[1.0, -0.125, -0.039062]
+"""
 
 from __future__ import annotations
 

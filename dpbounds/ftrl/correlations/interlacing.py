@@ -7,6 +7,12 @@ g is a ratio of products of the same factors: between two neighbouring rates x_j
 
 because in s = sin^2(omega / 2) every denominator is x_j^2 + 4 (1 - x_j) s and s g(s) is monotone between its poles
 (source: dpbounds). Rates are kept as they are, never as 1 - x: they may be 1e-12.
+
+>>> correlation = from_resonances(np.array([1.0, 2.0]), np.array([0.1, 0.5]))
+>>> correlation.zeros, np.round(correlation.poles, 4).tolist()
+((0.1, 0.5), [0.2889])
+>>> np.round(correlation.power_spectrum(np.array([0.0])) ** -2, 6).tolist()  # g(0) = 1 / 0.1^2 + 2 / 0.5^2
+[108.0]
 """
 
 from __future__ import annotations

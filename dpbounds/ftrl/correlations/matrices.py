@@ -1,6 +1,10 @@
 """Correlations for a fixed number of steps T: a decoder B of shape (T, draws) and an encoder C with B C = I.
 
 ftrl Table 3 writes them for prefix sums, A = B~ C with B~ = A B and A the lower-triangular matrix of ones.
+
+>>> tree = tree_aggregation(8)
+>>> round(tree.sensitivity(8) ** 2), round(tree.prefix_error(8))  # each record is in 4 nodes; 13 ones in 1 to 8
+(4, 13)
 """
 
 from __future__ import annotations

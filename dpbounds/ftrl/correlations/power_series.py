@@ -13,7 +13,7 @@ from jaxtyping import Complex, Float
 
 # Largest term of the series that is folded back onto the first quarter of the grid, relative to the largest of all.
 FOLDED = 1e-16
-# Factor by which a smaller circle may raise the rounding of the last coefficient, while grids have at most FINEST points.
+# Factor by which a smaller circle may raise the rounding of the last coefficient, on grids of at most FINEST points.
 RAISED, FINEST = 10.0, 1 << 22
 # Points of the circle looked at together: what they need stays in cache.
 PART = 1 << 14

@@ -1,4 +1,9 @@
-"""The correlation with a given power spectrum: spectral factorisation to the outer factor."""
+"""The correlation with a given power spectrum: spectral factorisation to the outer factor.
+
+>>> correlation = from_power_spectrum(lambda omega: 1.25 - np.cos(omega))  # |1 - e^{i omega} / 2|^2
+>>> correlation.coefficients(2).round(9).tolist()
+[1.0, -0.5]
+"""
 
 from __future__ import annotations
 

@@ -4,6 +4,9 @@ B(z) = sum_t beta_t z^t has no zero in the closed unit disc iff every reflection
 then sum_t c_t^2 of 1 / B = sum_t c_t z^t is 1 / (beta_0^2 prod_i (1 - k_i^2)) (Levinson-Durbin). Floats take a zero at
 |z| = 0.9999998 of a sixth-order filter to the wrong side; balls say when they cannot tell, and are then narrowed. What
 no precision tells, a zero on the circle itself, is decided in rational numbers.
+
+>>> [step_down(beta).place for beta in ((1.0, -0.5), (1.0, -1.0), (1.0, -2.0))]
+['outside', 'circle', 'inside']
 """
 
 from __future__ import annotations

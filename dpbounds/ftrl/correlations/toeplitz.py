@@ -2,6 +2,11 @@
 
 B(z) = sum_t beta_t z^t is the generating function, |B(omega)|^2 its power spectrum on |z| = 1, and 1/B(z) = sum_t c_t
 z^t gives the encoder C = B^{-1}, whose first column's norm is the sensitivity.
+
+>>> nu(0.5).coefficients(3).tolist()  # (1 - z / 2)^{1/2}
+[1.0, -0.25, -0.03125]
+>>> float(damped_anti_pgd(0.5).limiting_sensitivity() ** 2 * 3)  # 1 + 1/4 + 1/16 + ... = 4/3
+4.0
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import mpmath
@@ -21,7 +22,7 @@ from dpbounds.ftrl.correlations import (
     optimal_counting,
 )
 from dpbounds.ftrl.linear_regression import optimal_correlation
-from simulators.noise import correlated_noise, exponentials, recursions, reduced, stream
+from simulators.noise import correlated_noise, exponentials, recursions, short_recursion, stream
 
 
 @pytest.mark.parametrize(
@@ -101,7 +102,7 @@ def resonance(omega: np.ndarray) -> np.ndarray:
     ids=["nu-like", "resonance", "optimal", "many roots", "geometric"],
 )
 def test_given_weights_are_reduced_where_that_is_short(beta: np.ndarray, states: int) -> None:
-    recursion = reduced(beta)
+    recursion = short_recursion(beta)
     assert recursion is not None
     error = np.abs(recursion.weights(len(beta) - 1) - beta[1:]).sum() / np.linalg.norm(beta)
     assert error <= 1e-10
@@ -120,7 +121,30 @@ def test_given_weights_are_reduced_where_that_is_short(beta: np.ndarray, states:
     ids=["rough", "cut short", "few"],
 )
 def test_no_recursion_is_better_than_an_inaccurate_one(beta: np.ndarray) -> None:
-    assert reduced(beta) is None
+    assert short_recursion(beta) is None
+
+
+def summed_error(recursion: recursions.Recursion, beta: np.ndarray) -> float:
+    """Relative to the root sum of squares, as a fraction of what the stream states."""
+    return float(np.abs(recursion.weights(len(beta) - 1) - beta[1:]).sum() / np.linalg.norm(beta)) / 1e-10
+
+
+@pytest.mark.parametrize(
+    ("correlation", "steps", "states"),
+    [
+        (optimal_counting(), 2000, 25),
+        (nu(1e-6), 20_000, 36),
+        (optimal_correlation(1.0 / np.arange(1, 129) ** 3, 0.05), 20_000, 48),
+        (HalfPowers((*of_many_roots().zeros, 1 - 1e-7), (*of_many_roots().poles, 0.5)), 8_000, 96),
+    ],
+    ids=["counting", "nu", "128 eigenvalues", "many roots"],
+)
+def test_weights_that_go_on_are_reduced_for_the_steps_of_the_run(correlation, steps, states):
+    beta = correlation.coefficients(steps)
+    recursion = short_recursion(beta, ends=False)
+    assert recursion is not None and len(recursion.inlet) <= states
+    assert summed_error(recursion, beta) <= 1.0
+    assert summed_error(replace(recursion, transition=recursion.transition * (1 - 1e-6)), beta) > 10.0
 
 
 def equal_poles(q: float, half: int, steps: int) -> np.ndarray:
