@@ -3,6 +3,14 @@
 `typed` holds the arguments of a function, or of a dataclass, against their annotations, as far as these name a class, a
 protocol, a callable or a collection. What is annotated as a number or an array is for the checks of `dpbounds.errors`,
 which know its range. `formula` is for formulas that run on the numbers of any arithmetic, or on arrays of any shape.
+
+>>> @typed
+... def doubled(words: list) -> list:
+...     return 2 * words
+>>> doubled("ab")
+Traceback (most recent call last):
+...
+dpbounds.errors.DomainError: words = ab is not allowed: it must be a list
 """
 
 from __future__ import annotations

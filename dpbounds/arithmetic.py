@@ -13,6 +13,17 @@ A formula is a function of an arithmetic `m` and of numbers, written once:
 Write constants so that all three keep them: whole numbers and fractions of powers of two as they are (`8`, `0.5`),
 others as `m.number("1/3")` or by dividing an argument, and π as `m.pi`. Outside the domain of an elementary function
 floats give nan with numpy's warning, digits and balls a ball that is not finite.
+
+>>> def half_length(m, x):
+...     return m.sqrt(1 + x * x) / 2
+>>> float(half_length(FLOATS, 0.75))
+0.625
+>>> with digits(25) as m:
+...     print(half_length(m, m.number(1)).str(25, radius=False))
+0.7071067811865475244008444
+>>> with balls() as m:  # all x in [0, 1]
+...     print(half_length(m, m.number(0).union(m.number(1))) < m.number("0.7072"))
+True
 """
 
 from __future__ import annotations
@@ -26,6 +37,7 @@ from numbers import Rational
 from typing import Any
 
 import numpy as np
+from scipy import special
 
 from dpbounds import elliptic
 from dpbounds.errors import DomainError, count
@@ -34,6 +46,8 @@ Unary = Callable[[Any], Any]
 Binary = Callable[[Any, Any], Any]
 # Functions with a branch cut.
 CUT = ("sqrt", "log")
+# Functions of the standard normal distribution, by the names that they have in scipy.special (`mills` is ours).
+NORMAL = ("ndtr", "log_ndtr", "ndtri", "mills")
 # Relative accuracy in bits above which a ball is as good as a number.
 THIN = 40
 
@@ -44,8 +58,10 @@ class Arithmetic:
 
     `number` takes an int, float, Fraction or string ("0.1", "1/3") to the nearest number (balls: to a ball that holds
     it) and leaves the arithmetic's own numbers as they are. Elliptic functions take the modulus k; their domains are
-    those of `dpbounds.elliptic`. `integral(f)` = ∫_{−π}^{π} f(sin²(ω/2)) dω is a quadrature, an oracle without
-    elliptic functions: to 1e-13 in floats, to the precision in digits, a `DomainError` for balls.
+    those of `dpbounds.elliptic`. Of the standard normal distribution there are `ndtr` = Φ, `log_ndtr` = log Φ, `ndtri`,
+    the inverse of Φ on (0, 1), and `mills`(x) = Φ(-x)/φ(x), right in the tails too, where Φ is not a float any more.
+    `integral(f)` = ∫_{−π}^{π} f(sin²(ω/2)) dω is a quadrature, an oracle without elliptic functions: to 1e-13 in
+    floats, to the precision in digits, a `DomainError` for balls.
     """
 
     name: str
@@ -67,6 +83,10 @@ class Arithmetic:
     elliptic_pi: Binary
     integral_inverse: Unary
     integral_ratio: Binary
+    ndtr: Unary
+    log_ndtr: Unary
+    ndtri: Unary
+    mills: Unary
     integral: Callable[[Unary], Any]
 
 
@@ -81,7 +101,11 @@ def balls(precision: int = 128) -> Iterator[Arithmetic]:
     """
     import flint
 
+    from dpbounds import normal
     from dpbounds.elliptic import balls as rigorous
+
+    def of_balls(function: Callable) -> Callable:
+        return lambda *x: function(*map(_ball, x))
 
     with flint.ctx.workprec(count("precision", precision, 2)):
         yield Arithmetic(
@@ -94,7 +118,8 @@ def balls(precision: int = 128) -> Iterator[Arithmetic]:
             maximum=lambda x, y: _ball(x).max(_ball(y)),
             integral=_no_quadrature,
             **_elementary(lambda name: lambda x: getattr(_ball(x), name)()) | {"sqrt": _ball_sqrt},
-            **_elliptic(rigorous, lambda function: lambda *x: function(*map(_ball, x))),
+            **_elliptic(rigorous, of_balls),
+            **{name: of_balls(getattr(normal, name)) for name in NORMAL},
         )
 
 
@@ -215,4 +240,6 @@ FLOATS = Arithmetic(
     integral=elliptic.integral,
     **_elementary(lambda name: getattr(np, name)),
     **_elliptic(elliptic, lambda function: function),
+    **{name: getattr(special, name) for name in NORMAL if name != "mills"},
+    mills=lambda x: math.sqrt(math.pi / 2) * special.erfcx(x / math.sqrt(2)),
 )

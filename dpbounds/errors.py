@@ -1,6 +1,13 @@
 """The two errors theory raises, and the argument checks that raise the first.
 
 Every message names the parameter, its value, what is allowed and what to do about it.
+
+>>> within("eta", 0.5, "(0, 1]")
+0.5
+>>> within("eta", 2, "(0, 1]", "take smaller steps")
+Traceback (most recent call last):
+...
+dpbounds.errors.DomainError: eta = 2 is not allowed: it must be the interval (0, 1]; take smaller steps
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Results as a notebook shows them: short texts, HTML tables, numbers rounded to the side on which they still hold."""
+"""Results as a notebook shows them: short texts, HTML tables, numbers rounded to the side on which they still hold.
+
+>>> rounded(2 / 3, "lower", 3), rounded(2 / 3, "upper", 3)
+(0.666, 0.667)
+"""
 
 from __future__ import annotations
 

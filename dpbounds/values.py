@@ -1,4 +1,11 @@
-"""A number of the theory that says what kind of number it is."""
+"""A number of the theory that says what kind of number it is.
+
+>>> bound = Value(0.75, kind="upper", source="ftrl Thm C.18", convention="F with 1/2")
+>>> bound
+0.75 (upper, F with 1/2, ftrl Thm C.18)
+>>> 2 * bound
+1.5
+"""
 
 from __future__ import annotations
 

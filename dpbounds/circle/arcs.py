@@ -17,6 +17,13 @@ K_t s_1 and M_t v_1 with
     M_{t+1} = M_t + (2 t^2 + 2 t + 1) e + 2 K_t + 12 (t + 1)^2 u
 
 to first order; a factor 1 + 1e-6 a step covers products of errors, all below 1e-8.
+
+>>> cells = first_cells(4, 4, 1)  # y from -1.5 to 1.5
+>>> float(cells.middle[0] - cells.half[0]), float(cells.middle[-1] + cells.half[-1])
+(-1.5, 1.5)
+>>> first = powers(np.array([0.5]), np.array([1.0]), 2)  # omega = pi / 2
+>>> first.versines.tolist(), first.sines.tolist()
+([[1.0, 2.0]], [[1.0, 0.0]])
 """
 
 from __future__ import annotations

@@ -4,6 +4,11 @@ Integrands are functions of s = sin^2(omega / 2) in [0, 1]. With s = 1 / (1 + e^
 cells; on each, Gauss-Legendre with the error bound of Bernstein's ellipse, (64 / 15) r M rho^{-2n} / (1 - rho^{-2}), M
 a bound of the integrand on a disc around the cell. The same disc bound proves that denominators have no zero on the
 cell, and a cell where it fails is halved. The two ends, y beyond the cells, are bounded by length times supremum.
+
+>>> with arithmetic.balls() as m:
+...     (mean,) = integrate(lambda m, s: [1 / (1 + 3 * s)])
+>>> bool(abs(mean - 0.5) < 1e-8)
+True
 """
 
 from __future__ import annotations

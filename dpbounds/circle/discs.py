@@ -5,6 +5,10 @@ gives a disc that holds the result for all points of its arguments. Its centre i
 or by 2^-1074 (IEEE 754, to nearest), which is added to the radius; the radius, a sum of at most ten products of
 nonnegative floats, is itself rounded by at most 20 `UNIT` of it: `SLACK` and `TINY` cover both. A radius that is not
 finite means that nothing is known.
+
+>>> sum_of_two = Discs(1.0, 0.25) + Discs(2.0, 0.5)
+>>> sum_of_two.centre, sum_of_two.radius >= 0.75, Discs(1.0, 2.0).inverse().radius
+(3.0, True, array(inf))
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Ratios of polynomials in s = sin^2(omega / 2) with rational coefficients, evaluated on balls."""
+"""Ratios of polynomials in s = sin^2(omega / 2) with rational coefficients, evaluated on balls.
+
+>>> in_sine({0: exact(1.0), 1: exact(0.5)})  # 1 + cos(omega) / 2
+(-1)*x + 3/2
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,9 @@
 The spectra here are even and change at frequencies from pi down to eta * mu, which can be 1e-12. With
 tan(omega / 2) = e^y one has d omega = dy / cosh(y), and 1 / |1 - a - e^{i omega}| has its singularities at
 Im y = +-pi/2 whatever a is: the trapezoid rule in y converges geometrically at the same rate on every scale.
+
+>>> round(float(even_integral(lambda omega: 1 / (1 + 3 * np.sin(omega / 2) ** 2))) / np.pi, 12)
+1.0
 """
 
 from __future__ import annotations

@@ -8,6 +8,10 @@ the integral diverges gives a ball without finite ends. `dpbounds.arithmetic.bal
 All functions are monotone in each argument, up to a rational factor for `integral_ratio`, so wide balls are served
 by Carlson's forms at two corners, where the arguments are exact: the enclosure is that of the range, not of an
 interval run through the formula.
+
+>>> with ctx.workprec(80):
+...     print(K(arb("0.6")).str(15, radius=False))
+1.75075380291575
 """
 
 from __future__ import annotations

@@ -4,6 +4,10 @@ Every function takes a `context`, mpmath's own `mpmath.mp` by default, and gives
 its precision (`mpmath.workdps(50)` sets 50 digits), however small the arguments; mpmath's own `elliprj` would
 lose half as many digits as a has leading zeros, for a ≪ b. Arguments are what `context.convert` takes: ints, floats
 (exactly), decimal strings, numbers of a context. `dpbounds.arithmetic.digits` brings a context of its own.
+
+>>> with mpmath.workdps(25):
+...     print(mpmath.nstr(K("0.6"), 20))
+1.750753802915752529
 """
 
 from __future__ import annotations

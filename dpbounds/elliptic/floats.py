@@ -2,6 +2,9 @@
 
 All are right to a few units in the last place whatever the ratio of the arguments: 2e-15 relative at worst. Carlson's
 R_J would be the other choice; `scipy.special.elliprj` loses four digits for a ≪ b and takes over three times as long.
+
+>>> float(K(0.0)) == math.pi / 2, round(float(integral_inverse(0.4) / K(0.6)), 12)
+(True, 4.0)
 """
 
 from __future__ import annotations

@@ -1,4 +1,10 @@
-"""Gauss's transformation of complete elliptic integrals, for any numbers that can be added and compared."""
+"""Gauss's transformation of complete elliptic integrals, for any numbers that can be added and compared.
+
+>>> import math
+>>> settings = {"sqrt": math.sqrt, "half_pi": math.pi / 2, "tolerance": 1e-8}
+>>> round(complete_integral(0.8, 1.0, 1.0, 1.0, **settings), 9)  # K at the modulus 0.6
+1.750753803
+"""
 
 from __future__ import annotations
 

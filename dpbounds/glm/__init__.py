@@ -4,23 +4,34 @@ Conventions: x in R^p with covariance Sigma, z = <x, w*>, E[y | x] = mu(z); n pr
 local, any two records within the bounds are neighbours.
 """
 
-from dpbounds.glm import answers, asymptotics, bounds, clipping, links, privacy, scale
+from dpbounds.glm import asymptotics, bounds, clipping, links, privacy, scale
 from dpbounds.glm.designs import Bias, TwoPointDesign, bias, least_squares, sign_design
 from dpbounds.glm.links import LINKS, Link
+from dpbounds.glm.prediction import Prediction, predict, records_needed
+from dpbounds.glm.problem import Problem, build_problem
+from dpbounds.glm.recommendation import Recommendation, assess, error_curves, recommend
 
 __all__ = [
     "LINKS",
     "Bias",
     "Link",
+    "Prediction",
+    "Problem",
+    "Recommendation",
     "TwoPointDesign",
-    "answers",
+    "assess",
     "asymptotics",
     "bias",
     "bounds",
+    "build_problem",
     "clipping",
+    "error_curves",
     "least_squares",
     "links",
+    "predict",
     "privacy",
+    "recommend",
+    "records_needed",
     "scale",
     "sign_design",
 ]

@@ -4,6 +4,13 @@ arguments, 1 by default. Logarithms are natural.
 `Rate` terms have the paper's dependence on every named argument: Sigma through its spectral norm and least eigenvalue
 lambda, varrho = sqrt(rho_2) rho_inf of its condition numbers, omega = ||w*||_inf, Lambda = sqrt(lambda)
 min{sqrt(lambda), 1}, delta, xi = `failure`, budgets of one user's message (local, any two records).
+
+>>> sigma = Covariance.of(np.diag([1.0, 0.25]))
+>>> sigma.norm, sigma.least
+(1.0, 0.25)
+>>> rate = gaussian_rate(1.0, sigma, 4.0, p=2, n=10**8, m=10**6, epsilon=1.0, delta=1e-8, failure=0.1)
+>>> f"{rate.privacy:.5f} + {rate.public:.5f}"
+'0.01448 + 0.00009'
 """
 
 from __future__ import annotations

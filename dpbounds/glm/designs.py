@@ -2,6 +2,10 @@
 
 With the coordinates grouped by equal weights, <x, w> depends on one binomial count per group: 2^p terms become a
 product of (size + 1), so equal weights reach any dimension.
+
+>>> design = sign_design(2)
+>>> design.variance, design.mean_of(lambda z: z * z, np.array([1.0, 1.0]))
+(0.25, 0.5)
 """
 
 from __future__ import annotations

@@ -3,6 +3,13 @@
 For g analytic in a strip around the real line the trapezoidal rule in W = z / sqrt q has an error of e^{-2 pi a / h}
 times the size of g on the lines Im W = +-a (the mean functions have their singularities at distance 2 or more from the
 real line in z).
+
+>>> from dpbounds.glm.links import logistic
+>>> round(float(mean_of(lambda z: z**2, 4.0)), 12)
+4.0
+>>> first, third = slope_means(logistic, 1.0)
+>>> f"{first:.6f}, {third:.6f}"
+'0.206621, -0.062396'
 """
 
 from __future__ import annotations
@@ -37,7 +44,7 @@ def nodes(q: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def mean_of(g: Callable[[np.ndarray], Any], q: float) -> np.ndarray:
-    """E g(W, z) with z = sqrt(q) W for `g(w, z)` -> array of shape (..., n); to about 1e-14 of E |g|."""
+    """E g(z), z ~ N(0, q), for `g` from arrays of shape (n,) to (..., n), of shape (...); to about 1e-14 of E |g|."""
     w, weights = nodes(q)
     return np.asarray(g(math.sqrt(q) * w)) @ weights
 

@@ -2,6 +2,9 @@
 
 For a generalised linear model mu = Phi', the derivative of the cumulant function; for a regression y = f(z) + noise it
 is f itself. So mu' is Phi'' of glm Algorithms 1 and 2, and f' of Algorithms 3 and 4.
+
+>>> float(logistic.mean(0.0)), float(logistic.slope(0.0)), LINKS["poisson"].labels
+(0.5, 0.25, 'count')
 """
 
 from __future__ import annotations

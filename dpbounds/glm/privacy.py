@@ -5,6 +5,12 @@ two records with ||x|| <= R (or ||x||_1 <= R) and |y| <= B are neighbours. A Gau
 of the shift alone: with x, x' on the sphere, t = <x, x'> / R^2 and both labels B, sigma_1 = a_1 R^2, sigma_2 = a_2 R B,
 mu^2 = max over |t| <= 1 of (2 - 2 t^2) / a_1^2 + (2 - 2 t) / a_2^2 (the off-diagonal entries count once where the
 Frobenius norm counts them twice: attained where the diagonals of x x^T and x' x'^T agree, which needs p >= 2).
+
+>>> scales = noise_scales(1.0, 1e-5, radius=2.0, calibration="tight")
+>>> f"{scales.gram:.2f}, {scales.cross:.2f}, {exact_delta(1.0, scales.gram, scales.cross, radius=2.0):.1e}"
+'31.66, 15.83, 1.0e-05'
+>>> round(float(release_mu(2.0, 2.0, radius=1.0)) ** 2, 12)  # 4.5 / 2^2
+1.125
 """
 
 from __future__ import annotations

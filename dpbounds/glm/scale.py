@@ -3,6 +3,9 @@
 For Gaussian x Stein's lemma gives Sigma^{-1} E[x y] = E mu'(z) w*, z = <x, w*> ~ N(0, q). With s^2 = w_ols^T Sigma
 w_ols and h(t) = E[W mu(t W)] = t E mu'(t W), the equation c E mu'(c <x, w_ols>) = 1 reads h(c s) = s: h is strictly
 monotone, so the root is unique, and exists iff |s| < sup |h| = |mu(inf) - mu(-inf)| / sqrt(2 pi).
+
+>>> f"{constant('logistic', 1.0):.6f}, {inverse('cubic', 0.008):.3f}, {supremum('boosting'):.4f}"
+'4.839780, 0.200, 0.3989'
 """
 
 from __future__ import annotations

@@ -7,6 +7,10 @@ released row). Two neighbouring inputs differ in one row, which moves by sensiti
     mu = sensitivity_factor * sensitivity / noise_multiplier,    rho = mu²/2
 
 (ftrl Thm 1.1 and App. A.1, where the factor is 1).
+
+>>> noise = noise_multiplier(adjacency="replace-one", rho=0.5, sensitivity=2.0)
+>>> float(noise), round(float(budget(noise, adjacency="replace-one", sensitivity=2.0)), 12)
+(4.0, 0.5)
 """
 
 from __future__ import annotations

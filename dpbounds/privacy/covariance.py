@@ -9,6 +9,9 @@ its own units) and q = K(1 + y), the privacy loss is in both directions
 with w = r/(1 - r) where the first law has the record, w = -r where the second has it; delta(epsilon) is the mean of
 (1 - e^{epsilon - loss})_+. A Gaussian mechanism of mu beside it puts g(epsilon - loss) in that place, g its own delta.
 Smaller leverage is post-processing of larger: N(0, 1 - sr) is sqrt(s) N(0, 1 - r) + N(0, 1 - s).
+
+>>> f"{math.exp(rows_log_delta(0.5, rows=100, leverage=0.02)):.2e}"
+'6.67e-05'
 """
 
 from __future__ import annotations

@@ -7,6 +7,11 @@ A mechanism whose Rényi divergence of order a > 1 is at most D satisfies, by th
 
 (Balle et al. 2020, Thm 21; ftrl App. A.2). Both hold for every order, so any finite list of orders errs towards
 less privacy than there is, never more.
+
+>>> orders = [2.0, 8.0, 32.0]
+>>> epsilon = rdp_epsilon(orders, compose_rdp([[0.01 * order for order in orders]] * 2), 1e-6)
+>>> f"{epsilon:.4f}", epsilon.kind
+('0.9421', 'upper')
 """
 
 from __future__ import annotations

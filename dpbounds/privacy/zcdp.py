@@ -10,6 +10,9 @@ With u = order - 1 and D = ρ(1 + u), the Rényi conversions are stationary wher
     ρu² + log(1 + u) = log(1/δ)  (given delta),        ρ(1 + 2u) - log(1 + 1/u) = ε  (given epsilon);
 both left sides increase with u, so each has one root, the global optimum. Every order gives a valid bound: an
 inexact root errs on the safe side, and by the square of its error only.
+
+>>> [f"{zcdp_epsilon(0.1, 1e-6, method):.3f}" for method in ("gaussian", "renyi", "bun-steinke")]
+['1.995', '2.142', '2.451']
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""The covariances of glm Section 6, by each of the ways in which the text can be read."""
+"""The covariances of glm Section 6, by each of the ways in which the text can be read.
+
+>>> sigma = random_covariance("rotated", 3, np.random.default_rng(0))
+>>> sigma.shape, bool(np.allclose(sigma, sigma.T)), bool(np.linalg.eigvalsh(sigma).max() <= 1)
+((3, 3), True, True)
+"""
 
 from __future__ import annotations
 

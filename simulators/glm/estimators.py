@@ -1,4 +1,13 @@
-"""glm Algorithms 1 to 4 and their variants: one noisy message per user, least squares, and a scale from public data."""
+"""glm Algorithms 1 to 4 and their variants: one noisy message per user, least squares, and a scale from public data.
+
+>>> from dpbounds.glm.links import logistic
+>>> from simulators.engine import Experiment
+>>> from simulators.glm.models import GaussianModel
+>>> model = GaussianModel(link=logistic, w=np.array([0.6, 0.8]), covariance=np.eye(2), n=20_000, m=20_000)
+>>> runs = Experiment(algorithm=estimate, problem=model, settings=Settings(), block_trials=5).run_block(0, seed=0)
+>>> runs["w"].shape, bool(runs["relative_l2"].max() < 0.1)
+((5, 2), True)
+"""
 
 from __future__ import annotations
 
@@ -28,9 +37,9 @@ FARTHEST, FACTOR, SHARE = 50.0, 1.25, 1e-6
 def estimate(problem: Model, settings: Settings, streams: Streams, trials: int) -> Arrays:
     """Runs of one estimator on fresh data.
 
-    Arrays over trials: `w` (trials, p), nan where no scale was found; `w_ols` (trials, p); `scale`; `found`; `definite`
-    (whether the noisy Gram matrix is positive definite); `relative_l2` = ||w - w*||^2 / ||w*||^2 and `relative_max` =
-    ||w - w*||_inf^2 / ||w*||_inf^2, inf where no scale was found; `refused`, the share of records left out.
+    Arrays over trials: `w` (trials, p), nan where the scale has no root; `w_ols` (trials, p); `scale`; `has_root`;
+    `definite` (whether the noisy Gram matrix is positive definite); `relative_l2` = ||w - w*||^2 / ||w*||^2 and
+    `relative_max` = ||w - w*||_inf^2 / ||w*||_inf^2, inf without a root; `refused`, the share of records left out.
     """
     if problem.m == 0 and settings.estimator not in ("no-public-data", "two-round"):
         raise DomainError("m", problem.m, "at least p for this estimator", "it needs public records")
@@ -40,7 +49,7 @@ def estimate(problem: Model, settings: Settings, streams: Streams, trials: int) 
     sizes = {"relative_l2": (np.sum(error**2, axis=1), problem.w @ problem.w)}
     sizes["relative_max"] = (np.max(np.abs(error), axis=1) ** 2, np.max(np.abs(problem.w)) ** 2)
     for name, (size, unit) in sizes.items():
-        result[name] = np.where(result["found"], size / unit, np.inf)
+        result[name] = np.where(result["has_root"], size / unit, np.inf)
     return result
 
 
@@ -56,12 +65,11 @@ def _run(problem: Model, settings: Settings, streams: Streams) -> dict:
     else:
         average = _projections(problem, settings, streams, w_ols, first) if public is None else public.average(w_ols)
         scale = find_scale(problem.link, average)
-    found = scale is not None
     return {
         "w": w_ols * scale if scale is not None else np.full(problem.p, np.nan),
         "w_ols": w_ols,
         "scale": scale if scale is not None else math.nan,
-        "found": found,
+        "has_root": scale is not None,
         "definite": bool(np.linalg.eigvalsh(gram)[0] > 0),
         "refused": 1.0 - sums.records / first,
     }

@@ -5,6 +5,12 @@ projections <x_j, w>. For Gaussian x, with x = Sigma^{1/2} Q (t, g) and t along 
 alone: given (t, y), the sums over g are a Wishart matrix and normal vectors. The public projections are
 ||Gram^{1/2} w|| times a uniform point of the sphere, whatever the Gram matrix. For a two-point design the sums depend
 on how often each of the 2^p patterns occurs.
+
+>>> from dpbounds.glm.links import logistic
+>>> model = GaussianModel(link=logistic, w=np.array([0.6, 0.8]), covariance=np.eye(2), n=1000, m=100)
+>>> sums = model.sums(np.random.default_rng(0))
+>>> sums.gram.shape, sums.cross.shape, sums.records
+((2, 2), (2,), 1000)
 """
 
 from __future__ import annotations

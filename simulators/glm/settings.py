@@ -1,4 +1,8 @@
-"""How a private estimate is made: the estimator, the noise, what happens to records outside the bounds."""
+"""How a private estimate is made: the estimator, the noise, what happens to records outside the bounds.
+
+>>> Settings(estimator="pooled", gram_scale=2.0).needs_rows, Settings(beyond="clip", radius=3.0).needs_rows
+(False, True)
+"""
 
 from __future__ import annotations
 

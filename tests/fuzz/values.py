@@ -36,7 +36,7 @@ from dpbounds import glm, ols
 from simulators import glm as models, ols as records
 DATA = records.LeastSquares(regressors=np.random.default_rng(2).uniform(-0.5, 0.5, (40, 3)), outcome=np.ones(40) / 2)
 NORMAL = models.GaussianModel(link=glm.links.logistic, w=np.array([1.0, 0.5]), n=50, m=40, covariance=np.eye(2))
-COMPARED = ols.compare(DATA.gram, DATA.cross, DATA.y_squared, 40, 2.0, 0.01)
+COMPARED = ols.compare(DATA.statistics, 2.0, 0.01)
 from simulators.iv import confidence
 WEAK = confidence.WeakInstruments(n=50, q=2, strength=10.0)
 CYCLE = []; CYCLE.append(CYCLE)
@@ -113,15 +113,17 @@ CLASSES = {
     "confidence.controls.CellProblem": ("confidence.CellModel(n=60, cells=2)",),
     "NoiseLaw": ("ols.risk.released(1.0, level=4.0, scale=0.5, tau=2.0)",),
     "Features": ("COMPARED.regime.features",),
-    "ols.comparison.Compared": ("COMPARED.rows[0]", "COMPARED.rows[-1]"),
+    "ols.methods.Compared": ("COMPARED.rows[0]", "COMPARED.rows[-1]"),
     "NewtonDraws": ("records.NewtonDraws.fresh(np.random.default_rng(0), 4, 3, 10)",),
     "Link": ("glm.links.logistic", "glm.links.poisson", "glm.links.cubic"),
     "TwoPointDesign": ("glm.sign_design(2)",),
     "glm.models.Model": ("NORMAL",),
-    "glm.answers.Question": (
-        "glm.answers.Question(link=glm.links.logistic, w=np.ones(2), covariance=np.eye(2), n=9000, m=90, epsilon=1.0,"
+    "glm.problem.Problem": (
+        "glm.Problem(link=glm.links.logistic, w=np.ones(2), covariance=np.eye(2), n=9000, m=90, epsilon=1.0,"
         " delta=0.01)",
     ),
+    "glm.recommendation.Recommendation": ("glm.recommend('logistic', n=900, epsilon=1.0, p=2)",),
+    "glm.prediction.Prediction": ("glm.predict(glm.build_problem('logistic', n=900, epsilon=1.0, p=2), 'paper')",),
     "Value": ("dpbounds.Value(1.0, kind='exact', source='a test')",),
 }
 NAMES = {

@@ -124,7 +124,7 @@ def test_no_root_is_counted_and_costs_an_infinite_error():
     z = s * np.random.default_rng(7).standard_normal(100_000)
     assert find_scale(LINKS["logistic"], lambda g: float(np.mean(g(z)))) is None
     runs = run(gaussian(), Settings(cross_scale=2.0), 60)
-    missing = ~runs["found"]
+    missing = ~runs["has_root"]
     assert 0 < missing.sum() < 60
     assert np.all(np.isinf(runs["relative_l2"][missing])) and np.all(np.isnan(runs["w"][missing]))
     assert np.all(np.isfinite(runs["relative_l2"][~missing]))

@@ -6,13 +6,15 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dpbounds.glm import scale
-from dpbounds.glm.answers import Answer, Question, records_needed
+from dpbounds.glm.privacy import Calibration
+from dpbounds.glm.recommendation import ADVICE_LABELS, Recommendation
 from verify.cli.console import print_table
-from verify.cli.solve.glm.problem import Asked
 from verify.cli.solve.simulating import Simulated
 
-TITLES = {"printed": "As printed", "tight": "At equal true privacy: clipped records, the least noise"}
+TITLES: dict[Calibration, str] = {
+    "printed": "As printed",
+    "tight": "At equal true privacy: clipped records, the least noise",
+}
 NOISE = ("estimator", "radius", "label_bound", "sd_xx", "sd_xy", "delta_within_bounds")
 TERMS = ("error", "sampling", "gram_noise", "cross_noise", "public_covariance", "public_scale")
 SHORT = {
@@ -30,28 +32,29 @@ DIGITS, WIDTH = 3, 119
 Row = Mapping[str, Any]
 
 
-def show(problem: Asked, found: Answer, rows: Sequence[Row], *, target: float | None) -> None:
+def show(recommendation: Recommendation, rows: Sequence[Row], assumptions: Sequence[str]) -> None:
     """Setting, scale, both tables, advice, what more records would buy."""
-    question = problem.question
+    problem = recommendation.problem
     _note(
-        f"{question.link.name}, p = {question.p}, n = {question.n} private and m = {question.m} public records; "
-        f"epsilon = {question.epsilon:g}, delta = {question.delta:.3g}, local. {' '.join(problem.said)}"
+        f"{problem.link.name}, p = {problem.p}, n = {problem.n} private and m = {problem.m} public records; "
+        f"epsilon = {problem.epsilon:g}, delta = {problem.delta:.3g}, local. {' '.join(assumptions)}"
     )
-    edge = scale.supremum(question.link)
     _note(
-        f"Scale: w* = c w_ols, c = {float(found.constant):.10g}; |Sigma^1/2 w_ols| = {question.size:.4g}, a root "
-        f"exists below {edge:.4g}."
+        f"Scale: w* = c w_ols, c = {float(recommendation.constant):.10g}; |Sigma^1/2 w_ols| = {problem.size:.4g}, a "
+        f"root exists below {recommendation.supremum:.4g}."
     )
     for calibration, title in TITLES.items():
-        own = [row for row in rows if row["calibration"] == calibration]
-        if own:
+        calibrated = [row for row in rows if row["calibration"] == calibration]
+        if calibrated:
             print()
-            print_table([_cells(row, NOISE) for row in own], [SHORT.get(name, name) for name in NOISE], title=title)
+            print_table(
+                [_cells(row, NOISE) for row in calibrated], [SHORT.get(name, name) for name in NOISE], title=title
+            )
     print()
     _errors(rows)
     _legend(rows)
     print()
-    _advice(question, found, target)
+    _advice(recommendation)
 
 
 def _errors(rows: Sequence[Row]) -> None:
@@ -89,18 +92,20 @@ def _legend(rows: Sequence[Row]) -> None:
         _note("simulated: median over runs with a 95 % interval; a run without a root counts as infinite.")
 
 
-def _advice(question: Question, found: Answer, target: float | None) -> None:
-    _note(f"Recommended at equal true privacy: {found.advice}. {found.reason}")
-    for more in found.more:
+def _advice(recommendation: Recommendation) -> None:
+    advice = ADVICE_LABELS[recommendation.advice]
+    _note(f"Recommended at equal true privacy: {advice}. {recommendation.reason}")
+    for more in recommendation.more:
         _note(f"With n = {more.n} and m = {more.m}: {more.relative:.3g}.")
-    if target is None:
+    needed = recommendation.needed
+    if needed is None:
         return
-    estimator = found.best.estimator
-    both = records_needed(question, estimator, target)
-    alone = records_needed(question, estimator, target, fixed_m=True)
-    proportional = both if both is not None else "over 10^15"
-    kept = f"{alone if alone is not None else 'none does'} with m = {question.m} as it is"
-    _note(f"For a relative error of {target:g} by {estimator}: n = {proportional} with m in proportion, {kept}.")
+    proportional = needed.proportional if needed.proportional is not None else "over 10^15"
+    kept = needed.fixed_m if needed.fixed_m is not None else "none does"
+    _note(
+        f"For a relative error of {needed.target:g} by {recommendation.best.estimator}: n = {proportional} with m in "
+        f"proportion, {kept} with m = {recommendation.problem.m} as it is."
+    )
 
 
 def _note(text: str) -> None:

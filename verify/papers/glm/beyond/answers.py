@@ -12,11 +12,22 @@ import numpy as np
 from scipy import integrate, stats
 from scipy.stats import norm
 
-from dpbounds.glm import LINKS, clipping, privacy
-from dpbounds.glm.answers import Answer, Question, answer, best_ratio, printed_row, records_needed, tight_row
-from simulators.engine import Experiment
-from simulators.glm import GaussianModel, Settings, estimate
-from verify.checks import Agreement, Fact, Search, Times
+from dpbounds.glm import (
+    LINKS,
+    assess,
+    asymptotics,
+    build_problem,
+    clipping,
+    error_curves,
+    predict,
+    privacy,
+    recommend,
+)
+from dpbounds.glm.prediction import best_ratio, records_needed
+from dpbounds.glm.problem import Problem
+from dpbounds.glm.recommendation import Recommendation, RecordsNeeded
+from simulators.glm import bounded, recommendation_experiments, share_without_root
+from verify.checks import Agreement, Fact, Holds, Search, Times, Within
 from verify.checks.domains import Real
 from verify.statements.claims import Claim
 
@@ -143,127 +154,192 @@ BEYOND_CLIPPING = Claim(
 
 
 @cache
-def _question(name: str) -> Question:
+def _problem(name: str) -> Problem:
     w, sigma = np.array([0.5, -0.3, 0.2]), np.array([[1.0, 0.2, 0.0], [0.2, 0.7, 0.1], [0.0, 0.1, 0.4]])
     if name == "regression":
-        return Question(
+        return Problem(
             link=LINKS["sigmoid"], w=w, covariance=sigma, n=50_000, m=20_000, epsilon=8.0, delta=1e-5, failure=0.05,
             noise=0.2,
         )  # fmt: skip
     if name == "counts":
-        return Question(
+        return Problem(
             link=LINKS["poisson"], w=w, covariance=sigma, n=50_000, m=400, epsilon=8.0, delta=1e-5, failure=0.05
         )
     w = np.full(5, 1 / math.sqrt(5))
-    return Question(link=LINKS["logistic"], w=w, covariance=np.eye(5), n=20_000, m=20_000, epsilon=300.0, delta=1e-5)
+    return Problem(link=LINKS["logistic"], w=w, covariance=np.eye(5), n=20_000, m=20_000, epsilon=300.0, delta=1e-5)
 
 
 @cache
-def _answer(name: str) -> Answer:
-    return answer(_question(name))
+def _recommendation(name: str) -> Recommendation:
+    return assess(_problem(name))
 
 
-def _rows(rng: np.random.Generator) -> Iterator[Fact]:
+def _rows(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
     """Bounds, noise, true delta, errors; the split against a grid; the recommendation; records for a target."""
     for name in ("regression", "counts"):
-        asked, found = _question(name), _answer(name)
-        radius, label = asked.bounds
-        largest = float(np.linalg.eigvalsh(asked.covariance)[-1])
-        printed = math.sqrt(5 * 3 * largest * math.log(50_000 / 0.05))
-        yield Fact(f"{name}: printed radius", asked.printed_bounds[0], printed)
-        steepest = 0.25 * printed + 0.5 + 0.2 if name == "regression" else 1.0
-        yield Fact(f"{name}: printed label bound", asked.printed_bounds[1], steepest)
-        by_hand = float(clipping.label_bound(asked.link, asked.q, asked.n, asked.failure, noise=asked.noise))
-        yield Fact(
-            f"{name}: bounds", [radius, label], [float(clipping.radius(asked.covariance, 50_000, 0.05)), by_hand]
-        )
-        unit = math.sqrt(32 * math.log(2.5 / 1e-5)) / 8.0
-        for row in found.under("printed"):
-            scales = [row.scales.gram, row.scales.cross]
-            yield Fact(
-                f"{name}, {row.estimator}: printed noise", scales, [unit * printed**2, unit * printed * steepest]
-            )
-            yield Fact(f"{name}, {row.estimator}: not for every record", row.private, False)
-            yield Fact(f"{name}, {row.estimator}: within the bounds", bool(row.delta_within <= 1e-5), name != "counts")
-            yield Fact(f"{name}, {row.estimator}: itself", float(printed_row(asked, row.estimator).relative) /
-                       float(row.relative), 1.0)  # fmt: skip
-        for row in found.under("tight"):
+        problem, recommendation = _problem(name), _recommendation(name)
+        yield from _bounds(name, problem)
+        yield from _printed(name, problem, recommendation)
+        for row in recommendation.under("tight"):
             yield Fact(f"{name}, {row.estimator}: true delta", row.delta_within, 1e-5, 1e-6)
-            yield Fact(
-                f"{name}, {row.estimator}: relative", float(row.relative), row.terms.total / float(asked.w @ asked.w)
-            )
+            relative = row.terms.total / float(problem.w @ problem.w)
+            yield Fact(f"{name}, {row.estimator}: relative", float(row.relative), relative)
+            parts = list(row.relative_terms.sources.values())
+            yield Fact(f"{name}, {row.estimator}: parts of it", sum(parts), relative)
             if row.estimator != "public-covariance":
-                yield from _split(asked, row.estimator, float(row.relative))
+                yield from _split(f"{name}, {row.estimator}", problem, row.estimator, float(row.relative))
             else:
-                yield Fact(f"{name}: x x^T is not released", math.isinf(row.scales.gram), True)
-        best = min((row for row in found.under("tight")), key=lambda row: (not row.reliable, float(row.relative)))
-        yield Fact(
-            f"{name}: recommended", found.advice == (best.estimator if float(best.relative) < 1 else "w = 0"), True
-        )
-        yield Fact(f"{name}: more records help", bool(found.more[0].relative < float(best.relative)), True)
-        sizes = [(more.n / asked.n, more.m / asked.m) for more in found.more]
-        yield Fact(f"{name}: more records", sizes, [(10, 1), (1, 10), (10, 10)])
-        for row in found.rows:
-            small = row.terms.convergence <= 0.25 and float(row.relative) <= 0.25
-            yield Fact(f"{name}, {row.estimator}, {row.calibration}: reliable", row.reliable, small)
-        n = records_needed(asked, best.estimator, 0.02, fixed_m=True)
-        if n is not None:
-            errors = [_with(asked, size, best.estimator) for size in (n, round(n / 1.003))]
-            yield Fact(f"{name}: n for 2 %", bool(errors[0] <= 0.02 < errors[1]), True)
-    asked = _question("regression")
-    n = records_needed(asked, "pooled", 0.01)
-    sizes = () if n is None else (n, round(n / 1.003))
-    both = [
-        float(tight_row(dataclasses.replace(asked, n=size, m=round(0.4 * size)), "pooled").relative) for size in sizes
-    ]
-    yield Fact("n for 1 % with m in proportion", bool(both[0] <= 0.01 < both[1]), True)
-    yield Fact(
-        "n for 2 % of the regression exists", records_needed(_question("regression"), "paper", 0.02) is not None, True
-    )
+                yield Holds(f"{name}: x x^T is not released", math.isinf(row.scales.gram))
+        yield from _advised(name, problem, recommendation)
+    problem = _problem("regression")
+    pooled, alone = (assess(_problem(name), estimators=("pooled",), target=0.01) for name in ("regression", "runs"))
+    taken = [row.calibration for row in alone.rows if alone.recommends(row)]
+    yield Holds("of an estimator under both calibrations the tight one is recommended", taken == ["tight"])
+    for label, n, m in _sizes(problem, pooled.needed):
+        yield from _least_size(f"regression, {label}", problem, "pooled", n, m, 0.01)
 
 
-def _with(asked: Question, n: int, estimator: Any) -> float:
-    return float(tight_row(dataclasses.replace(asked, n=n), estimator).relative)
+def _bounds(name: str, problem: Problem) -> Iterator[Fact]:
+    radius, steepest = _printed_bounds(name, problem)
+    yield Fact(f"{name}: printed radius", problem.printed_bounds[0], radius)
+    yield Fact(f"{name}: printed label bound", problem.printed_bounds[1], steepest)
+    label = float(clipping.label_bound(problem.link, problem.q, problem.n, problem.failure, noise=problem.noise))
+    yield Fact(f"{name}: bounds", problem.bounds, [float(clipping.radius(problem.covariance, 50_000, 0.05)), label])
 
 
-def _split(asked: Question, estimator: Any, relative: float) -> Iterator[Fact]:
+def _printed_bounds(name: str, problem: Problem) -> tuple[float, float]:
+    radius = math.sqrt(5 * 3 * float(np.linalg.eigvalsh(problem.covariance)[-1]) * math.log(50_000 / 0.05))
+    return radius, 0.25 * radius + 0.5 + 0.2 if name == "regression" else 1.0
+
+
+def _printed(name: str, problem: Problem, recommendation: Recommendation) -> Iterator[Fact | Within | Holds]:
+    radius, steepest = _printed_bounds(name, problem)
+    unit = math.sqrt(32 * math.log(2.5 / 1e-5)) / 8.0
+    for row in recommendation.under("printed"):
+        label = f"{name}, {row.estimator}"
+        scales = [row.scales.gram, row.scales.cross]
+        yield Fact(f"{label}: printed noise", scales, [unit * radius**2, unit * radius * steepest])
+        yield Holds(f"{label}: not for every record", not row.private)
+        if name == "counts":
+            yield Within(f"{label}: delta for labels as large as the model's", row.delta_within, 1e-5, 1.0)
+        else:
+            yield Within(f"{label}: delta within the bounds", row.delta_within, 0.0, 1e-5)
+
+
+def _advised(name: str, problem: Problem, recommendation: Recommendation) -> Iterator[Fact | Within | Holds]:
+    """The advice by the rows' own numbers; what ten times the records buy; which rows are reliable; n for 2 %."""
+    best = min(recommendation.under("tight"), key=lambda row: (not row.reliable, float(row.relative)))
+    advised = best.estimator if float(best.relative) < 1 else "zero"
+    yield Holds(f"{name}: the least predicted error is recommended", recommendation.advice == advised)
+    taken = [row.estimator for row in recommendation.rows if recommendation.recommends(row)]
+    yield Holds(f"{name}: the row to take is marked, and no other", taken == ([] if advised == "zero" else [advised]))
+    share = recommendation.more[0].relative / float(best.relative)
+    yield Within(f"{name}: error with ten times the private records over that without", share, 0.0, 1.0)
+    sizes = [(more.n / problem.n, more.m / problem.m) for more in recommendation.more]
+    yield Fact(f"{name}: more records", sizes, [(10, 1), (1, 10), (10, 10)])
+    for row in recommendation.rows:
+        small = row.terms.convergence <= 0.25 and float(row.relative) <= 0.25
+        label = f"{name}, {row.estimator}, {row.calibration}"
+        yield Holds(f"{label}: reliable where both are small", row.reliable is small)
+    edge = abs(problem.link.ends[1] - problem.link.ends[0]) / math.sqrt(2 * math.pi)
+    if math.isfinite(edge):
+        yield Fact(f"{name}: a root exists below", recommendation.supremum, edge)
+    yield Fact(f"{name}: w* = c w_ols", float(recommendation.constant) * problem.size, math.sqrt(problem.q), 1e-9)
+    n = records_needed(problem, best.estimator, 0.02, fixed_m=True)
+    if n is not None:
+        yield from _least_size(f"{name}, n for 2 %", problem, best.estimator, n, problem.m, 0.02)
+
+
+def _sizes(problem: Problem, needed: RecordsNeeded | None) -> Iterator[tuple[str, int, int]]:
+    """The sizes for a target, and m with them."""
+    if needed is not None and needed.proportional is not None and needed.fixed_m is not None:
+        yield "m in proportion", needed.proportional, round(problem.m / problem.n * needed.proportional)
+        yield "m as it is", needed.fixed_m, problem.m
+
+
+def _least_size(label: str, problem: Problem, estimator: Any, n: int, m: int, error: float) -> Iterator[Within]:
+    """The error at n is the target's, and at 0.3 % fewer records it is above."""
+    enough, few = (_with(problem, estimator, round(n / part), round(m / part)) for part in (1.0, 1.003))
+    yield Within(f"{label}: error there over the target", enough / error, 0.99, 1.0)
+    yield Within(f"{label}: error with fewer over the target", few / error, 1.0, 1.01)
+
+
+def _with(problem: Problem, estimator: Any, n: int, m: int) -> float:
+    return float(predict(dataclasses.replace(problem, n=n, m=m), estimator).relative)
+
+
+def _split(name: str, problem: Problem, estimator: Any, relative: float) -> Iterator[Fact | Within]:
     """No ratio of the two noises on a grid does better, one within 4 % of it does as well."""
-    from dpbounds.glm import asymptotics
-
-    radius, label = asked.bounds
+    radius, label = problem.bounds
     errors = []
     for share in (0.7, 0.97, 1.03, 1.4, 1.0):
         scales = privacy.noise_scales(
-            asked.epsilon, asked.delta, radius=radius, label_bound=label, calibration="tight",
-            ratio=share * best_ratio(asked, estimator), p=3,
+            problem.epsilon, problem.delta, radius=radius, label_bound=label, calibration="tight",
+            ratio=share * best_ratio(problem, estimator), p=3,
         )  # fmt: skip
         error = asymptotics.error(
-            asked.link, asked.w, asked.covariance, n=asked.n, m=asked.m, gram_scale=scales.gram,
-            cross_scale=scales.cross, noise_variance=asked.noise**2, estimator=estimator,
+            problem.link, problem.w, problem.covariance, n=problem.n, m=problem.m, gram_scale=scales.gram,
+            cross_scale=scales.cross, noise_variance=problem.noise**2, estimator=estimator,
         )  # fmt: skip
-        errors.append(error.total / float(asked.w @ asked.w))
+        errors.append(error.total / float(problem.w @ problem.w))
     exact = errors.pop()
-    yield Fact(f"{estimator}: relative error at the split", exact, relative, 1e-9)
-    yield Fact(f"{estimator}: best split", bool(min(errors) >= relative * (1 - 1e-12)), True)
-    yield Fact(f"{estimator}: near it alike", bool(max(errors[1:3]) <= relative * 1.003), True)
+    yield Fact(f"{name}: relative error at the split", exact, relative, 1e-9)
+    yield Within(f"{name}: least error at other splits over it", min(errors) / relative, 1 - 1e-12)
+    yield Within(f"{name}: error at splits near it over it", max(errors[1:3]) / relative, 1 - 1e-12, 1.003)
 
 
-def _equal_privacy(rng: np.random.Generator, *, factor: float = 1.0) -> Iterator[Fact]:
+def _equal_privacy(rng: np.random.Generator, *, factor: float = 1.0) -> Iterator[Fact | Within]:
     "Means of 150 runs of each tight row against the prediction, to 40 % (7 standard errors); the order of the rows."
-    asked, found = _question("runs"), _answer("runs")
-    problem = GaussianModel(link=asked.link, w=asked.w, n=asked.n, m=asked.m, covariance=asked.covariance)
-    means = {}
-    for row in found.under("tight"):
-        gram = row.scales.gram if math.isfinite(row.scales.gram) else 0.0
-        settings = Settings(estimator=row.estimator, gram_scale=gram, cross_scale=row.scales.cross)
-        runs = Experiment(algorithm=estimate, problem=problem, settings=settings, block_trials=150)
+    recommendation = _recommendation("runs")
+    experiments, means = recommendation_experiments(recommendation), {}
+    for row in recommendation.under("tight"):
+        runs = dataclasses.replace(experiments[row.calibration, row.estimator], block_trials=150)
         errors = runs.run_block(0, seed=int(rng.integers(2**31)))["relative_l2"]
         means[row.estimator] = float(np.mean(np.minimum(errors, 20 * float(row.relative))))
         yield Fact(f"{row.estimator}: mean", means[row.estimator], factor * float(row.relative), 0.4)
-    yield Fact("recommended, no worse than Algorithm 1", bool(means[found.advice] < 1.2 * means["paper"]), True)
-    printed = found.under("printed")[0]
-    ratio = float(printed.relative) / min(float(row.relative) for row in found.under("tight"))
-    yield Fact("predicted error as printed, at least 20 times the best", bool(ratio > 20), True)
+    share = means[recommendation.best.estimator] / means["paper"]
+    yield Within("mean error of the recommended over that of Algorithm 1", share, 0.0, 1.2)
+    printed = recommendation.under("printed")[0]
+    ratio = float(printed.relative) / min(float(row.relative) for row in recommendation.under("tight"))
+    yield Within("predicted error as printed over the best", ratio, 20.0)
+
+
+# --- from data to a problem ---
+
+
+def _from_data(rng: np.random.Generator) -> Iterator[Fact | Within]:
+    """Each way of saying Sigma and w*, by its definition; defaults; curves over budgets; clipping in runs."""
+    x = rng.standard_normal((400, 3)) * (1.0, 0.5, 2.0)
+    problem = build_problem("logistic", n=5000, epsilon=3.0, public=x, ols_size=0.2)
+    yield Fact("second moments of the public records", problem.covariance, sum(np.outer(row, row) for row in x) / 400)
+    yield Fact("public records, delta by default", [problem.m, problem.delta], [400, 5000**-1.1])
+    t, weights = np.polynomial.hermite_e.hermegauss(120)
+    scale = math.sqrt(problem.q)
+    reach = float(weights / weights.sum() @ (t / (1 + np.exp(-scale * t))))
+    yield Fact("|Sigma^(1/2) w_ols| = E[W mu(s W)]", reach, 0.2, 1e-9)
+    yield Fact("equal parts of w*", problem.w / problem.w_norm, np.full(3, 3**-0.5))
+    plain = build_problem("cubic", n=100, epsilon=1.0, spectrum=[2.0, 1.0], w_norm=0.5)
+    yield Fact("a spectrum", plain.covariance, [[2.0, 0.0], [0.0, 1.0]])
+    yield Fact("q of equal parts", plain.q, 0.25 * 1.5)
+    curves = error_curves(_recommendation("runs"))
+    for curve, row in zip(curves, _recommendation("runs").rows, strict=True):
+        label = f"{curve.estimator}, {curve.calibration}"
+        yield Fact(f"{label}: budgets of the curve", curve.epsilons, 300.0 * 10 ** np.linspace(-1, 1, 9))
+        yield Fact(f"{label}: the curve at its middle", curve.errors[4], float(row.relative), 1e-6)
+        third = dataclasses.replace(_problem("runs"), epsilon=curve.epsilons[2])
+        other = float(predict(third, curve.estimator, curve.calibration).relative)
+        yield Fact(f"{label}: the curve elsewhere", curve.errors[2], other, 1e-9)
+    chosen = recommend("logistic", n=400, epsilon=3.0, p=2, radius=0.7, estimators=("pooled",))
+    settings = {key: made.settings for key, made in recommendation_experiments(chosen).items()}
+    beyond = rng.standard_normal((50, 2)) + 2.0
+    sent, _ = bounded(beyond, np.ones(50), settings["tight", "pooled"])
+    longest = float(np.linalg.norm(sent, axis=1).max())
+    yield Within("longest record sent, over the chosen radius", longest / 0.7, 1 - 1e-12, 1 + 1e-12)
+    hopeless = recommendation_experiments(recommend("logistic", n=200, epsilon=0.1, p=3))
+    runs = hopeless["printed", "paper"].run_block(0, seed=1)
+    yield Fact("share of runs without a root", share_without_root(runs), float(np.mean(np.isnan(runs["scale"]))))
+    kept, _ = bounded(beyond, np.ones(50), settings["printed", "pooled"])
+    yield Fact("records as printed are not clipped", kept, beyond)
 
 
 BEYOND_EQUAL_PRIVACY = Claim(
@@ -283,6 +359,7 @@ BEYOND_EQUAL_PRIVACY = Claim(
     ),
     checks=(
         Agreement(facts=_rows, impostors=_OFF),
+        Agreement(facts=_from_data, impostors=_OFF),
         Agreement(facts=_equal_privacy, alpha=1e-8, impostors={"twice as much": {"facts": {"factor": 2.0}}}),
     ),
 )

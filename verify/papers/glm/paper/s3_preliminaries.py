@@ -10,7 +10,7 @@ from scipy.special import gammaln, log_ndtr
 
 from dpbounds.glm import privacy
 from dpbounds.privacy import gaussian_delta
-from verify.checks import Agreement, Fact, Search
+from verify.checks import Agreement, Fact, Search, Within
 from verify.checks.domains import Real
 from verify.statements.claims import Claim, Correction, Fault
 
@@ -32,7 +32,7 @@ def _absolute_moments() -> dict[str, np.ndarray]:
     }
 
 
-def _norms(*, power: float = -0.5) -> Iterator[Fact]:
+def _norms(*, power: float = -0.5) -> Iterator[Fact | Within]:
     """Suprema by the definition against their values: at m = 1 for laws that spread little."""
     roots = {name: moments * ORDERS**power for name, moments in _absolute_moments().items()}
     yield Fact("norm of a sign", roots["sign"].max(), 1.0)
@@ -40,7 +40,9 @@ def _norms(*, power: float = -0.5) -> Iterator[Fact]:
     yield Fact("norm of a uniform variable", roots["uniform"].max(), math.sqrt(3.0) / 2)
     for name, moments in _absolute_moments().items():
         bound = np.sqrt(ORDERS) * roots[name].max()
-        yield Fact(f"E |v|^k <= k^(k/2) kappa^k for the {name} law", bool(np.all(moments <= bound * (1 + 1e-12))), True)
+        yield Within(
+            f"largest of (E |v|^k)^(1/k) over sqrt(k) kappa, {name} law", (moments / bound).max(), 0.0, 1 + 1e-12
+        )
     yield Fact(
         "real and whole orders give one norm",
         [roots[n].max() for n in roots],
@@ -119,15 +121,16 @@ def _classical(delta: np.ndarray, epsilon: np.ndarray, *, noise: float = 1.0) ->
     return np.exp(first + np.log1p(-np.exp(second - first))) / delta, np.ones_like(delta)
 
 
-def _ranges(*, factor: float = 1.0) -> Iterator[Fact]:
+def _ranges(*, factor: float = 1.0) -> Iterator[Within]:
     """Where the lemma stops to hold, by the divergence from another formula."""
     for delta in (1e-2, 1e-5, 1e-6, 1e-12):
         end = factor * float(privacy.classical_range(delta))
         inside, outside = (
             _classical(np.array([delta]), np.array([share * end]))[0][0] for share in (1 - 1e-6, 1 + 1e-6)
         )
-        yield Fact(f"the range at delta = {delta:g} ends there", bool(inside < 1.0 < outside), True)
-        yield Fact(f"the range at delta = {delta:g} contains (0, 1]", end > 1.0, True)
+        yield Within(f"exact delta just inside the range, over {delta:g}", inside, 0.0, 1.0)
+        yield Within(f"exact delta just outside the range, over {delta:g}", outside, 1.0)
+        yield Within(f"end of the range, which contains (0, 1], at delta = {delta:g}", end, 1.0)
 
 
 LEM_4 = Claim(

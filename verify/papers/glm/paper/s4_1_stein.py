@@ -14,7 +14,7 @@ from scipy import stats
 
 from dpbounds import DomainError
 from dpbounds.glm import LINKS, bounds, privacy, scale
-from verify.checks import Agreement, Fact, Search
+from verify.checks import Agreement, Fact, Holds, Search
 from verify.checks.domains import Real
 from verify.statements.claims import Claim
 
@@ -42,7 +42,7 @@ def _plane() -> tuple[np.ndarray, np.ndarray]:
     return grid @ np.linalg.cholesky(np.array([[1.3, 0.4], [0.4, 0.7]])).T, np.outer(weights, weights).ravel()
 
 
-def _stationary(rng: np.random.Generator, *, factor: float = 1.0) -> Iterator[Fact]:
+def _stationary(rng: np.random.Generator, *, factor: float = 1.0) -> Iterator[Fact | Holds]:
     """The objective's gradient, by differences, is E[x (mu(<x, w>) - mu(z))]: 0 at w*, with a positive Hessian."""
     x, mass = _plane()
     w_star = np.array([0.6, -0.5])
@@ -60,7 +60,7 @@ def _stationary(rng: np.random.Generator, *, factor: float = 1.0) -> Iterator[Fa
             stated = x.T @ (mass * (link.mean(x @ w) - link.mean(x @ w_star)))
             yield Fact(f"{name}: gradient at {w.tolist()}", np.array(numeric) + 1.0, stated + 1.0, 1e-8)
         hessian = (x.T * (mass * link.slope(x @ w_star))) @ x
-        yield Fact(f"{name}: Hessian is positive", bool(np.linalg.eigvalsh(hessian)[0] > 0), True)
+        yield Holds(f"{name}: Hessian is positive definite", bool(np.linalg.eigvalsh(hessian)[0] > 0))
 
 
 EQ_1 = Claim(
@@ -83,7 +83,7 @@ EQ_1 = Claim(
 # --- Lemma 5 ---
 
 
-def _fixed_points(rng: np.random.Generator, *, links: tuple[str, ...], factor: float = 1.0) -> Iterator[Fact]:
+def _fixed_points(rng: np.random.Generator, *, links: tuple[str, ...], factor: float = 1.0) -> Iterator[Fact | Holds]:
     """E[W mu(t W)] = t E mu'(t W) by independent quadrature, and the root that is shipped."""
     mean = {
         "logistic": lambda z: 1 / (1 + mpmath.exp(-z)),
@@ -114,9 +114,10 @@ def _fixed_points(rng: np.random.Generator, *, links: tuple[str, ...], factor: f
             except DomainError:
                 found = False
             if name == "logistic" or not exists:
-                yield Fact(f"{name}: a root at s = {s} exists: {exists}", found, exists)
+                verb = "exists" if exists else "does not exist"
+                yield Holds(f"{name}: a root at s = {s} {verb}", found is exists)
         h = [scale.stein(name, t) for t in np.linspace(0.01, 30.0, 200)]
-        yield Fact(f"{name}: h increases, so one fixed point", bool(np.all(np.diff(h) > 0)), True)
+        yield Holds(f"{name}: h increases, so one fixed point", bool(np.all(np.diff(h) > 0)))
     yield Fact("supremum", factor * scale.supremum("logistic"), 1 / math.sqrt(2 * math.pi))
 
 

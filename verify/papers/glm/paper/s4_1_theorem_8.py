@@ -12,7 +12,7 @@ import numpy as np
 from dpbounds.glm import asymptotics, bounds, privacy, scale
 from dpbounds.glm.bounds import Covariance
 from simulators.engine import Experiment
-from verify.checks import Agreement, Event, Fact, Frequency, Search
+from verify.checks import Agreement, Event, Fact, Frequency, Search, Within
 from verify.checks.domains import Real
 from verify.papers.glm.tools.matrices import Ensemble, covariance_errors
 from verify.statements.claims import Claim, Correction, Fault
@@ -38,16 +38,15 @@ def stated(p: int, norm: float, size: float, *, epsilon: float = 0.5, link: str 
     return bounds.gaussian_rate(size, covariance, c, p=p, n=N, m=M, epsilon=epsilon, delta=DELTA, failure=FAILURE)
 
 
-def _vanishing(rng: np.random.Generator, *, link: str = "logistic") -> Iterator[Fact]:
+def _vanishing(rng: np.random.Generator, *, link: str = "logistic") -> Iterator[Within]:
     """Root of the exact error over the rate, as ||w*|| falls; Sigma = I, p = 5."""
     ratio = {
         size: math.sqrt(exact_error(5, 1.0, size, link=link).total) / float(stated(5, 1.0, size, link=link).total)
         for size in (1.0, 1e-3)
     }
     numbers = {"ordinary": ratio[1.0], "small": ratio[1e-3]}
-    yield Fact(
-        "the ratio is bounded as the norm of w* falls", bool(ratio[1e-3] < 1e3 * ratio[1.0]), True, numbers=numbers
-    )
+    label = "the ratio at a norm of w* of 0.001 over that at 1"
+    yield Within(label, ratio[1e-3] / ratio[1.0], 0.0, 1e3, numbers=numbers)
 
 
 def _repaired(
@@ -78,7 +77,7 @@ def _repair(link: str) -> Search:
     )
 
 
-def _powers(rng: np.random.Generator, *, shift: float = 0.0) -> Iterator[Fact]:
+def _powers(rng: np.random.Generator, *, shift: float = 0.0) -> Iterator[Fact | Within]:
     """Exponents of the exact error's root: n, epsilon, p at large p, m of the public part."""
     size, norm = 1.0, 1.0
 
@@ -98,7 +97,7 @@ def _powers(rng: np.random.Generator, *, shift: float = 0.0) -> Iterator[Fact]:
     publics = [math.sqrt(exact_error(5, norm, size, m=m).public_scale) for m in (10**8, 10**10)]
     yield Fact("power of m", slope(publics, [1e8, 1e10]), -0.5 + shift, 1e-9)
     growth = [math.sqrt(exact_error(p, norm, size).public_scale) for p in dimensions]
-    yield Fact("power of p in the public part, at most 1/2", bool(slope(growth, [160.0, 320.0]) < 0.5 + shift), True)
+    yield Within("power of p in the public part", slope(growth, [160.0, 320.0]), most=0.5 + shift)
 
 
 _EXPONENTS = Agreement(facts=_powers, impostors={"a power 0.1 off": {"facts": {"shift": 0.1}}})
@@ -181,12 +180,11 @@ def _needed(p: float, norm: float, size: float) -> tuple[float, float]:
     return 16 * dimension * scales.gram**2 / norm**2, float(asked)
 
 
-def _asked(rng: np.random.Generator) -> Iterator[Fact]:
+def _asked(rng: np.random.Generator) -> Iterator[Within]:
     ratios = {size: _needed(5, 1.0, size)[0] / _needed(5, 1.0, size)[1] for size in (1.0, 1e-3)}
     numbers = {"ordinary": ratios[1.0], "small": ratios[1e-3]}
-    yield Fact(
-        "the ratio is bounded as the norm of w* falls", bool(ratios[1e-3] < 1e3 * ratios[1.0]), True, numbers=numbers
-    )
+    label = "the ratio at a norm of w* of 0.001 over that at 1"
+    yield Within(label, ratios[1e-3] / ratios[1.0], 0.0, 1e3, numbers=numbers)
 
 
 def _asked_right(p: float, norm: float, size: float, *, constant: float = 1.5e4) -> tuple[float, float]:
@@ -236,11 +234,11 @@ THM_8_N = Claim(
 )
 
 
-def _public_norm(rng: np.random.Generator) -> Iterator[Fact]:
+def _public_norm(rng: np.random.Generator) -> Iterator[Within]:
     """(4) at w* = 0 allows m = 1; then ||Sigma_m|| = ||x||^2 = p ||Sigma|| for signs."""
     x = np.ones(50)
     norm = float(np.linalg.norm(np.outer(x, x), 2))
-    yield Fact("||Sigma_m|| <= 2 ||Sigma||, m = 1, p = 50", bool(norm <= 2.0), True, numbers={"norm": norm})
+    yield Within("||Sigma_m|| over ||Sigma||, m = 1, p = 50", norm, 0.0, 2.0, numbers={"norm": norm})
 
 
 def _doubled(*, multiple: int = 30) -> tuple[Event, ...]:
@@ -292,7 +290,7 @@ THM_8_M = Claim(
 # --- Corollary 9, the abstract, Table 1 ---
 
 
-def _sizes(rng: np.random.Generator, *, shift: float = 0.0) -> Iterator[Fact]:
+def _sizes(rng: np.random.Generator, *, shift: float = 0.0) -> Iterator[Fact | Within]:
     """n and m at which the terms of Theorem 8 are alpha, norms 1: powers of p, epsilon, alpha without logarithms."""
     covariance = Covariance(norm=1.0, least=1.0)
 
@@ -317,7 +315,7 @@ def _sizes(rng: np.random.Generator, *, shift: float = 0.0) -> Iterator[Fact]:
         ("m, power of alpha", public(10, 0.05), public(10, 0.1), -2.0),
     ):
         yield Fact(label, math.log2(high / low), power + shift, 1e-9)
-    yield Fact("m <= n for epsilon <= p", bool(public(10, 0.1) <= private(10, 0.99, 0.1)), True)
+    yield Within("m over n for epsilon <= p", public(10, 0.1) / private(10, 0.99, 0.1), 0.0, 1.0)
 
 
 _COLLECTED = Agreement(facts=_sizes, impostors={"a power 0.1 off": {"facts": {"shift": 0.1}}})
@@ -364,7 +362,7 @@ TABLE_1_R8 = Claim(
 )
 
 
-def _earlier(rng: np.random.Generator, *, power: float = 3.0) -> Iterator[Fact]:
+def _earlier(rng: np.random.Generator, *, power: float = 3.0) -> Iterator[Fact | Within]:
     """Rates of earlier work with constants 1 over p^3 / (alpha epsilon)^2: exponential ones are above from p = 10."""
     for p, alpha, epsilon in itertools.product((10, 30, 100), (0.001, 0.1), (0.1, 1.0)):
         here = power * math.log(p) - 2 * math.log(alpha * epsilon)
@@ -375,7 +373,11 @@ def _earlier(rng: np.random.Generator, *, power: float = 3.0) -> Iterator[Fact]:
             "Wang et al. 2018, second": p * (p + 1) * math.log(4) - 2 * math.log(epsilon) - 4 * math.log(alpha),
         }
         for name, rate in rates.items():
-            yield Fact(f"{name}: p = {p}, alpha = {alpha:g}, epsilon = {epsilon:g}", bool(rate > here), True)
+            yield Within(
+                f"{name}: log of its rate over ours, p = {p}, alpha = {alpha:g}, epsilon = {epsilon:g}",
+                rate - here,
+                0.0,
+            )
     yield Fact("linear regression: below, by p^2", power - 1.0, 2.0)
 
 

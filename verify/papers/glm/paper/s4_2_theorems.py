@@ -11,7 +11,7 @@ import numpy as np
 
 from dpbounds.glm import TwoPointDesign, bias, bounds, privacy
 from dpbounds.glm.bounds import Covariance
-from verify.checks import Agreement, Fact, Search
+from verify.checks import Agreement, Fact, Search, Within
 from verify.checks.domains import Real
 from verify.statements.claims import Claim, Correction, Fault
 
@@ -42,13 +42,11 @@ def stated(p: int, share: float, omega: float) -> bounds.Rate:
     return bounds.general_rate(omega, covariance, p=p, n=N, m=N, epsilon=EPSILON, delta=DELTA, failure=FAILURE)
 
 
-def _growing(rng: np.random.Generator) -> Iterator[Fact]:
+def _growing(rng: np.random.Generator) -> Iterator[Within]:
     """The exact deviation over the privacy term, in the paper's own design, w* = 1 / sqrt p in every coordinate."""
     ratio = {p: exact_deviation(p, 1.0, p**-0.5) / float(stated(p, 1.0, p**-0.5).privacy) for p in (4, 64)}
     numbers = {"small": ratio[4], "large": ratio[64]}
-    yield Fact(
-        "the ratio stays within a factor of 2 from p = 4 to 64", bool(ratio[64] < 2 * ratio[4]), True, numbers=numbers
-    )
+    yield Within("the ratio at p = 64 over that at p = 4", ratio[64] / ratio[4], 0.0, 2.0, numbers=numbers)
 
 
 def _repaired(
@@ -84,13 +82,11 @@ def _definite(p: int, share: float, omega: float) -> tuple[float, float]:
     return 16 * p * scales.gram**2 / variance**2, float(asked)
 
 
-def _asked(rng: np.random.Generator) -> Iterator[Fact]:
+def _asked(rng: np.random.Generator) -> Iterator[Within]:
     """What a positive definite A takes over what (6) asks for, in the paper's own design, omega = 1."""
     ratio = {p: _definite(p, 1.0, 1.0)[0] / _definite(p, 1.0, 1.0)[1] for p in (4, 64)}
     numbers = {"small": ratio[4], "large": ratio[64]}
-    yield Fact(
-        "the ratio stays within a factor of 10 from p = 4 to 64", bool(ratio[64] < 10 * ratio[4]), True, numbers=numbers
-    )
+    yield Within("the ratio at p = 64 over that at p = 4", ratio[64] / ratio[4], 0.0, 10.0, numbers=numbers)
 
 
 def _printed_17(rng: np.random.Generator, *, factor: float = 1.0) -> Iterator[Fact]:
@@ -238,17 +234,17 @@ def conditional_moments(law: list[tuple[np.ndarray, float]], w: np.ndarray, j: i
     }  # type: ignore[return-value]
 
 
-def _predicate(rng: np.random.Generator, *, scale: float = 1.0) -> Iterator[Fact]:
+def _predicate(rng: np.random.Generator, *, scale: float = 1.0) -> Iterator[Fact | Within]:
     """Products meet (iii); signed axes do not; (ii) bounds the trace and so the least eigenvalue."""
     p, w = 3, np.array([0.5, -0.3, 0.8])
     product = [(np.array(x), 1 / 8) for x in itertools.product([1.0, -1.0], repeat=p)]
     axes = [(s * math.sqrt(p) * np.eye(p)[k], 1 / (2 * p)) for k in range(p) for s in (1.0, -1.0)]
-    for name, law, meets in (("product of signs", product, True), ("signed axes", axes, False)):
+    for name, law, ends in (("product of signs", product, (0.0, 1e-9)), ("signed axes", axes, (0.1, math.inf))):
         spreads = [np.ptp(list(conditional_moments(law, w, j).values()), axis=0).max() for j in range(p)]
-        yield Fact(f"{name}: conditional moments are constant", bool(max(spreads) < 1e-9), meets)
+        yield Within(f"{name}: spread of the conditional moments", float(max(spreads)), *ends)
     for p in (4, 16, 64):
         design = signs(p, 1.0 / p)
-        yield Fact(f"p = {p}: Tr Sigma <= r^2", bool(scale * p * design.variance <= 1.0), True)
+        yield Within(f"p = {p}: Tr Sigma over r^2", scale * p * design.variance, 0.0, 1.0)
         yield Fact(f"p = {p}: lambda = 1 / p^2", scale * design.variance, p**-2.0)
 
 

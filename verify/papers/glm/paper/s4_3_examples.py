@@ -15,7 +15,7 @@ from dpbounds.arithmetic import FLOATS, Arithmetic, digits
 from dpbounds.glm import LINKS, Link, scale
 from dpbounds.glm.gaussian import enclosed_mean
 from dpbounds.glm.scale import scale_slope
-from verify.checks import Agreement, Fact, Inequality, Symbolic
+from verify.checks import Agreement, Fact, Holds, Inequality, Symbolic, Within
 from verify.checks.domains import Real
 from verify.statements.claims import Claim, Correction, Fault
 
@@ -142,26 +142,26 @@ def scale_function(m: Arithmetic, link: Link, c: float, s: float) -> Any:
     return c * enclosed_mean(link, m.number(c * s) ** 2)
 
 
-def _above(rng: np.random.Generator, *, links: tuple[str, ...], largest: float = LARGEST) -> Iterator[Fact]:
+def _above(rng: np.random.Generator, *, links: tuple[str, ...], largest: float = LARGEST) -> Iterator[Fact | Within]:
     """f(6) > 1.22 by balls, with w_ols as stated and as derived, and f(6) by quadrature of W mu."""
     for name in links:
         mean, link = _means(name), LINKS[name]
         for s in (W_OLS, scale.stein(link, W_STAR)):
             with digits(30) as m:
                 value = scale_function(m, link, largest, s)
-                yield Fact(f"{name}: f(6) > 1.22 at norm {s:.4f}", bool(value.lower() > 1 + MARGIN), True)
+                yield Within(f"{name}: lower end of f(6) at norm {s:.4f}", float(value.lower()), 1 + MARGIN)
                 shipped = float(value.mid())
             oracle = float(quadrature(lambda w, t=LARGEST * s, mu=mean: mu(t * w), weight=1)) / s
             yield Fact(f"{name}: f(6) at norm {s:.4f}", shipped, oracle, 1e-12)
 
 
-def _roots(rng: np.random.Generator, *, links: tuple[str, ...], factor: float = 1.0) -> Iterator[Fact]:
+def _roots(rng: np.random.Generator, *, links: tuple[str, ...], factor: float = 1.0) -> Iterator[Fact | Within]:
     """c_Phi enclosed to 1e-12, below 6, the root of f at the derived w_ols."""
     for name in links:
         c = scale.constant(name, W_STAR**2, certified=True)
         assert c.enclosure is not None
-        yield Fact(f"{name}: c < 6", c.enclosure[1] < LARGEST, True)
-        yield Fact(f"{name}: enclosed to 1e-12", c.enclosure[1] - c.enclosure[0] < 1e-12, True)
+        yield Within(f"{name}: upper end of c", c.enclosure[1], 0.0, LARGEST)
+        yield Within(f"{name}: width of the enclosure", c.enclosure[1] - c.enclosure[0], 0.0, 1e-12)
         yield Fact(f"{name}: c", factor * float(c), W_STAR / _derived(name), 1e-13)
         w_ols = np.array([_derived(name), 0.0])
         yield Fact(f"{name}: root of f", float(scale.root(name, w_ols, np.eye(2))), W_STAR / _derived(name), 1e-11)
@@ -300,24 +300,20 @@ THM_20_A = Claim(
 )
 
 
-def _cumulants(rng: np.random.Generator) -> Iterator[Fact]:
+def _cumulants(rng: np.random.Generator) -> Iterator[Within]:
     """Any law has fourth cumulant >= -2 times the squared variance: E X^4 >= (E X^2)^2."""
     second, fourth = (float(_diff(_PHI, _Z, order).subs(_Z, 0)) for order in (2, 4))
-    yield Fact(
-        "the fourth cumulant is at least -2 squared variances",
-        bool(fourth >= -2 * second**2),
-        True,
-        numbers={"fourth": fourth, "least": -2 * second**2},
-    )
+    least = -2 * second**2
+    yield Within("the fourth cumulant", fourth, least, numbers={"fourth": fourth, "least": least})
 
 
-def _as_loss(rng: np.random.Generator, *, shift: float = 0.0) -> Iterator[Fact]:
+def _as_loss(rng: np.random.Generator, *, shift: float = 0.0) -> Iterator[Fact | Holds]:
     """As a mean function: Phi' in (0, 1), increasing; with Bernoulli labels of mean Phi'(z), w* solves (1)."""
     z = np.linspace(-1e3, 1e3, 4001)
     link = LINKS["boosting"]
     mean = link.mean(z) + shift
-    yield Fact("0 < Phi' < 1", bool(np.all((mean > 0) & (mean < 1))), True)
-    yield Fact("Phi' increases", bool(np.all(np.diff(mean) > 0)), True)
+    yield Holds("0 < Phi' < 1", bool(np.all((mean > 0) & (mean < 1))))
+    yield Holds("Phi' increases", bool(np.all(np.diff(mean) > 0)))
     yield Fact("ends", [link.mean(-1e9) + shift, link.mean(1e9) + shift], link.ends, 1e-8)
     for q in (0.1, 4.0):
         left = float(quadrature(lambda w, t=q**0.5: _means("boosting")(t * w), weight=1))

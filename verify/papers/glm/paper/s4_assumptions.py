@@ -10,13 +10,15 @@ import numpy as np
 
 from dpbounds.glm import LINKS, bias, scale, sign_design
 from dpbounds.glm.gaussian import slope_means
-from verify.checks import Agreement, Fact
+from verify.checks import Agreement, Fact, Holds, Within
 from verify.statements.claims import Claim
 
 # --- Assumptions 2 to 6: the root ---
 
 
-def _roots(rng: np.random.Generator, *, gaussian: bool, links: tuple[str, ...], factor: float = 1.0) -> Iterator[Fact]:
+def _roots(
+    rng: np.random.Generator, *, gaussian: bool, links: tuple[str, ...], factor: float = 1.0
+) -> Iterator[Fact | Within | Holds]:
     """f(0) = 0, f(c-bar) >= 1 + tau, f' >= M on [0, c-bar]: one root below c-bar, for Gaussian x the scale itself."""
     for name in links:
         link = LINKS[name]
@@ -37,8 +39,8 @@ def _roots(rng: np.random.Generator, *, gaussian: bool, links: tuple[str, ...], 
                 [g * abs(design.mean_of(lambda z, g=g, mu=link: mu.slope(mu.sign * g * z), shown.w_ols)) for g in grid]
             )
         slopes = np.diff(values) / np.diff(grid)
-        yield Fact(f"{name}: f' >= M > 0", bool(slopes.min() > 0), True)
-        yield Fact(f"{name}: f(c-bar) > 1 at c-bar = 2 c", bool(values[-1] > 1.05), True)
+        yield Holds(f"{name}: f' >= M > 0", bool(slopes.min() > 0))
+        yield Within(f"{name}: f(c-bar) at c-bar = 2 c", float(values[-1]), 1.05)
         first = int(np.argmax(values >= 1.0))
         root = np.interp(1.0, values[first - 1 : first + 1], grid[first - 1 : first + 1])
         yield Fact(f"{name}: the root", factor * float(root), expected, 5e-3)

@@ -11,7 +11,7 @@ from scipy.stats import norm
 from dpbounds.glm import privacy
 from dpbounds.privacy import gaussian_delta
 from simulators.glm import Settings, bounded
-from verify.checks import Agreement, Fact, Search
+from verify.checks import Agreement, Fact, Search, Within
 from verify.checks.domains import Real
 from verify.statements.claims import Claim, Correction, Fault
 
@@ -49,7 +49,7 @@ def _worst_pair(a1: float, a2: float, p: int, inputs: str) -> tuple[tuple[np.nda
     return (x, 1.0), (z, 1.0)
 
 
-def _sensitivities(rng: np.random.Generator, *, factor: float = 1.0) -> Iterator[Fact]:
+def _sensitivities(rng: np.random.Generator, *, factor: float = 1.0) -> Iterator[Fact | Within]:
     """The release's mu: attained by an explicit pair, exceeded by none of many, opposite labels on the same side."""
     cases: tuple[tuple[int, privacy.Inputs], ...] = ((2, "l2"), (3, "l2"), (2, "l1"), (4, "l1"))
     for p, inputs in cases:
@@ -58,7 +58,7 @@ def _sensitivities(rng: np.random.Generator, *, factor: float = 1.0) -> Iterator
             label = f"p = {p}, {inputs}, noises {a1:g}, {a2:g}"
             yield Fact(f"attained: {label}", shift(*_worst_pair(a1, a2, p, inputs), a1, a2), mu)
             most = max(shift(_records(rng, p, inputs), _records(rng, p, inputs), a1, a2) for _ in range(150))
-            yield Fact(f"not exceeded: {label}", bool(most <= mu * (1 + 1e-9)), True)
+            yield Within(f"not exceeded: {label}", most / mu, 0.0, 1 + 1e-9)
     unit = float(privacy.release_mu(1.0, 1.0, radius=1.0)) ** 2
     yield Fact("equal noises: mu^2 = 4.5 / a^2", unit * factor**2, 4.5)
     scaled = privacy.release_mu(9.0, 3.0 * 5.0, radius=3.0, label_bound=5.0)
@@ -85,20 +85,20 @@ def _within_bounds(
     return _printed_delta(epsilon, delta, variance=variance, inputs=inputs), delta
 
 
-def _noise(rng: np.random.Generator, *, variance: float = 32.0) -> Iterator[Fact]:
+def _noise(rng: np.random.Generator, *, variance: float = 32.0) -> Iterator[Fact | Within]:
     """32 from two releases at epsilon / 2 and delta / 2, each of sensitivity 2 in its own units."""
     for epsilon, delta in ((0.5, 1e-5), (1.0, 1e-6)):
         printed = privacy.noise_scales(epsilon, delta, radius=2.0, label_bound=3.0)
         classical = math.sqrt(2 * math.log(1.25 / (delta / 2))) * 2 / (epsilon / 2)
         yield Fact("noise of x x^T, radius 2", printed.gram**2 * variance / 32, (classical * 4) ** 2)
         yield Fact("noise of x y, radius 2, labels to 3", printed.cross**2 * variance / 32, (classical * 6) ** 2)
-    yield Fact(
-        "largest epsilon at delta = 1e-5", bool(_printed_delta(98.0, 1e-5) < 1e-5 < _printed_delta(98.2, 1e-5)), True
-    )
+    yield Within("delta at epsilon = 98, over 1e-5", _printed_delta(98.0, 1e-5) / 1e-5, 0.0, 1.0)
+    yield Within("delta at epsilon = 98.2, over 1e-5", _printed_delta(98.2, 1e-5) / 1e-5, 1.0)
     for delta in (1e-2, 1e-5, 1e-6):
         end = float(privacy.printed_range(delta))
         ends = [_printed_delta(end * share, delta, variance=variance) / delta for share in (1 - 1e-9, 1 + 1e-9)]
-        yield Fact(f"the range ends at epsilon = {end:.4g} for delta = {delta:g}", bool(ends[0] < 1 < ends[1]), True)
+        yield Within(f"delta just inside the range, over {delta:g}", ends[0], 0.0, 1.0)
+        yield Within(f"delta just outside the range, over {delta:g}", ends[1], 1.0)
 
 
 def _tight(rng: np.random.Generator, *, factor: float = 1.0) -> Iterator[Fact]:
@@ -179,7 +179,7 @@ def _refusal_costs(epsilon: float, size: float) -> tuple[float, float]:
     return float(gaussian_delta(mu, epsilon)), 1e-3
 
 
-def _clipped_records(rng: np.random.Generator, *, factor: float = 1.0) -> Iterator[Fact]:
+def _clipped_records(rng: np.random.Generator, *, factor: float = 1.0) -> Iterator[Within]:
     """Clipped to the radius and the label bound, no pair of records of any size exceeds the release's mu."""
     for p, gram, cross in ((1, 0.7, 1.0), (3, 1.0, 1.0), (5, 0.5, 0.8)):
         mu = float(privacy.release_mu(gram, cross, radius=1.0, p=p))
@@ -193,7 +193,7 @@ def _clipped_records(rng: np.random.Generator, *, factor: float = 1.0) -> Iterat
                 )
                 pair.append((factor * x * min(1.0, 1.0 / float(np.linalg.norm(x))), float(np.clip(y, -1.0, 1.0))))
             worst = max(worst, shift(pair[0], pair[1], gram, cross))
-        yield Fact(f"clipped records, p = {p}", bool(worst <= mu * (1 + 1e-9)), True)
+        yield Within(f"largest shift of clipped records over mu, p = {p}", worst / mu, 0.0, 1 + 1e-9)
 
 
 _CLIPPED = (

@@ -11,7 +11,7 @@ import sympy
 from scipy.special import erfc
 
 from simulators.engine import Experiment
-from verify.checks import Agreement, Event, Fact, Frequency, Search, Symbolic
+from verify.checks import Agreement, Event, Fact, Frequency, Search, Symbolic, Within
 from verify.checks.domains import Real
 from verify.papers.glm.tools.matrices import Ensemble, Sines, covariance_errors, sine_suprema, symmetric_norms
 from verify.statements.claims import Claim, Correction, Fault
@@ -78,7 +78,7 @@ def _four_times(w: np.ndarray, u: np.ndarray, failure: float, *, factor: float =
     return float(erfc(math.sqrt(bound / (2 * float(u @ noise_covariance(w) @ u))))), failure
 
 
-def _quadratic(rng: np.random.Generator, *, factor: float = 1.0) -> Iterator[Fact]:
+def _quadratic(rng: np.random.Generator, *, factor: float = 1.0) -> Iterator[Fact | Within]:
     """Cov(E w) from the entries of E; its norm is below 2 ||w||^2; the union bound over p normal variables."""
     for p in (1, 2, 3, 5):
         w = rng.standard_normal(p)
@@ -90,10 +90,10 @@ def _quadratic(rng: np.random.Generator, *, factor: float = 1.0) -> Iterator[Fac
                 maps[j, column] += w[i]
         yield Fact(f"Cov(E w), p = {p}", factor * noise_covariance(w), maps @ maps.T, 1e-13)
         largest = float(np.linalg.eigvalsh(noise_covariance(w))[-1])
-        yield Fact(f"norm below 2 ||w||^2, p = {p}", bool(largest <= 2 * float(w @ w)), True)
+        yield Within(f"norm over ||w||^2, p = {p}", largest / float(w @ w), 0.0, 2.0)
         for failure in (0.5, 1e-2, 1e-6):
             tail = p * float(erfc(math.sqrt(math.log(2 * p / failure))))
-            yield Fact(f"P(max g^2 > 2 log(2 p / xi)) <= xi, p = {p}, {failure:g}", bool(tail <= failure), True)
+            yield Within(f"P(max g^2 > 2 log(2 p / xi)), p = {p}, xi = {failure:g}", tail, 0.0, failure)
 
 
 _BOX = {"w": (Real(-1.0, 1.0), 2), "u": (Real(-1.0, 1.0), 2), "failure": Real(1e-6, 0.5, "log")}
@@ -217,16 +217,12 @@ def _covariances(*, constant: float = 6.0) -> tuple[Event, ...]:
     )
 
 
-def _one_row(rng: np.random.Generator) -> Iterator[Fact]:
+def _one_row(rng: np.random.Generator) -> Iterator[Within]:
     """n = 1 and signs: ||x x^T - I|| = p - 1 for every draw, over sqrt(p / n)."""
     ratios = {p: float(np.linalg.norm(np.ones((p, p)) - np.eye(p), 2)) / math.sqrt(p) for p in (4, 400)}
     numbers = {"small": ratios[4], "large": ratios[400]}
-    yield Fact(
-        "the ratio to sqrt(p / n) stays within a factor of 3 from p = 4 to 400, n = 1",
-        bool(ratios[400] < 3 * ratios[4]),
-        True,
-        numbers=numbers,
-    )
+    label = "the ratio to sqrt(p / n), n = 1, at p = 400 over that at 4"
+    yield Within(label, ratios[400] / ratios[4], 0.0, 3.0, numbers=numbers)
 
 
 LEM_29 = Claim(

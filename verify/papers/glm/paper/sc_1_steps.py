@@ -9,7 +9,7 @@ import numpy as np
 
 from dpbounds.glm import LINKS
 from dpbounds.glm.gaussian import mean_of
-from verify.checks import Agreement, Fact, Search
+from verify.checks import Agreement, Search, Within
 from verify.checks.domains import Real
 from verify.papers.glm.tools.private_step import Step
 from verify.statements.claims import Claim, Correction, Fault
@@ -31,19 +31,15 @@ def _eta(step: Step) -> float:
     return step.logarithms(FAILURE) / (EPSILON * step.capital_lambda * math.sqrt(N))
 
 
-def _ratio_17(rng: np.random.Generator) -> Iterator[Fact]:
+def _ratio_17(rng: np.random.Generator) -> Iterator[Within]:
     """Left over right side of (17) with r = 1, lambda = 1 / p, kappa = 1, as ||w_ols|| falls."""
     ratios = {}
     for size in (1.0, 1e-6):
         step = _step(4, 0.25, 1.0, size)
         ratios[size] = step.root_mean_square / (math.sqrt(4.0) * size * _eta(step))
     numbers = {"ordinary": ratios[1.0], "small": ratios[1e-6]}
-    yield Fact(
-        "the ratio is bounded as the norm of w_ols falls to 1e-6",
-        bool(ratios[1e-6] < 1e3 * ratios[1.0]),
-        True,
-        numbers=numbers,
-    )
+    label = "the ratio at a norm of w_ols of 1e-6 over that at 1"
+    yield Within(label, ratios[1e-6] / ratios[1.0], 0.0, 1e3, numbers=numbers)
 
 
 def _corrected_17(
@@ -194,7 +190,7 @@ EQ_23 = Claim(
 # --- (25) ---
 
 
-def _differences(rng: np.random.Generator, *, factor: float = 1.0) -> Iterator[Fact]:
+def _differences(rng: np.random.Generator, *, factor: float = 1.0) -> Iterator[Within]:
     """v ~ N(0, 1), logistic: |f(c, w1) - f(c, w2)| against G c^2 E|v (w1 - w2)| and kappa G c^2 |w1 - w2|."""
     for name in ("logistic", "boosting"):
         link = LINKS[name]
@@ -205,16 +201,16 @@ def _differences(rng: np.random.Generator, *, factor: float = 1.0) -> Iterator[F
             ]
             bent = factor * link.suprema[1] * c * c * abs(first - second)
             absolute = bent * math.sqrt(2 / math.pi)
-            yield Fact(
-                f"{name}: c = {c:g}, {first:g} and {second:g}", bool(abs(ends[0] - ends[1]) <= absolute <= bent), True
-            )
+            label = f"{name}: c = {c:g}, {first:g} and {second:g}"
+            yield Within(f"{label}, difference", abs(ends[0] - ends[1]), 0.0, absolute)
+            yield Within(f"{label}, bound by the mean", absolute, 0.0, bent)
 
 
-def _signed(rng: np.random.Generator) -> Iterator[Fact]:
+def _signed(rng: np.random.Generator) -> Iterator[Within]:
     """As printed, without the absolute value: E v = 0."""
     link = LINKS["logistic"]
     left = abs(float(mean_of(link.slope, 1.0)) - float(mean_of(link.slope, 4.0)))
-    yield Fact("|f(1, 1) - f(1, 2)| <= G E[v (1 - 2)]", bool(left <= 0.0), True, numbers={"left": left})
+    yield Within("|f(1, 1) - f(1, 2)|, G E[v (1 - 2)] being 0", left, 0.0, 0.0, numbers={"left": left})
 
 
 EQ_25 = Claim(

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpbounds.glm import LINKS, asymptotics, privacy
 from dpbounds.glm.gaussian import mean_of, slope_means
-from verify.checks import Agreement, Fact, Search
+from verify.checks import Agreement, Fact, Search, Within
 from verify.checks.domains import Real
 from verify.papers.glm.tools.private_step import Step
 from verify.statements.claims import Claim, Correction, Fault
@@ -218,10 +218,10 @@ def _regression_step(
     return left, constant * right / (EPSILON**2 * N * variance**2)
 
 
-def _small_noise(rng: np.random.Generator) -> Iterator[Fact]:
+def _small_noise(rng: np.random.Generator) -> Iterator[Within]:
     """C = 0 in (58): the right side vanishes, the noise does not."""
     scales = privacy.noise_scales(EPSILON, DELTA, radius=1.0, label_bound=1.0)
-    yield Fact("the step vanishes with C", bool(scales.cross <= 0.0), True, numbers={"deviation": scales.cross})
+    yield Within("the step at C = 0", scales.cross, most=0.0, numbers={"deviation": scales.cross})
 
 
 EQ_58 = Claim(

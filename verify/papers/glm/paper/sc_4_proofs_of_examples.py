@@ -13,7 +13,7 @@ import sympy
 from scipy.special import ndtr
 
 from dpbounds.glm import LINKS
-from verify.checks import Agreement, Fact, Inequality, Symbolic
+from verify.checks import Agreement, Fact, Inequality, Symbolic, Within
 from verify.checks.domains import Real
 from verify.statements.claims import Claim
 
@@ -91,7 +91,7 @@ def _below(link: str) -> Inequality:
     )
 
 
-def _tangents(rng: np.random.Generator, *, link: str, factor: float = 1.0) -> Iterator[Fact]:
+def _tangents(rng: np.random.Generator, *, link: str, factor: float = 1.0) -> Iterator[Fact | Within]:
     a, b = tangent(link)
     shown = ROUNDED[link]
     yield Fact("a, rounded", factor * a, shown[0], 1e-2)
@@ -100,8 +100,8 @@ def _tangents(rng: np.random.Generator, *, link: str, factor: float = 1.0) -> It
     inflection = {"logistic": math.log(2 + math.sqrt(3)), "boosting": 1.0}[link]
     fourth = _diff(PHI[link], _Z, 4)
     yield Fact("inflection", float(fourth.subs(_Z, inflection)), 0.0, 1e-12)
-    yield Fact("the tangent point is beyond it", float(TANGENT[link]) > inflection, True)
-    yield Fact("at 0 the tangent is below", float(_diff(PHI[link], _Z, 2).subs(_Z, 0)) > a, True)
+    yield Within("the tangent point over the inflection", float(TANGENT[link]) / inflection, 1.0)
+    yield Within("Phi''(0) over the tangent there", float(_diff(PHI[link], _Z, 2).subs(_Z, 0)) / a, 1.0)
 
 
 C4_TANGENT = Claim(
@@ -141,28 +141,30 @@ def _expected(link: str, scale: float) -> float:
         return float(2 * _quad(lambda w: second(scale * w) * mpmath.npdf(w), [0, 1, 3, 6, 14]))
 
 
-def _chain(rng: np.random.Generator, *, link: str, factor: float = 1.0) -> Iterator[Fact]:
+def _chain(rng: np.random.Generator, *, link: str, factor: float = 1.0) -> Iterator[Fact | Within]:
     """The integral of the tangent, the chain, and f(6) > 1.22, with a and b exact and rounded."""
     for a, b in (tangent(link), ROUNDED[link]):
         for scale in (0.3, 0.25, 1.0):
             yield Fact(
                 f"integral at s = {scale}", factor * lower_bound(a, b, scale), _line_integral(a, b, scale), 1e-12
             )
-        yield Fact("6 B(6) > 1.22", 6 * lower_bound(a, b, 0.3) > 1.22, True)
+        yield Within("6 B(6)", 6 * lower_bound(a, b, 0.3), 1.22)
     exact = tangent(link)
     for scale in (0.05, 0.3):
-        yield Fact(f"B <= E Phi''(s W) at s = {scale}", lower_bound(*exact, scale) <= _expected(link, scale), True)
+        yield Within(
+            f"B over E Phi''(s W) at s = {scale}", lower_bound(*exact, scale) / _expected(link, scale), 0.0, 1.0
+        )
 
 
-def _scale_chain(rng: np.random.Generator, *, link: str, factor: float = 1.0) -> Iterator[Fact]:
+def _scale_chain(rng: np.random.Generator, *, link: str, factor: float = 1.0) -> Iterator[Fact | Within]:
     """E Phi''(W / 4) >= the bound > 1 / 6."""
     for a, b in (tangent(link), ROUNDED[link]):
         yield Fact("integral", factor * lower_bound(a, b, 0.25), _line_integral(a, b, 0.25), 1e-12)
-        yield Fact("above 1/6", lower_bound(a, b, 0.25) > 1 / 6, True)
-    yield Fact("below the truth", lower_bound(*tangent(link), 0.25) <= _expected(link, 0.25), True)
+        yield Within("the bound of E Phi''(W / 4)", lower_bound(a, b, 0.25), 1 / 6)
+    yield Within("the bound over E Phi''(W / 4)", lower_bound(*tangent(link), 0.25) / _expected(link, 0.25), 0.0, 1.0)
 
 
-def _slope_chain(rng: np.random.Generator, *, link: str, least: float, factor: float = 1.0) -> Iterator[Fact]:
+def _slope_chain(rng: np.random.Generator, *, link: str, least: float, factor: float = 1.0) -> Iterator[Fact | Within]:
     """f' = E Phi''(s W) + s^2 E Phi''''(s W), s = z / 20, >= B - 36 sup |Phi''''| / 400 > least on (0, 6]."""
     a, b = tangent(link)
     fourth = sympy.lambdify(_Z, _diff(PHI[link], _Z, 4), "mpmath")
@@ -178,7 +180,7 @@ def _slope_chain(rng: np.random.Generator, *, link: str, least: float, factor: f
     values = np.abs(np.array(sympy.lambdify(_Z, _diff(PHI[link], _Z, 4), "numpy")(grid)))
     yield Fact("sup |Phi''''|", factor * float(values.max()), FOURTH[link], 1e-6)
     worst = min(lower_bound(a, b, z / 20) for z in np.linspace(0.01, 6.0, 600)) - 36 / 400 * FOURTH[link]
-    yield Fact(f"the bound exceeds {least}", bool(worst > least), True)
+    yield Within("least of the bound on (0, 6]", worst, least)
 
 
 def _three(link: str, least: float) -> tuple[Agreement, ...]:

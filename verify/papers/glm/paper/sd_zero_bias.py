@@ -11,7 +11,7 @@ import sympy
 from scipy.special import roots_legendre
 
 from dpbounds.glm import LINKS, TwoPointDesign, least_squares, scale
-from verify.checks import Agreement, Fact, Search, Symbolic
+from verify.checks import Agreement, Fact, Search, Symbolic, Within
 from verify.checks.domains import Real
 from verify.statements.claims import Claim
 
@@ -137,7 +137,7 @@ D2_ZB = Claim(
 )
 
 
-def _couplings(rng: np.random.Generator, *, third: float = 1.5, constant: float = 8.0) -> Iterator[Fact]:
+def _couplings(rng: np.random.Generator, *, third: float = 1.5, constant: float = 8.0) -> Iterator[Within]:
     """E|v* - v| for independent v*, v, the dearest coupling tried, against 1.5 E|v|^3 and 8 kappa^3."""
     for high, low, share in COORDINATES:
         cubes = share * high**3 + (1 - share) * abs(low) ** 3
@@ -149,9 +149,9 @@ def _couplings(rng: np.random.Generator, *, third: float = 1.5, constant: float 
         moments = share * high**orders + (1 - share) * abs(low) ** orders
         kappa = float(np.max(moments ** (1 / orders) / np.sqrt(orders)))
         label = f"two points ({high:.3g}, {low:.3g})"
-        yield Fact(f"{label}: E|v* - v| <= 1.5 E|v|^3", spread <= third * cubes, True)
-        yield Fact(f"{label}: 1.5 E|v|^3 <= 8 kappa^3", 1.5 * cubes <= constant * kappa**3, True)
-    yield Fact("1.5 3^(3/2) <= 8", constant >= 1.5 * 3**1.5, True)
+        yield Within(f"{label}: E|v* - v| over E|v|^3", spread / cubes, 0.0, third)
+        yield Within(f"{label}: 1.5 E|v|^3 over kappa^3", 1.5 * cubes / kappa**3, 0.0, constant)
+    yield Within("1.5 3^(3/2)", 1.5 * 3**1.5, 0.0, constant)
 
 
 D2_MOMENT = Claim(

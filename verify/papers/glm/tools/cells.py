@@ -93,7 +93,7 @@ class Cell:
 
     def error(self, arrays: Arrays) -> np.ndarray:
         """Squared relative error of the runs that found a root."""
-        return arrays["relative_max" if self.covariance is None else "relative_l2"][arrays["found"]]
+        return arrays["relative_max" if self.covariance is None else "relative_l2"][arrays["has_root"]]
 
     def reading(
         self, x: float, group: str, *, level: Level = "quick", trials: int = 80, predict: bool = False

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from dpbounds.glm.answers import Question, answer
+from dpbounds.glm import recommend
 from tests.verify.cli.solve.examples import call, refused
 from verify.cli.solve.glm import arguments
 
@@ -36,10 +36,7 @@ def test_choices_are_those_of_the_theory():
 
 def test_rows_are_those_of_the_answer(capsys):
     rows = call(capsys, *SMALL, "--m", 5000, "--json").rows
-    question = Question(
-        link="logistic", w=np.ones(3) / 3**0.5, covariance=np.eye(3), n=20_000, m=5000, epsilon=10.0, delta=1e-5
-    )  # type: ignore[arg-type]
-    found = answer(question)
+    found = recommend("logistic", p=3, n=20_000, m=5000, epsilon=10.0, delta=1e-5)
     assert [(row["estimator"], row["calibration"]) for row in rows] == [
         (r.estimator, r.calibration) for r in found.rows
     ]
@@ -93,7 +90,7 @@ def test_public_records_give_the_covariance(capsys, tmp_path):
     same = call(capsys, *asked[:4], "--covariance", matrix, "--m", 200, *asked[6:]).rows
     assert [row["error"] for row in rows] == pytest.approx([row["error"] for row in same], rel=1e-5)
     assert refused(call(capsys, *asked, "--m", 100), "m = 100", "200 or left out")
-    assert refused(call(capsys, *asked, "--radius", 1.0), "radius = 1.0", "what the public records reach", "--beyond")
+    assert refused(call(capsys, *asked, "--radius", 1.0), "radius = 1.0", "what the public records reach", "beyond")
     assert call(capsys, *asked, "--radius", 3.0, "--beyond", "clip").rows[-1]["radius"] == 3.0
 
 
@@ -128,7 +125,7 @@ def test_picture_and_rows_are_written(capsys, tmp_path):
         (("--w-norm", 0), ("w_norm = 0.0",)),
         (("--w-norm", 1e9), ("q = ", "at most")),
         (("--ols-size", 0.4), ("ols_size = 0.4", "0.398942", "no root")),
-        (("--ols-size", 0.1, "--w-norm", 1), ("ols_size = 0.1", "left out with --w-norm")),
+        (("--ols-size", 0.1, "--w-norm", 1), ("ols_size = 0.1", "left out with w_norm")),
         (("--noise", 1), ("noise = 1.0", "logistic")),
         (("--label-bound", 0.5), ("label_bound = 0.5", "at least 1")),
         (("--radius", 0), ("radius = 0.0",)),
@@ -136,7 +133,7 @@ def test_picture_and_rows_are_written(capsys, tmp_path):
         (("--link", "probit"), ("--link", "probit")),
         (("--covariance", "/nowhere"), ("covariance = /nowhere",)),
         (("--simulate", 3), ("--simulate", "'3'")),
-        (("--simulate", 100, "--n", 10**9), ("n = 1000000000", "with --simulate")),
+        (("--simulate", 100, "--n", 10**9), ("n = 1000000000", "for a simulation")),
         (("--plot", "error.txt"), ("--plot", "'error.txt'")),
     ],
 )

@@ -1,0 +1,70 @@
+"""The rows of a recommendation as experiments: real records, real noise, clipping where the user's bounds may clip.
+
+>>> from dpbounds.glm import recommend
+>>> rows = recommendation_experiments(recommend("logistic", n=1000, epsilon=5.0, p=3))
+>>> rows["tight", "pooled"].settings.estimator, rows["printed", "paper"].problem.n
+('pooled', 1000)
+"""
+
+from __future__ import annotations
+
+import math
+
+from dpbounds.arguments import typed
+from dpbounds.errors import DomainError
+from dpbounds.glm.asymptotics import Estimator
+from dpbounds.glm.prediction import Prediction
+from dpbounds.glm.privacy import Calibration
+from dpbounds.glm.problem import Problem
+from dpbounds.glm.recommendation import Recommendation
+from simulators.engine import Arrays, Experiment
+from simulators.glm.estimators import estimate
+from simulators.glm.models import GaussianModel
+from simulators.glm.settings import Settings
+
+# Records of one simulated run, and runs in a block.
+MOST_SIMULATED, BLOCK_TRIALS = 20_000_000, 10
+
+
+@typed
+def recommendation_experiments(recommendation: Recommendation) -> dict[tuple[Calibration, Estimator], Experiment]:
+    """An experiment for each row, by calibration and estimator. Raises `DomainError` for more than 2e7 records."""
+    problem = recommendation.problem
+    for name, size in (("n", problem.n), ("m", problem.m)):
+        if size > MOST_SIMULATED:
+            raise DomainError(name, size, f"at most {MOST_SIMULATED} for a simulation")
+    model = GaussianModel(
+        link=problem.link,
+        w=problem.w,
+        n=problem.n,
+        m=problem.m,
+        noise=problem.noise,
+        covariance=problem.covariance,
+    )
+    return {
+        (row.calibration, row.estimator): Experiment(
+            algorithm=estimate, problem=model, settings=settings_of(row, problem), block_trials=BLOCK_TRIALS
+        )
+        for row in recommendation.rows
+    }
+
+
+@typed
+def settings_of(row: Prediction, problem: Problem) -> Settings:
+    """The settings of one row: clipped where bounds were chosen; those that follow from `failure` are hardly ever
+    exceeded, so that sums in law do.
+    """
+    clips = bool(problem.chosen_bounds) and row.calibration == "tight"
+    return Settings(
+        estimator=row.estimator,
+        gram_scale=row.scales.gram if math.isfinite(row.scales.gram) else 0.0,
+        cross_scale=row.scales.cross,
+        beyond="clip" if clips else "keep",
+        radius=row.radius if clips else math.inf,
+        label_bound=row.label_bound if clips else math.inf,
+    )
+
+
+def share_without_root(runs: Arrays) -> float:
+    """The share of runs of `estimate` that found no scale, whose errors are infinite."""
+    return 1.0 - float(runs["has_root"].mean())

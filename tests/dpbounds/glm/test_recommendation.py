@@ -1,0 +1,64 @@
+"""Which estimator to take, and that one call gives everything that the command prints."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dpbounds import DomainError
+from dpbounds.glm import assess, error_curves, predict, recommend, records_needed
+from tests.dpbounds.glm.test_problem import problem
+
+
+def test_anchors_of_gaussian_records():
+    """p = 10, n = m = 2.9e5, epsilon = 10: .092 and .052 with tight noise, against a printed noise that swamps all."""
+    rows = recommend("logistic", p=10, n=290_000, epsilon=10.0).rows
+    errors = {(row.estimator, row.calibration): float(row.relative) for row in rows}
+    assert errors["pooled", "tight"] == pytest.approx(0.092, abs=5e-4)
+    assert errors["public-covariance", "tight"] == pytest.approx(0.052, abs=5e-4)
+    assert errors["paper", "printed"] > 100
+
+
+def test_recommended_is_the_least_or_nothing():
+    full = assess(problem())
+    assert full.advice == min(full.under("tight"), key=lambda row: float(row.relative)).estimator == "public-covariance"
+    assert [row.estimator for row in full.rows if full.recommends(row)] == ["public-covariance"]
+    few = assess(problem(n=50, m=10, epsilon=0.1))
+    assert few.advice == "zero" and "beat w = 0" in few.reason and not any(map(few.recommends, few.rows))
+    alone = assess(problem(m=0))
+    assert [row.estimator for row in alone.rows] == ["no-public-data"] and "private records alone" in alone.reason
+    assert [more.m for more in alone.more] == [0]
+
+
+def test_records_needed_for_a_target():
+    target = assess(problem(), target=0.01)
+    assert target.needed is not None and target.needed.target == 0.01
+    expected = [records_needed(problem(), target.best.estimator, 0.01, fixed_m=fixed) for fixed in (False, True)]
+    assert [target.needed.proportional, target.needed.fixed_m] == expected
+    assert assess(problem()).needed is None
+
+
+def test_curves_pass_through_the_rows_and_stay_in_range():
+    recommendation = assess(problem(), estimators=("paper",))
+    for curve, row in zip(error_curves(recommendation), recommendation.rows, strict=True):
+        assert (curve.estimator, curve.calibration) == (row.estimator, row.calibration)
+        assert curve.epsilons[0] == pytest.approx(1.0) and curve.epsilons[-1] == pytest.approx(100.0)
+        assert curve.errors[4] == pytest.approx(float(row.relative), rel=1e-9)
+        assert np.all(np.diff(curve.errors) < 0)
+    faint = error_curves(assess(problem(epsilon=5e-6), estimators=("paper",)))[0].epsilons
+    assert faint[0] == 1e-6
+
+
+def test_one_call_is_both_steps():
+    at_once = recommend("logistic", n=50_000, epsilon=10.0, delta=1e-6, p=4, estimators=("pooled",))
+    assert [row.calibration for row in at_once.rows] == ["printed", "tight"]
+    assert float(at_once.best.relative) == pytest.approx(float(predict(problem(), "pooled").relative), rel=1e-9)
+
+
+def test_estimators_that_need_public_records_are_refused_without():
+    with pytest.raises(DomainError, match="m = 0"):
+        assess(problem(m=0), estimators=("pooled",))
+    with pytest.raises(DomainError, match="estimators"):
+        assess(problem(), estimators=())
+    with pytest.raises(DomainError, match="target"):
+        assess(problem(), target=2.0)
