@@ -8,6 +8,10 @@ eigenvalues of H, budgets rho are zCDP under zero-out adjacency. `initial` holds
 The paper leaves its constants open: they are arguments (c of the clip norm, C of the learning rate, `log_factor` for a
 polylogarithm). `iterate_bound` and `gradient_bound` have constants, with log(6 T / p) in place of log(T / p): the
 latter tends to 0 with T = 1, p -> 1.
+
+>>> horizon = Horizon(eigenvalues=np.array([1.0, 0.5]), steps=100, failure=0.01)
+>>> round(float(half_expo_decay_constant(correlations.nu(0.25), 0.0)), 6), horizon.r_squared
+(1.5, 3.5)
 """
 
 from __future__ import annotations

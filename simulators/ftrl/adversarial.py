@@ -1,9 +1,13 @@
 """A search for the loss that is worst for given noise: an estimate from below of sup F_inf over the class.
 
-    found = adversarial_lower(correlation, StronglyConvex(mu=0.01, L=1.0, eta=0.1, rho=0.5))
-    found.value, found.interval(alpha=1e-3), found.loss
-
 The loss is in the class, and its error is measured on noise that did not choose it.
+
+>>> from dpbounds.ftrl.correlations import independent
+>>> problem = StronglyConvex(mu=0.5, L=1.0, eta=1.0, rho=0.5)
+>>> small = {"population": 16, "generations": 1, "search_trials": 2, "trials": 8}
+>>> found = adversarial_lower(independent(), problem, **small)
+>>> found.value.kind, found.standard_error > 0
+('estimate', True)
 """
 
 from __future__ import annotations

@@ -1,4 +1,16 @@
-"""Linear regression with random inputs: ftrl eq. (8), in the eigenbasis of the input covariance."""
+"""Linear regression with random inputs: ftrl eq. (8), in the eigenbasis of the input covariance.
+
+>>> from dpbounds.ftrl.correlations import independent
+>>> from simulators.engine import Experiment
+>>> runs = Experiment(
+...     algorithm=linear_regression,
+...     problem=LinearRegression(eigenvalues=(1.0, 0.5)),
+...     settings=Settings(correlation=independent(), eta=0.1, rho=0.5, steps=4),
+...     block_trials=3,
+... )
+>>> {name: array.shape for name, array in runs.run(1, seed=0).items() if name in ("theta", "loss")}
+{'theta': (3, 2), 'loss': (3,)}
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,10 @@
 
 A loss says the range [mu, L] of its curvature (infimum and supremum of the Hessian's eigenvalues over all theta), its
 minimiser, its gradient and F - F*. Losses with kinks in the gradient are in `piecewise`.
+
+>>> loss = Quadratic(eigenvalues=(1.0, 4.0))
+>>> loss.mu, loss.L, loss.suboptimality(np.array([[1.0, 1.0]])).tolist()
+(1.0, 4.0, [2.5])
 """
 
 from __future__ import annotations

@@ -1,4 +1,13 @@
-"""Private mean estimation on the line: ftrl eq. (6)."""
+"""Private mean estimation on the line: ftrl eq. (6).
+
+>>> from dpbounds.ftrl.correlations import independent
+>>> from simulators.engine import Experiment
+>>> settings = Settings(correlation=independent(), eta=0.5, rho=float("inf"), steps=2)
+>>> problem = MeanEstimation(initial=1.0)
+>>> runs = Experiment(algorithm=mean_estimation, problem=problem, settings=settings, block_trials=2)
+>>> runs.run(1, seed=0)["deviation"].tolist()
+[0.25, 0.25]
+"""
 
 from __future__ import annotations
 

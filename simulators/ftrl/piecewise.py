@@ -1,4 +1,9 @@
-"""Losses whose gradient is piecewise linear, with the exact range of their curvature."""
+"""Losses whose gradient is piecewise linear, with the exact range of their curvature.
+
+>>> loss = kinked_quadratic(mu=0.5, L=2.0)
+>>> loss.mu, loss.L, loss.suboptimality(np.array([[-1.0], [1.0]])).tolist()
+(0.5, 2.0, [1.0, 0.25])
+"""
 
 from __future__ import annotations
 

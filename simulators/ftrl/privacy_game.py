@@ -1,4 +1,8 @@
-"""The game of adaptive continual release, played against Algorithm 1: ftrl App. A.2."""
+"""The game of adaptive continual release, played against Algorithm 1: ftrl App. A.2.
+
+>>> PrivacyGame(stream=1, length=2.0).gradients(np.array([[0.0], [-3.0]])).tolist()
+[[2.0], [-2.0]]
+"""
 
 from __future__ import annotations
 

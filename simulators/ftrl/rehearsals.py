@@ -3,7 +3,7 @@ quadratic.
 
 >>> from dpbounds.ftrl import correlations
 >>> from dpbounds.ftrl.linear_regression import Regression
->>> problem = Regression(eigenvalues=[1.0, 0.5], eta=0.2, rho=0.5)
+>>> problem = Regression(eigenvalues=np.array([1.0, 0.5]), eta=0.2, rho=0.5)
 >>> runs = regression_rehearsal(correlations.independent(), problem, steps=7, initial=2.0)
 >>> runs.output, runs.experiment.settings.steps
 ('loss', 7)

@@ -1,4 +1,11 @@
-"""The settings of Algorithm 1, the same for every problem."""
+"""The settings of Algorithm 1, the same for every problem.
+
+>>> from dpbounds.ftrl.correlations import independent
+>>> float(Settings(correlation=independent(), eta=0.1, rho=0.125, steps=100).noise_multiplier)
+2.0
+>>> clip(np.array([[3.0, 4.0], [0.3, 0.4]]), 1.0)[1].tolist()
+[True, False]
+"""
 
 from __future__ import annotations
 

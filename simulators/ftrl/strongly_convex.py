@@ -1,16 +1,20 @@
 """DP-FTRL on a strongly convex loss with full gradients: ftrl Section 3 and App. E.
 
 The time average of F - F* on a loss of `losses` or `piecewise`, without clipping and with the limiting sensitivity as
-in the theory:
+in the theory.
 
-    loss = kinked_quadratic(mu=0.01, L=1.0)
-    experiment = Experiment(
-        algorithm=strongly_convex,
-        problem=StronglyConvexLoss(loss=loss),
-        settings=stationary_settings(loss, correlation, eta=0.1, rho=0.5),
-        block_trials=1000,
-    )
-    means = experiment.run(1, seed=0)["mean_loss"]
+>>> from dpbounds.ftrl.correlations import independent
+>>> from simulators.engine import Experiment
+>>> from simulators.ftrl.piecewise import kinked_quadratic
+>>> loss = kinked_quadratic(mu=0.5, L=1.0)
+>>> runs = Experiment(
+...     algorithm=strongly_convex,
+...     problem=StronglyConvexLoss(loss=loss),
+...     settings=stationary_settings(loss, independent(), eta=0.5, rho=0.5),
+...     block_trials=3,
+... )
+>>> runs.run(1, seed=0)["mean_loss"].shape
+(3,)
 """
 
 from __future__ import annotations

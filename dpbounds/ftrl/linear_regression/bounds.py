@@ -2,6 +2,9 @@
 
 The paper's Appendix C leaves the factor 1/2 of F open: each docstring says for which F the printed line was proved.
 `R_squared` is the smallest number with E ||x||^2 x x^T <= R^2 H, `kurtosis_constant` the C_kurt of Assumption (A3).
+
+>>> gaussian_r_squared(np.array([1.0, 0.25]))
+3.25
 """
 
 from __future__ import annotations

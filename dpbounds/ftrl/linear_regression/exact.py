@@ -5,6 +5,13 @@ The second moments S_t = E theta'_t theta'_t^T (theta' = theta - theta*) obey ft
 S_t (I - eta x x^T)] + eta^2 sigma_sgd^2 H + eta^2 N sum_{tau,k<=t} beta_tau beta_k (I - eta H)^|tau-k|. In the
 eigenbasis of H the forcing is diagonal and off-diagonal entries never feed the diagonal, so d numbers s_j = E <u_j,
 theta'>^2 carry everything; they are coupled through the single number sum_k lambda_k s_k = 2 (F - F*).
+
+>>> from dpbounds.ftrl.correlations import independent
+>>> problem = Regression(eigenvalues=np.array([1.0]), eta=0.5, rho=0.5)
+>>> round(float(suboptimality(independent(), problem)), 6)
+0.5
+>>> trajectory(independent(), problem, steps=2).tolist()
+[0.0, 0.125, 0.21875]
 """
 
 from __future__ import annotations

@@ -1,4 +1,11 @@
-"""The correlation that minimises the exact stationary error for a given spectrum, and the best nu beside it."""
+"""The correlation that minimises the exact stationary error for a given spectrum, and the best nu beside it.
+
+>>> from dpbounds.ftrl.linear_regression.exact import suboptimality
+>>> problem = Regression(eigenvalues=np.array([1.0, 0.25]), eta=0.1, rho=0.5)
+>>> found = suboptimality(optimal_correlation(problem.eigenvalues, problem.eta), problem)
+>>> round(found / optimal_suboptimality(problem), 6)
+1.0
+"""
 
 from __future__ import annotations
 

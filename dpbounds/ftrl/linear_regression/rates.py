@@ -2,6 +2,9 @@
 
 A rate is a claim about shape: compare it with exact values by boundedness of the ratio over a sweep, never by
 difference.
+
+>>> power_law(3, 1.0).round(3).tolist(), round(effective_dimension(power_law(3, 1.0)), 3)
+([1.0, 0.5, 0.333], 1.833)
 """
 
 from __future__ import annotations

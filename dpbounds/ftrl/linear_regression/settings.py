@@ -1,6 +1,6 @@
 """The problem of ftrl Section 2.2: inputs by their spectrum, and how Noisy-FTRL is run on them.
 
->>> problem = Regression(eigenvalues=[1.0, 0.25], eta=0.5, rho=2.0)
+>>> problem = Regression(eigenvalues=np.array([1.0, 0.25]), eta=0.5, rho=2.0)
 >>> problem.decay.tolist(), problem.noise_variance
 ([0.5, 0.125], 0.25)
 """

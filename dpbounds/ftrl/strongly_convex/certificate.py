@@ -3,6 +3,10 @@
 In float64 with proved rounding errors where that is enough (`floats`). Else as exact fractions: D and |c|^2 - a b are
 cosine polynomials with rational coefficients, so polynomials in s = sin^2(omega / 2) on [0, 1], and
 `dpbounds.circle.balls` integrates them in balls.
+
+>>> fraction = quadratic_fraction(0.5, 1.0)
+>>> fraction.numerator, fraction.denominator
+(1, 2*x + 1/4)
 """
 
 from __future__ import annotations

@@ -2,6 +2,12 @@
 cvxpy.
 
 The oracle of the default solver, and 40 to 90 times slower on the same nodes with 50 lags.
+
+>>> program = Program(name="f", mu=0.2, L=1.0, eta=0.5)
+>>> grid = Grid.graded(program, 1)
+>>> found = solve(program, grid, np.ones_like(grid.omega), 1)
+>>> bool(abs(found.value / newton.solve(program, grid, np.ones_like(grid.omega), 1).value - 1.0) < 1e-4)
+True
 """
 
 from __future__ import annotations

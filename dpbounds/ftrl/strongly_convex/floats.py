@@ -8,6 +8,13 @@ sum_k |f^(k)(omega)| r^k / k!: for D up to the k of `ORDERS` from its cosine coe
 I, term by term.
 
 Where this does not prove what balls would, for want of digits or of cells, it says so, and balls decide.
+
+>>> from dpbounds.ftrl.correlations import nu
+>>> from dpbounds.ftrl.strongly_convex.noise import Noise
+>>> program = Program(name="f", mu=0.2, L=1.0, eta=0.5)
+>>> means, gamma = integrals(Noise(correlation=nu(0.5), rho=0.5), program, 1.0, np.array([1.0]))
+>>> len(means[0]), float(gamma.rad()) < 1e-9 * float(gamma.mid())
+(1, True)
 """
 
 from __future__ import annotations

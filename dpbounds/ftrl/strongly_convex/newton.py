@@ -4,6 +4,12 @@ The objective sum_k q_k (|c_k|^2 - a b) / D_k is smooth and convex where D > 0, 
 keeps D positive by itself, except at nodes where the spectrum is 0 or nearly so. Only D > 0 at those nodes, lambda_t >=
 0 and sum lambda_t <= lambda_0, all linear, need dual variables. What is returned is a candidate: `certificate` turns it
 into a bound.
+
+>>> program = Program(name="f", mu=0.2, L=1.0, eta=0.5)
+>>> grid = Grid.graded(program, 1)
+>>> found = solve(program, grid, np.ones_like(grid.omega), 1)
+>>> len(found.multipliers), 0 <= found.gap < 1e-3
+(3, True)
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""The noise that enters a step: its spectrum in any arithmetic, and as data that can be stored and read again."""
+"""The noise that enters a step: its spectrum in any arithmetic, and as data that can be stored and read again.
+
+>>> noise = Noise(correlation=nu(0.5), rho=0.5)
+>>> correlation_data(noise.correlation), correlation_from({"kind": "nu", "nu": 0.5}) == noise.correlation
+({'kind': 'nu', 'nu': 0.5}, True)
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""The best correlation for the class: ftrl Section 3's alternation, made monotone and certified; and the best nu."""
+"""The best correlation for the class: ftrl Section 3's alternation, made monotone and certified; and the best nu.
+
+>>> found = best_nu(StronglyConvex(mu=0.2, L=1.0, eta=0.1, rho=0.5), max_lag=0, certify=False, nodes=64)
+>>> 0.0 < found.nu < 1.0, bool(found.bound.best < found.independent.best)
+(True, True)
+"""
 
 from __future__ import annotations
 

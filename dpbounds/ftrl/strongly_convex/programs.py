@@ -12,6 +12,10 @@ bounds (L/2) E |theta|^2; both add the integral quadratic constraint int 2 Re[La
 lambda_0 - sum_{t != 0} lambda_t w^t, lambda_t >= 0, sum_{t != 0} lambda_t <= lambda_0 (Zames and Falb; multipliers here
 are those of the paper times (L - mu)^2, and for `theta` times L / 2 besides). `paper` is ftrl eq. (10) with (90) as
 printed: plus signs in Lambda, and the printed prefactor; it is not a bound.
+
+>>> program = Program(name="f", mu=0.5, L=1.0, eta=1.0)
+>>> program.a, program.b, squared_distance(np.array([np.pi]), 0.5).tolist()
+(0.5, 0.25, [2.25])
 """
 
 from __future__ import annotations

@@ -1,4 +1,12 @@
-"""What frames a program's bound: the worst quadratic from below, two simple arguments from above."""
+"""What frames a program's bound: the worst quadratic from below, two simple arguments from above.
+
+>>> from dpbounds.ftrl.correlations import independent
+>>> from dpbounds.ftrl.strongly_convex.noise import Noise
+>>> program = Program(name="f", mu=0.2, L=1.0, eta=0.5)
+>>> noise = Noise(correlation=independent(), rho=0.5)
+>>> round(worst_curvature(program, noise, Grid.graded(program, 0)), 6)  # the stiffest, where noise is white
+1.0
+"""
 
 from __future__ import annotations
 

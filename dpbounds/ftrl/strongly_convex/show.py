@@ -1,4 +1,9 @@
-"""Bounds as a notebook shows them: in a line, as a table, as a picture."""
+"""Bounds as a notebook shows them: in a line, as a table, as a picture.
+
+>>> from dpbounds.ftrl.correlations import nu
+>>> noise_name(Noise(correlation=nu(0.5), rho=0.5))
+'nu-DP-FTRL (nu=0.5)'
+"""
 
 from __future__ import annotations
 

@@ -119,3 +119,11 @@ def test_half_powers_are_the_taylor_series():
     with mpmath.workdps(40):
         series = [float(mpmath.re(x)) for x in mpmath.taylor(generating, 0, 24)]
     assert c.HalfPowers(zeros, poles).coefficients(25) == pytest.approx(series, abs=1e-11)
+
+
+@pytest.mark.parametrize("damping", [1e-9, 1e-5])
+def test_late_weights_keep_their_digits(damping):
+    """The 100000th is 1e-8; a grid of 5 T points raises rounding to 2e-14."""
+    exact = c.nu(damping).coefficients(100_000)
+    assert np.abs(c.HalfPowers((1 - damping,)).coefficients(100_000) - exact).max() < 1e-15
+    assert np.abs(c.DampedHalfPowers((damping,)).coefficients(100_000) - exact).max() < 1e-15

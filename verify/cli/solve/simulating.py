@@ -7,7 +7,7 @@ A simulated value is shown beside the predicted one it is for, with an interval 
 from __future__ import annotations
 
 import argparse
-import math
+import itertools
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:  # `--help` loads the arguments alone
 
     from simulators.engine import Arrays, Experiment
 
-# Below, order statistics give no interval at this level.
+# Fewest for an interval, and its level: those of `verify.checks.intervals`, which `--help` does not load.
 LEAST_TRIALS, MOST_TRIALS = 10, 1_000_000
 LEVEL = 0.95
-# Seeds are those of NumPy's seed sequences.
-MOST_SEED = 2**32 - 1
+# Seeds are those of NumPy's seed sequences, of 32 bits.
+MOST_SEED = 0xFFFF_FFFF
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -59,37 +59,17 @@ def add_arguments(command: argparse.ArgumentParser | argparse._ArgumentGroup, *,
 
 
 def median_interval(samples: Sequence[float] | np.ndarray, level: float = LEVEL) -> Simulated:
-    """The sample median between two order statistics that hold the true one with probability `level` at least.
+    """The median, as tables show it: `verify.checks.intervals.median_interval`."""
+    from verify.checks import intervals
 
-    For any law; samples may be inf (runs that diverge), and so may the ends. Raises `DomainError` for fewer than
-    `LEAST_TRIALS` samples, nan, or a level outside [0.5, 0.997].
-    """
-    from dpbounds.errors import within
-    from verify.checks.statistics import quantile_interval
-
-    ordered = _samples(samples)
-    low, high = quantile_interval(ordered, 0.5, alpha=1 - within("level", level, "[0.5, 0.997]"))
-    middle = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
-    return Simulated(float(middle[0] if math.isinf(middle[0]) else sum(middle) / 2), float(low), float(high))
+    return Simulated(*intervals.median_interval(samples, level))
 
 
 def mean_interval(samples: Sequence[float] | np.ndarray, level: float = LEVEL) -> Simulated:
-    """The sample mean and Student's interval: for means that exist, and samples without a heavy tail.
+    """The mean, as tables show it: `verify.checks.intervals.mean_interval`."""
+    from verify.checks import intervals
 
-    Raises `DomainError` as `median_interval`.
-    """
-    import numpy as np
-    from scipy.stats import t
-
-    from dpbounds.errors import within
-
-    values = _samples(samples)
-    level = within("level", level, "[0.5, 0.997]")
-    if np.isinf(values).any():
-        return Simulated(math.inf, -math.inf, math.inf)
-    mean, error = float(values.mean()), float(values.std(ddof=1)) / math.sqrt(len(values))
-    reach = float(t.ppf((1 + level) / 2, len(values) - 1)) * error
-    return Simulated(mean, mean - reach, mean + reach)
+    return Simulated(*intervals.mean_interval(samples, level))
 
 
 def simulate(
@@ -100,39 +80,22 @@ def simulate(
     Blocks are run whole and the last one is cut, so that the numbers do not depend on how many are asked for. A block
     should take a few seconds at most: nothing is shown while it runs.
     """
-    import numpy as np
     from threadpoolctl import threadpool_limits
 
     from verify.cli.console import progress
 
     blocks = {key: -(-trials // experiment.block_trials) for key, experiment in experiments.items()}
-    done, total = 0, sum(blocks.values())
-    parts: dict[Key, list[Arrays]] = {key: [] for key in experiments}
+    done, total = itertools.count(1), sum(blocks.values())
+    found: dict[Key, Arrays] = {}
     with threadpool_limits(1), progress(label) as show:  # the number of threads changes the last bits
+
+        def after_block() -> None:
+            show(next(done), total, "")
+
         for key, experiment in experiments.items():
-            for block in range(blocks[key]):
-                arrays = experiment.run_block(block, seed=seed)
-                parts[key].append({name: arrays[name] for name in outputs})
-                done += 1
-                show(done, total, "")
-    return {
-        key: {name: np.concatenate([part[name] for part in own])[:trials] for name in outputs}
-        for key, own in parts.items()
-    }
-
-
-def _samples(samples: Sequence[float] | np.ndarray) -> np.ndarray:
-    """In increasing order."""
-    import numpy as np
-
-    from dpbounds import DomainError
-
-    values = np.sort(np.asarray(samples, dtype=float))
-    if values.ndim != 1 or len(values) < LEAST_TRIALS:
-        raise DomainError("samples", f"an array of shape {values.shape}", f"a list of at least {LEAST_TRIALS}")
-    if np.isnan(values).any():
-        raise DomainError("samples", "an array with nan", "without nan")
-    return values
+            arrays = experiment.run(blocks[key], seed=seed, outputs=outputs, after_block=after_block)
+            found[key] = {name: array[:trials] for name, array in arrays.items()}
+    return found
 
 
 def _trials(text: str) -> int:

@@ -16,6 +16,14 @@ from dpbounds.errors import count, moderate, moderate_or_zero
 from dpbounds.ftrl import linear_regression as regression
 from dpbounds.ftrl import mean_estimation
 from dpbounds.ftrl.correlations import ToeplitzCorrelation, nu
+from dpbounds.ftrl.exact_errors import (
+    LongRun,
+    error_after,
+    mean_error,
+    optimal_weights,
+    private_mean,
+    regression_error,
+)
 from dpbounds.ftrl.linear_regression import Regression
 from verify.cli.solve.ftrl.budgets import budgets
 from verify.cli.solve.ftrl.mechanisms import fixed_correlation
@@ -24,14 +32,8 @@ from verify.cli.solve.ftrl.spectra import spectra
 Row = dict[str, Any]
 ProblemName = Literal["mean-estimation", "linear-regression"]
 
-# Kurtosis of a random sign: regression on one eigenvalue 1 is then mean estimation, the deviation shrinks by 1 - eta at
-# each step.
-SIGN = 1.0
 # Steps, and steps times eigenvalues, of a few seconds.
 MOST_STEPS, MOST_WORK = 300_000, 1_000_000_000
-# Factorising the optimal spectrum: least eta mu that it can resolve, and most eigenvalues times 1 / (eta mu) in a few
-# seconds.
-SHARPEST, MOST_FACTORISED = 2e-6, 2e7
 
 
 @dataclass(kw_only=True)
@@ -58,27 +60,17 @@ class ExactCase:
         T = "" if self.steps is None else f", T = {self.steps}"
         return f"{row['mechanism']}{kappa}, eta = {row['eta']:g}, rho = {row['rho']:g}{T}"
 
-    @property
-    def start(self) -> np.ndarray:
-        """Coordinates of theta_0 - theta* in the eigenbasis."""
-        d = len(self.problem.eigenvalues)
-        return np.full(d, self.initial / np.sqrt(d))
-
-    def trajectory(self, steps: int, **settings: Any) -> np.ndarray:
-        """Exact E F - F* at t = 0 ... steps."""
-        return regression.trajectory(self.make(), self.problem, steps=steps, **settings)
-
     def add_finite_time(self) -> None:
         """The error after T steps, with noise for T steps."""
         if self.steps is None:
             return
-        row: Row = {"T": self.steps, "gamma_T": None, "suboptimality_T": None}
+        self.row |= {"T": self.steps, "gamma_T": None, "suboptimality_T": None}
         try:
-            row["gamma_T"] = float(self.make().sensitivity(self.steps))
-            row["suboptimality_T"] = float(self.trajectory(self.steps, initial=self.start)[-1])
+            found = error_after(self.make(), self.problem, steps=self.steps, initial=self.initial)
         except AccuracyError as error:
             self.failure = f"{self.label}: {error}"
-        self.row |= row
+        else:
+            self.row |= {"gamma_T": found.gamma, "suboptimality_T": found.suboptimality}
 
 
 def mean_cases(arguments: Namespace) -> Iterator[ExactCase]:
@@ -90,19 +82,8 @@ def mean_cases(arguments: Namespace) -> Iterator[ExactCase]:
         correlation = (
             mean_estimation.optimal_correlation(eta) if optimal else fixed_correlation(mechanism, arguments, eta)
         )
-        value = mean_estimation.stationary_variance(correlation, eta, budget.rho, **options)
-        best = mean_estimation.optimal_variance(eta, budget.rho, **options)
-        row = {
-            "mechanism": mechanism,
-            "eta": eta,
-            **budget._asdict(),
-            "nu": getattr(correlation, "nu", None),
-            "gamma": float(correlation.limiting_sensitivity()),
-            "suboptimality": value / 2.0,
-            "kind": value.kind,
-            "over_optimum": value / best,
-        }
-        problem = Regression(eigenvalues=np.ones(1), eta=eta, rho=budget.rho, kurtosis=SIGN, **options)
+        problem = private_mean(eta, budget.rho, **options)
+        row = {"mechanism": mechanism, "eta": eta, **budget._asdict(), **_mean_row(mean_error(correlation, problem))}
         yield from _over_time(arguments, "mean-estimation", row, problem, lambda found=correlation: found)
 
 
@@ -115,10 +96,10 @@ def regression_cases(arguments: Namespace) -> Iterator[ExactCase]:
         find = _finders(arguments, spectrum, eta)
         setting = {"kappa": kappa, "d": len(spectrum), "d_eff": regression.effective_dimension(spectrum), "eta": eta}
         for budget, mechanism in itertools.product(budgets(arguments), mechanisms):
-            row = {"mechanism": mechanism, **setting, **budget._asdict(), "nu": None, "gamma": None}
             correlation = None if mechanism == "optimal" else find[mechanism]()
             problem = Regression(eigenvalues=spectrum, eta=eta, rho=budget.rho, **options)
-            row |= _stationary(problem, correlation)
+            found = _regression_row(regression_error(correlation, problem))
+            row = {"mechanism": mechanism, **setting, **budget._asdict(), **found}
             yield from _over_time(arguments, "linear-regression", row, problem, find[mechanism])
 
 
@@ -127,7 +108,7 @@ def _finders(arguments: Namespace, spectrum: np.ndarray, eta: float) -> dict[str
 
     def finder(mechanism: str) -> Callable[[], ToeplitzCorrelation]:
         if mechanism == "optimal":
-            return lambda: _optimal(spectrum, eta)
+            return lambda: optimal_weights(spectrum, eta)
         if _searches(mechanism, arguments):
             return lambda: nu(regression.best_nu(spectrum, eta)[0])
         return lambda: fixed_correlation(mechanism, arguments, eta * float(spectrum.min()))
@@ -140,35 +121,21 @@ def _searches(mechanism: str, arguments: Namespace) -> bool:
     return mechanism == "best-nu" or (mechanism == "nu" and arguments.nu is None)
 
 
-def _optimal(spectrum: np.ndarray, eta: float) -> ToeplitzCorrelation:
-    """`AccuracyError` at once where the factorisation would fail, or take long."""
-    least = eta * float(spectrum.min())
-    if least < SHARPEST or len(spectrum) / least > MOST_FACTORISED:
-        raise AccuracyError(
-            f"the optimal noise is known by its error alone where eta mu = {least:.3g} and d = {len(spectrum)}: its "
-            "weights would take too long; best-nu is close to it"
-        )
-    return regression.optimal_correlation(spectrum, eta)
-
-
-def _stationary(problem: Regression, correlation: ToeplitzCorrelation | None) -> Row:
-    """The exact value, and bounds that hold for every input law with the same fourth moments; None is the optimum."""
-    optimum = regression.optimal_suboptimality(problem)
-    if correlation is None:
-        lower = float(regression.lower_bound(problem))
-        row = {"suboptimality": float(optimum), "kind": optimum.kind, "lower": lower, "upper": None}
-        return {**row, "over_optimum": 1.0}
-    value = regression.suboptimality(correlation, problem)
-    lower, upper = regression.trace_bounds(correlation, problem)
+def _mean_row(found: LongRun) -> Row:
     return {
-        "nu": getattr(correlation, "nu", None),
-        "gamma": float(correlation.limiting_sensitivity()),
-        "suboptimality": float(value),
-        "kind": value.kind,
-        "lower": float(lower),
-        "upper": float(upper),
-        "over_optimum": value / optimum,
+        "nu": found.nu,
+        "gamma": found.gamma,
+        "suboptimality": float(found.suboptimality),
+        "kind": found.suboptimality.kind,
+        "over_optimum": found.over_optimum,
     }
+
+
+def _regression_row(found: LongRun) -> Row:
+    row, bounds = _mean_row(found), {"lower": found.lower, "upper": found.upper}
+    over_optimum = row.pop("over_optimum")
+    shown = {name: None if value is None else float(value) for name, value in bounds.items()}
+    return {**row, **shown, "over_optimum": over_optimum}
 
 
 def _over_time(

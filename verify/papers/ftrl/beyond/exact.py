@@ -14,7 +14,7 @@ from functools import cache
 import numpy as np
 import sympy
 
-from dpbounds.ftrl import correlations, linear_regression
+from dpbounds.ftrl import correlations, exact_errors, linear_regression, mean_estimation
 from dpbounds.ftrl.linear_regression import Regression
 from simulators.engine import Experiment
 from simulators.ftrl import LinearRegression, Settings
@@ -106,19 +106,40 @@ def _limits(rng: np.random.Generator) -> Iterator[Fact]:
             noise = CLIP_NORM**2 * correlation.sensitivity(20_000) ** 2 / (2 * BUDGET)
             beta = correlation.coefficients(terms).tolist()
             brute = suboptimality(inputs, stationary(inputs, eta, beta, noise, 0.3))
-            exact = linear_regression.suboptimality(
-                correlation,
-                Regression(
-                    eigenvalues=spectrum,
-                    eta=eta,
-                    rho=BUDGET,
-                    clip_norm=CLIP_NORM,
-                    sigma_sgd=np.sqrt(0.3),
-                    kurtosis=KURTOSIS[name],
-                ),
-            )
+            exact = linear_regression.suboptimality(correlation, _problem(spectrum, eta, name))
             label = f"{name}, d = {len(spectrum)}, {mechanism}, {share} of the largest eta"
             yield Fact(label, brute, float(exact), 1e-9)
+
+
+def _problem(spectrum: np.ndarray, eta: float, inputs: Inputs) -> Regression:
+    """With residuals of variance 0.3."""
+    return Regression(
+        eigenvalues=spectrum,
+        eta=eta,
+        rho=BUDGET,
+        clip_norm=CLIP_NORM,
+        sigma_sgd=np.sqrt(0.3),
+        kurtosis=KURTOSIS[inputs],
+    )
+
+
+def _beside_the_least(rng: np.random.Generator) -> Iterator[Fact]:
+    """Means as regression on signs, by brute force; and what is 1 at the optimum."""
+    for eta in (0.1, 0.7):
+        for mechanism, terms in (("three weights", 3), ("nu = eta mu", 400)):
+            correlation, law = _correlation(mechanism, np.ones(1), eta), input_laws.signs(np.eye(1))
+            noise = CLIP_NORM**2 * correlation.sensitivity(20_000) ** 2 / (2 * BUDGET)
+            brute = suboptimality(law, stationary(law, eta, correlation.coefficients(terms).tolist(), noise, 0.3))
+            problem = exact_errors.private_mean(eta, BUDGET, clip_norm=CLIP_NORM, sigma_sgd=np.sqrt(0.3))
+            found = exact_errors.mean_error(correlation, problem)
+            yield Fact(f"mean, eta = {eta}, {mechanism}", brute, float(found.suboptimality), 1e-9)
+            best = exact_errors.mean_error(mean_estimation.optimal_correlation(eta), problem)
+            over = brute / float(best.suboptimality)
+            yield Fact(f"mean, eta = {eta}, {mechanism}: over the optimum", over, found.over_optimum, 1e-9)
+        spectrum = np.array([1.0, 0.4, 0.05])
+        weights = exact_errors.optimal_weights(spectrum, eta / 3)
+        over = exact_errors.regression_error(weights, _problem(spectrum, eta / 3, "gaussian")).over_optimum
+        yield Fact(f"optimal weights over the optimum, eta = {eta / 3:.3g}", over, 1.0, 1e-9)
 
 
 @cache
@@ -176,6 +197,7 @@ EXACT_REGRESSION = Claim(
     checks=(
         Symbolic(residuals=_stationary_residuals, impostors={"D_j with 2 (kappa - 1)": {"residuals": {"factor": 2}}}),
         Agreement(facts=_limits, impostors={"0.1 % off": {"facts": Times(1.001)}}),
+        Agreement(facts=_beside_the_least, impostors={"0.1 % off": {"facts": Times(1.001)}}),
         MonteCarlo(means=Means(cases=_limit_cases), impostors={"20 % too large": {"scale": 1.2}}),
     ),
 )
@@ -230,20 +252,16 @@ def _trajectories(rng: np.random.Generator, shift: int = 0) -> Iterator[Fact]:
         brute = _by_hand(
             law(turned * spectrum @ turned.T), eta, correlation.matrix(T), noise, 0.3, initial=turned @ start
         )
-        exact = linear_regression.trajectory(
-            correlation,
-            Regression(
-                eigenvalues=spectrum,
-                eta=eta,
-                rho=BUDGET,
-                clip_norm=CLIP_NORM,
-                sigma_sgd=np.sqrt(0.3),
-                kurtosis=KURTOSIS[name],
-            ),
-            steps=T,
-            initial=start,
-        )
+        problem = _problem(spectrum, eta, name)
+        exact = linear_regression.trajectory(correlation, problem, steps=T, initial=start)
         yield Fact(f"F_0, ..., F_24, {correlation.name}, {name}", brute, np.roll(exact, shift), 1e-10)
+        if isinstance(correlation, correlations.ToeplitzCorrelation):
+            level = np.full(3, 2.0 / np.sqrt(3.0))
+            after = exact_errors.error_after(correlation, problem, steps=T + shift, initial=2.0)
+            brute = _by_hand(
+                law(turned * spectrum @ turned.T), eta, correlation.matrix(T), noise, 0.3, initial=turned @ level
+            )
+            yield Fact(f"F_24 from a distance, {correlation.name}, {name}", brute[-1], after.suboptimality, 1e-10)
 
 
 @cache

@@ -19,7 +19,7 @@ from simulators.ftrl import LinearRegression, MeanEstimation, Settings, linear_r
 from simulators.ftrl.privacy_game import PrivacyGame, privacy_game
 from simulators.ftrl.settings import clip
 from simulators.noise import correlate, correlated_noise
-from verify.checks import Agreement, Audit, Fact, GaussianPrivacy, Neighbours, Symbolic, Times
+from verify.checks import Agreement, Audit, Fact, GaussianPrivacy, Neighbours, Symbolic, Times, Within
 from verify.statements.claims import Claim
 
 # --- Algorithm 1 ---
@@ -75,15 +75,15 @@ def _without_correlation(rng: np.random.Generator) -> Iterator[Fact]:
             yield Fact(f"{name}, {made.name}", run.run_block(0, seed=2)["theta"], theta, 1e-14)
 
 
-def _projection(rng: np.random.Generator, *, scale: float = 1.0) -> Iterator[Fact]:
+def _projection(rng: np.random.Generator, *, scale: float = 1.0) -> Iterator[Fact | Within]:
     """clip(g) is the point p of the ball nearest to g: g - p makes no acute angle with any q - p of the ball."""
     g = rng.normal(size=(50, 3))
     p = scale * clip(g, 1.3)[0]
     inside = rng.normal(size=(200, 3))
     inside *= 1.3 * rng.random((200, 1)) ** (1 / 3) / np.linalg.norm(inside, axis=1, keepdims=True)
     angles = np.einsum("gd,gqd->gq", g - p, inside[None] - p[:, None])
-    yield Fact("points inside the ball", bool(np.linalg.norm(p, axis=1).max() <= 1.3 * (1 + 1e-12)), True, 0)
-    yield Fact("no point of the ball nearer", bool(angles.max() <= 1e-12), True, 0)
+    yield Within("largest norm of a clipped gradient", np.linalg.norm(p, axis=1).max(), most=1.3 * (1 + 1e-12))
+    yield Within("largest product of g - p with a direction into the ball", angles.max(), most=1e-12)
     outside = np.linalg.norm(g, axis=1) > 1.3
     yield Fact("how many were outside", int(clip(g, 1.3)[1].sum()), int(outside.sum()), 0)
 

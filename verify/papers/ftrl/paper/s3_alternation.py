@@ -9,7 +9,7 @@ import numpy as np
 
 from dpbounds.ftrl import correlations
 from dpbounds.ftrl.strongly_convex import Noise, Program, alternation, spectral_root
-from verify.checks import Agreement, Fact, Search
+from verify.checks import Agreement, Fact, Search, Within
 from verify.checks.domains import Real
 from verify.statements.claims import Claim
 
@@ -43,7 +43,7 @@ def _least_psi(multiplier: float, omega: np.ndarray = GRID, eta: float = ETA, mu
     return M[:, 1, 1].real + np.abs(M[:, 0, 1]) ** 2 / room
 
 
-def _alternation(rng: np.random.Generator, power: float = -0.5) -> Iterator[Fact]:
+def _alternation(rng: np.random.Generator, power: float = -0.5) -> Iterator[Fact | Within]:
     """From white noise: no half step raises the objective, the last B is causal with the sensitivity used, and the
     library's alternation makes the same steps.
     """
@@ -63,7 +63,7 @@ def _alternation(rng: np.random.Generator, power: float = -0.5) -> Iterator[Fact
         spectrum = psi**power
     falls = np.diff(values) <= 1e-9 * np.array(values[:-1])
     yield Fact("half steps that do not raise the value", int(falls.sum()), len(falls), 0)
-    yield Fact("value after the first round below white noise", bool(values[1] < 0.9 * values[0]), True, 0)
+    yield Within("value after the first round over that of white noise", values[1] / values[0], most=0.9)
     causal = correlations.from_power_spectrum(lambda omega: _least_psi(multiplier, omega) ** power)
     yield Fact("gamma_400^2 of the causal factor", causal.sensitivity(400) ** 2, np.mean(1 / spectrum), 1e-9)
     program = Program(name="paper", mu=MU, L=1.0, eta=ETA)

@@ -22,7 +22,7 @@ from dpbounds.ftrl.strongly_convex import (
     optimize_correlation,
 )
 from dpbounds.ftrl.strongly_convex.programs import Grid
-from verify.checks import Agreement, Fact
+from verify.checks import Agreement, Fact, Holds, Within
 from verify.checks.pictures import Picture, Series
 from verify.papers.ftrl.tools.strongly_convex import MECHANISMS, RHO, correlation_of, program_value, worst_quadratic
 from verify.statements.claims import Claim
@@ -79,22 +79,19 @@ def _settling(rng: np.random.Generator, settings: Settings = FINE, share: float 
                     yield Fact(label, error, 0.0, tolerance)
 
 
-def _too_few(rng: np.random.Generator) -> Iterator[Fact]:
+def _too_few(rng: np.random.Generator) -> Iterator[Within]:
     """Where 1000 frequencies are not enough: at eta mu = 1e-4 the values are off by more than half; and a grid off
     frequency 0 can give less than the error of a quadratic.
     """
     for name in PROGRAMS:
         error = _error(name, "DP-SGD", 0.01, 100.0, PAPER_NODES)
-        yield Fact(
-            f"{name}, DP-SGD, eta mu = 1e-4: error {error:.3g} at k = 1000, above 0.5", bool(error > 0.5), True, 0
-        )
+        yield Within(f"{name}, DP-SGD, eta mu = 1e-4: relative error at k = 1000", error, 0.5)
     program = Program(name="f", mu=1e-3, L=1.0, eta=0.01)
     omega = (np.arange(50) + 0.5) * (2 * np.pi / 100)
     shifted = Grid(omega=omega, weights=np.full(50, 4 * np.pi / 100))
     value = program_value(program, shifted, correlations.independent(), LAGS)
     least = worst_quadratic(correlations.independent(), 1e-3, 0.01)
-    label = f"k = 100 half a step off 0, eta mu = 1e-5: value {value:.3g} below {least:.3g}, a quadratic's error"
-    yield Fact(label, bool(value < least), True, 0)
+    yield Within("k = 100 half a step off 0, eta mu = 1e-5: value over a quadratic's error", value / least, most=1.0)
 
 
 def _grid_picture() -> Picture:
@@ -164,7 +161,7 @@ def _history(name: ProgramName, eta: float, kappa: float, start: str) -> np.ndar
     return np.array(alternation(program, noise, LAGS, start=_starts(eta, 1 / kappa)[start])[1])
 
 
-def _rounds(rng: np.random.Generator, settings: Settings = SETTINGS, most: int = 5) -> Iterator[Fact]:
+def _rounds(rng: np.random.Generator, settings: Settings = SETTINGS, most: int = 5) -> Iterator[Fact | Within]:
     """Every half step, how many rounds to 1 % of the end, and whether all starts end alike."""
     for name in PROGRAMS:
         for eta, kappa in settings:
@@ -175,13 +172,13 @@ def _rounds(rng: np.random.Generator, settings: Settings = SETTINGS, most: int =
                 raised = int(np.sum(np.diff(history) > 1e-9 * history[1:]))
                 yield Fact(f"{label}: half steps that raise the value", raised, 0, 0)
                 rounds = int(np.argmax(history[1::2] <= 1.01 * history[-1])) + 1
-                yield Fact(f"{label}: within 1 % after {rounds} rounds, at most {most}", bool(rounds <= most), True, 0)
+                yield Within(f"{label}: rounds until within 1 %", rounds, most=most)
                 ends[start] = history[-1]
             spread = max(ends.values()) / min(ends.values()) - 1
             yield Fact(f"{name}, eta = {eta}, kappa = {kappa:g}: spread of the ends", spread, 0.0, 1e-5)
 
 
-def _separated(rng: np.random.Generator, scale: float = 1.0) -> Iterator[Fact]:
+def _separated(rng: np.random.Generator, scale: float = 1.0) -> Iterator[Fact | Within | Holds]:
     """The certified bound for the causal correlation found, for every loss, below DP-SGD's error for one loss; and the
     best nu beside it.
     """
@@ -193,10 +190,8 @@ def _separated(rng: np.random.Generator, scale: float = 1.0) -> Iterator[Fact]:
             f"{label}: bound in the time domain against the end of the alternation", value, found.history[-1], 1e-6
         )
         ratio = scale * value / worst_quadratic(correlations.independent(), 1 / kappa, eta)
-        stated = f"{label}: optimised bound / error of DP-SGD on a quadratic = {ratio:.3g}"
-        yield Fact(
-            f"{stated}, below 1, {found.bound.value.kind}", bool(ratio < 1 and found.bound.value.certified), True, 0
-        )
+        yield Within(f"{label}: optimised bound over the error of DP-SGD on a quadratic", ratio, most=1.0)
+        yield Holds(f"{label}: optimised bound certified", found.bound.value.certified)
         yield from _beside(label, found, eta, kappa)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpbounds.ftrl import correlations
 from simulators.noise import correlate, tree_noise
-from verify.checks import Agreement, Fact, Rate, Search, Times
+from verify.checks import Agreement, Fact, Holds, Rate, Search, Times, Within
 from verify.checks.domains import Real
 from verify.papers.ftrl.tools import prefix_sums
 from verify.statements.claims import Claim
@@ -31,7 +31,7 @@ def _covariance(correlation: correlations.Correlation, T: int, own: int | None =
     return B @ B.T
 
 
-def _tree_facts(rng: np.random.Generator, *, swapped: bool = False) -> Iterator[Fact]:
+def _tree_facts(rng: np.random.Generator, *, swapped: bool = False) -> Iterator[Fact | Within]:
     """The library's decoder is what the stream computes; B C = I; causal; sensitivity; operations; anytime."""
     for T in SIZES:
         for decoder in DECODERS:
@@ -46,7 +46,7 @@ def _tree_facts(rng: np.random.Generator, *, swapped: bool = False) -> Iterator[
             yield Fact(f"weight of later draws, {decoder}, T = {T}", max(late, default=0.0), 0.0, 1e-14)
             yield Fact(f"gamma_T^2, {decoder}, T = {T}", made.sensitivity(T) ** 2, float(T.bit_length()), 1e-12)
             most = max(operations for _, operations in steps)
-            yield Fact(f"at most 3 (1 + log2 T) vectors, {decoder}", most <= 3 * T.bit_length(), True, 0)
+            yield Within(f"vectors of a step, {decoder}, T = {T}", most, most=3 * T.bit_length())
             longer = correlations.tree_aggregation(21, decoder=decoder)
             yield Fact(f"anytime, {decoder}, T = {T}", _covariance(longer, T), B @ B.T, 1e-12)
 
@@ -94,7 +94,7 @@ MECH_TREEAGG = Claim(
 # --- full Honaker ---
 
 
-def _full_honaker_facts(rng: np.random.Generator, *, noise: float = 0.0) -> Iterator[Fact]:
+def _full_honaker_facts(rng: np.random.Generator, *, noise: float = 0.0) -> Iterator[Fact | Within]:
     """B C = I with the least covariance among all such B; not causal, not anytime; the matrix in O(T^2)."""
     for T in (2, 5, 8):
         made = correlations.full_honaker(T)
@@ -104,17 +104,17 @@ def _full_honaker_facts(rng: np.random.Generator, *, noise: float = 0.0) -> Iter
         others = [correlations.tree_aggregation(T, decoder=decoder).matrix(T) for decoder in DECODERS]
         others += [B + rng.normal(size=B.shape) @ (np.eye(len(C)) - C @ np.linalg.pinv(C)) for _ in range(5)]
         gains = [np.linalg.eigvalsh(other @ other.T - B @ B.T).min() for other in others]
-        yield Fact(f"no decoder with less noise, T = {T}", bool(min(gains) > -1e-12), True, 0)
+        yield Within(f"noise that other decoders add, T = {T}", min(gains), -1e-12)
         late = max(abs(B[t, k]) for (_, stop), k in _columns(C).items() for t in range(stop - 1))
-        yield Fact(f"later draws used, T = {T}", bool(late > 0.1), True, 0)
+        yield Within(f"largest weight of a later draw, T = {T}", late, 0.1)
         columns, unit = _columns(C), np.eye(len(C))
         if T & (T - 1) == 0:
             passes = [prefix_sums.two_passes(T, lambda a, b, u=u, c=columns: u[c[a, b]]) for u in unit]
             yield Fact(f"B by two passes, T = {T}", np.array([column for column, _ in passes]).T, B, 1e-12)
             operations = sum(count for _, count in passes)
-            yield Fact(f"operations for B at most 14 T^2, T = {T}", operations <= 14 * T**2, True, 0)
+            yield Within(f"operations for B, T = {T}", operations, most=14 * T**2)
     leading = [_covariance(correlations.full_honaker(T), 4) for T in (4, 8)]
-    yield Fact("noise of 4 steps depends on T", bool(np.abs(leading[0] - leading[1]).max() > 1e-3), True, 0)
+    yield Within("difference of the noise of 4 steps at T = 4 and T = 8", np.abs(leading[0] - leading[1]).max(), 1e-3)
 
 
 MECH_FULLHONAKER = Claim(
@@ -131,7 +131,7 @@ MECH_FULLHONAKER = Claim(
 # --- FFT ---
 
 
-def _fft_facts(rng: np.random.Generator, *, power: float = 1.0) -> Iterator[Fact]:
+def _fft_facts(rng: np.random.Generator, *, power: float = 1.0) -> Iterator[Fact | Within]:
     for T in (1, 2, 8, 16):
         made = correlations.fft_mechanism(T)
         prefix = np.cumsum(made.matrix(T), axis=0)
@@ -143,10 +143,10 @@ def _fft_facts(rng: np.random.Generator, *, power: float = 1.0) -> Iterator[Fact
         mean = np.mean(np.abs(prefix_sums.circulant_root(T)) ** (2 * power))
         yield Fact(f"gamma_T^2, T = {T}", made.sensitivity(T) ** 2, mean, 1e-12)
         count = prefix_sums.fft_noise(np.zeros(2 * T))[1]
-        yield Fact(f"at most 8 T (1 + log2 T) multiplications, T = {T}", count <= 8 * T * T.bit_length(), True, 0)
+        yield Within(f"multiplications of the FFT, T = {T}", count, most=8 * T * T.bit_length())
     leading = [_covariance(correlations.fft_mechanism(T), 4) for T in (4, 8)]
     ratio = leading[0] / leading[1]
-    yield Fact("noise of 4 steps depends on T", bool(np.ptp(ratio) > 0.01), True, 0)
+    yield Within("spread of the noise of 4 steps at T = 4 over that at T = 8", np.ptp(ratio), 0.01)
 
 
 MECH_FFT = Claim(
@@ -197,7 +197,7 @@ def _any_factor(entries: np.ndarray, factor: float = 1.0) -> tuple[np.ndarray, n
     return np.full(len(entries), factor * _least_error()), error
 
 
-def _banded(rng: np.random.Generator) -> Iterator[Fact]:
+def _banded(rng: np.random.Generator) -> Iterator[Fact | Within]:
     """With all bands the optimum; with fewer no better, feasible, and no better by small changes inside the band."""
     T = 6
     best = correlations.optimal_prefix_sum(T).prefix_error(T)
@@ -212,8 +212,9 @@ def _banded(rng: np.random.Generator) -> Iterator[Fact]:
         others = C + 1e-2 * band * rng.normal(size=(50, T, T))
         others /= np.linalg.norm(others, axis=1, keepdims=True)
         errors = np.sum((np.tri(T) @ np.linalg.inv(others)) ** 2, axis=(1, 2))
-        better = bool(errors.min() < made.prefix_error(T) * (1 - 1e-9) or made.prefix_error(T) < best * (1 - 1e-9))
-        yield Fact(f"something better than {bands} bands", better, False, 0)
+        error = made.prefix_error(T)
+        yield Within(f"error near {bands} bands over theirs", errors.min() / error, 1 - 1e-9)
+        yield Within(f"error of {bands} bands over the least", error / best, 1 - 1e-9)
 
 
 MECH_ME = Claim(
@@ -242,7 +243,7 @@ MECH_ME = Claim(
 # --- restarts ---
 
 
-def _restarts(rng: np.random.Generator, shift: int = 0) -> Iterator[Fact]:
+def _restarts(rng: np.random.Generator, shift: int = 0) -> Iterator[Fact | Within]:
     """Noise of S fresh runs on consecutive draws, sensitivity of one run, (3), and no more weights per step."""
     T = 24
     for base in (correlations.nu(0.1), correlations.optimal_counting(), correlations.anti_pgd()):
@@ -255,7 +256,7 @@ def _restarts(rng: np.random.Generator, shift: int = 0) -> Iterator[Fact]:
             error = gamma**2 * np.sum((np.tri(T) @ np.kron(np.eye(S), base.matrix(T // S))) ** 2)
             yield Fact(f"(3), {made.name}", made.sensitivity(T) ** 2 * made.prefix_error(T), error, 1e-12)
             weights = [int(np.count_nonzero(B, axis=1).max()) for B in (made.matrix(T), base.matrix(T))]
-            yield Fact(f"weights per step not more, {made.name}", weights[0] <= weights[1], True, 0)
+            yield Within(f"weights per step, {made.name}", weights[0], most=weights[1])
 
 
 MECH_XS = Claim(
@@ -296,7 +297,7 @@ def _costs(decades: float, *, tree_logs: int = 1, sequence_power: float = 1.0) -
     yield "ME", T / T**2
 
 
-def _anytime(rng: np.random.Generator, *, trees: bool = True) -> Iterator[Fact]:
+def _anytime(rng: np.random.Generator, *, trees: bool = True) -> Iterator[Holds]:
     """Whether the law of the noise of 4 steps, up to its scale, is that of the mechanism made for T = 8."""
     answers = {
         "DP-SGD": (lambda T: correlations.independent(), True),
@@ -310,7 +311,7 @@ def _anytime(rng: np.random.Generator, *, trees: bool = True) -> Iterator[Fact]:
     for label, (make, anytime) in answers.items():
         short, long = (_covariance(make(T), 4, T) for T in (4, 8))
         same = np.allclose(short / short[0, 0], long / long[0, 0], rtol=1e-9, atol=1e-12)
-        yield Fact(f"anytime, {label}", bool(same), anytime, 0)
+        yield Holds(f"{label} is {'' if anytime else 'not '}anytime", bool(same) == anytime)
 
 
 TAB_3 = Claim(

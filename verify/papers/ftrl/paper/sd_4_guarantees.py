@@ -22,6 +22,7 @@ from verify.checks import (
     Neighbours,
     Search,
     Symbolic,
+    Within,
 )
 from verify.checks.domains import Real, Whole
 from verify.checks.impostors import Times
@@ -267,7 +268,7 @@ THM_D_13_ETA = Claim(
 # --- part (c) ---
 
 
-def _tuned(rng: np.random.Generator) -> Iterator[Fact]:
+def _tuned(rng: np.random.Generator) -> Iterator[Fact | Within]:
     """2 kappa e^{-eta mu T} Delta_0 + 2 F_inf at a learning rate, F_inf by the oracle with 300 weights; the best of 200
     learning rates.
     """
@@ -289,7 +290,9 @@ def _tuned(rng: np.random.Generator) -> Iterator[Fact]:
         grid = np.geomspace(1e-3 * largest, largest, 200)
         bounds = [float(finite_time.at_learning_rate(mechanism, horizon, eta, 50.0, **run).bound) for eta in grid]
         yield Fact(f"best bound, {mechanism}", float(best.bound), min(bounds), 1e-3)
-        yield Fact(f"admissible, {mechanism}", best.learning_rate <= largest * (1 + 1e-9), True, 0)
+        yield Within(
+            f"learning rate over the largest admissible, {mechanism}", best.learning_rate / largest, most=1 + 1e-9
+        )
 
 
 def _sensitivity(beta: np.ndarray) -> float:

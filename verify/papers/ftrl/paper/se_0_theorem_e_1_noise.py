@@ -16,7 +16,7 @@ from dpbounds.ftrl import correlations
 from dpbounds.ftrl.strongly_convex import Noise
 from simulators.engine import Experiment
 from simulators.ftrl import Settings, StronglyConvexLoss, kinked_quadratic, strongly_convex
-from verify.checks import Agreement, Fact, Search, Symbolic, Times
+from verify.checks import Agreement, Fact, Search, Symbolic, Times, Within
 from verify.checks.domains import Real, Whole
 from verify.papers.ftrl.tools.strongly_convex import complex_symbol, hermitian, inner_matrix
 from verify.statements.claims import Claim, Correction, Fault
@@ -135,7 +135,9 @@ def _histories(d: int, steps: int) -> Iterator[tuple[list[list[Fraction]], list[
         yield noises, squares
 
 
-def _spectrum_facts(rng: np.random.Generator, *, doubled: int = 1, per_coordinate: bool = False) -> Iterator[Fact]:
+def _spectrum_facts(
+    rng: np.random.Generator, *, doubled: int = 1, per_coordinate: bool = False
+) -> Iterator[Fact | Within]:
     """E <zeta_s, zeta_t>, the transform of the spectrum summed over directions, by enumeration in fractions.
 
     Against d sum_tau beta_{s-tau} beta_{t-tau} + E |w^_t|^2 [s = t].
@@ -149,7 +151,7 @@ def _spectrum_facts(rng: np.random.Generator, *, doubled: int = 1, per_coordinat
             errors = Fraction(sum(squares[t] for _, squares in runs), len(runs)) if s == t else Fraction(0)
             stated = doubled * (d * sum(lagged, Fraction(0)) + errors * (d if per_coordinate else 1))
             yield Fact(f"E <zeta_{s}, zeta_{t}>, d = {d}", Fraction(sum(products), len(runs)), stated, 0)
-            yield Fact(f"E |w^_{t}|^2 <= 1, d = {d}", bool(errors <= 1), True, 0)
+            yield Within(f"E |w^_{t}|^2, d = {d}", float(errors), most=1.0)
 
 
 def _dot(first: Sequence[Fraction], second: Sequence[Fraction]) -> Fraction:

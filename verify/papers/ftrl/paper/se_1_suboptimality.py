@@ -22,7 +22,7 @@ from simulators.ftrl import (
     stationary_settings,
     strongly_convex,
 )
-from verify.checks import Agreement, Fact, Search, Symbolic, Times
+from verify.checks import Agreement, Fact, Search, Symbolic, Times, Within
 from verify.checks.domains import Real
 from verify.papers.ftrl.tools.multipliers import RANDOM_MULTIPLIERS, pointwise
 from verify.papers.ftrl.tools.strongly_convex import RHO, complex_symbol, real_part, squared
@@ -131,15 +131,12 @@ def _large_steps(eta: float, kappa: float, radius: float, angle: float) -> tuple
     return 4 * float(valid.best), printed
 
 
-def _near_the_limit(rng: np.random.Generator) -> Iterator[Fact]:
+def _near_the_limit(rng: np.random.Generator) -> Iterator[Fact | Within]:
     """Where the valid bound exceeds the printed value, itself far above quadratics; and the worst loss found."""
     printed, valid = _both(_band(0.97, np.pi / 2, 8), 1.995, 4.0)
-    label = (
-        f"eta = 1.995, kappa = 4, |q| = 0.97, n = 8: valid bound {float(valid.best) / printed:.3g} times the printed"
-    )
-    yield Fact(f"{label}, above 2", bool(float(valid.best) > 2 * printed), True, 0)
-    ratio = printed / float(valid.lower)
-    yield Fact(f"there the printed value is {ratio:.3g} times a quadratic's error, above 20", bool(ratio > 20), True, 0)
+    place = "eta = 1.995, kappa = 4, |q| = 0.97, n = 8"
+    yield Within(f"{place}: valid bound over the printed value", float(valid.best) / printed, 2.0)
+    yield Within(f"{place}: printed value over a quadratic's error", printed / float(valid.lower), 20.0)
     correlation = _band(0.97, np.pi / 2, 3)
     printed, valid = _both(correlation, 1.95, 4.0)
     seed, options = int(rng.integers(2**31)), {"population": 24, "generations": 5, "search_trials": 16}
@@ -147,11 +144,12 @@ def _near_the_limit(rng: np.random.Generator) -> Iterator[Fact]:
         correlation, StronglyConvex(mu=0.25, L=1.0, eta=1.95, rho=RHO), seed=seed, trials=1000, **options
     )
     low, high = (end / float(valid.lower) for end in found.interval(1e-9))
-    label = f"eta = 1.95, kappa = 4, q = 0.97 i, n = 3: worst loss found over worst quadratic {low:.3g} to {high:.3g}"
-    inside = low > 1.05 and high < 3 and 10 * float(valid.lower) < printed
-    yield Fact(f"{label}, above 1.05 and below 3; the printed value above 10", bool(inside), True, 0)
-    member = found.loss.mu >= 0.25 * (1 - 1e-9) and found.loss.L <= 1 + 1e-9
-    yield Fact("its curvature is in the class", bool(member), True, 0)
+    place = "eta = 1.95, kappa = 4, q = 0.97 i, n = 3"
+    yield Within(f"{place}: worst loss found over worst quadratic, from below", low, 1.05)
+    yield Within(f"{place}: worst loss found over worst quadratic, from above", high, most=3.0)
+    yield Within(f"{place}: printed value over worst quadratic", printed / float(valid.lower), 10.0)
+    yield Within("least curvature of that loss", found.loss.mu, 0.25 * (1 - 1e-9))
+    yield Within("largest curvature of that loss", found.loss.L, most=1 + 1e-9)
     settings = stationary_settings(kinked_quadratic(0.25, 1.0), correlation, 1.95, RHO)
     problem = StronglyConvexLoss(loss=found.loss)
     again = Experiment(algorithm=strongly_convex, problem=problem, settings=settings, block_trials=1000)
@@ -216,7 +214,7 @@ def _cone_form(slip: int = 0) -> Iterator[tuple[str, sympy.Expr]]:
 MU, ETA, NODES, LAGS = 0.2, 0.6, 64, 3
 
 
-def _cone_program(rng: np.random.Generator, most: float = 2.0) -> Iterator[Fact]:
+def _cone_program(rng: np.random.Generator, most: float = 2.0) -> Iterator[Fact | Within]:
     """(93) on k uniform frequencies, entry by entry, solved by Clarabel; against psi eliminated and Newton steps."""
     import cvxpy as cp
 
@@ -241,9 +239,7 @@ def _cone_program(rng: np.random.Generator, most: float = 2.0) -> Iterator[Fact]
         yield Fact(f"value in dpbounds, {label}", value, float(found), 1e-6)
     matrices = _matrices(*(np.asarray(entry.value) for entry in entries))
     smallest = np.linalg.eigvalsh(matrices)[:, 0] / np.linalg.norm(matrices, axis=(1, 2))
-    yield Fact(
-        "(93) at the solution, smallest eigenvalue above -1e-7 of the norm", bool(smallest.min() > -1e-7), True, 0
-    )
+    yield Within("(93) at the solution: smallest eigenvalue over the norm", smallest.min(), -1e-7)
 
 
 def _entries(omega: np.ndarray, psi: Any, multipliers: Any) -> tuple[Any, Any, Any]:

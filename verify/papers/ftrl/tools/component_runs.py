@@ -12,7 +12,7 @@ from dpbounds.ftrl.finite_time import Horizon
 from simulators.engine import Arrays, Experiment, Streams
 from simulators.ftrl import LinearRegression, Settings, linear_regression
 from simulators.ftrl.linear_regression import Inputs
-from verify.checks import Agreement, Fact
+from verify.checks import Agreement, Fact, Holds, Within
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,7 +195,7 @@ def _squared(vectors: np.ndarray) -> np.ndarray:
 # --- clipping or not, on the same draws ---
 
 
-def _coincidence(rng: np.random.Generator, clip_norm: float = 9.0) -> Iterator[Fact]:
+def _coincidence(rng: np.random.Generator, clip_norm: float = 9.0) -> Iterator[Fact | Within | Holds]:
     """DP-FTRL with G = 9 and Noisy-FTRL on the same draws: equal bit for bit where no gradient exceeds `clip_norm`."""
     problem = LinearRegression(eigenvalues=(1.0, 0.3), sigma_sgd=0.5, initial=(1.0, -1.0))
     seed, ends = int(rng.integers(2**31)), []
@@ -207,8 +207,8 @@ def _coincidence(rng: np.random.Generator, clip_norm: float = 9.0) -> Iterator[F
         ends.append(linear_regression(problem, settings, source.streams(0, seed=seed), 400))
     inside = ends[1]["largest_gradient"] <= clip_norm
     yield Fact("theta_T on the event", ends[0]["theta"][inside], ends[1]["theta"][inside], 0)
-    yield Fact("the event is that DP-FTRL clips nothing", ends[0]["clipped"] == 0, inside, 0)
-    yield Fact("runs inside and outside the event occur", bool(inside.any() and not inside.all()), True, 0)
+    yield Holds("the event is that DP-FTRL clips nothing", bool(np.array_equal(ends[0]["clipped"] == 0, inside)))
+    yield Within("share of the runs in the event", inside.mean(), 1 / 400, 1 - 1 / 400)
     one = Settings(correlation=correlations.nu(0.02), eta=0.05, rho=np.inf, steps=1, clip_norm=0.4)
     source = Experiment(algorithm=linear_regression, problem=problem, settings=1, block_trials=400)
     after = linear_regression(problem, one, source.streams(0, seed=seed), 400)
