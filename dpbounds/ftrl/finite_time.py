@@ -29,6 +29,7 @@ from dpbounds.ftrl.correlations import DampedAntiPGD, FiniteImpulse, NuCorrelati
 from dpbounds.ftrl.linear_regression import (
     CONVENTION,
     Regression,
+    condition_number,
     effective_dimension,
     gaussian_r_squared,
     suboptimality,
@@ -131,7 +132,7 @@ def expected_bound(
     product = moderate("eta", eta) * _r_squared(spectrum, R_squared)
     within("eta * R_squared", product, "(0, 1)", "the theorem needs eta < 1 / R^2")
     decay = np.exp(-eta * spectrum.min() * count("steps", steps, least=0))
-    forgotten = spectrum.max() / spectrum.min() * decay * moderate_or_zero("initial_gap", initial_gap)
+    forgotten = condition_number(spectrum) * decay * moderate_or_zero("initial_gap", initial_gap)
     stationary = moderate_or_zero("stationary_gap", stationary_gap)
     cross = 2.0 * np.sqrt(forgotten * stationary) if choice("form", form, ("paper", "sum")) == "paper" else 0.0
     return Value(forgotten + stationary + cross, kind="upper", source="ftrl Thm D.11", convention=CONVENTION)
@@ -314,7 +315,7 @@ def finite_time_rate(
     rate forbids convergence.
     """
     spectrum, steps, rho, log_term = horizon.eigenvalues, horizon.steps, moderate("rho", rho), horizon.log_term
-    kappa, effective = spectrum.max() / spectrum.min(), effective_dimension(spectrum)
+    kappa, effective = condition_number(spectrum), effective_dimension(spectrum)
     J = kappa**2 * effective**2 * len(spectrum) / rho
     dimension = len(spectrum) if _known(mechanism) == "independent" else kappa * effective / steps
     sigma_squared = horizon.sigma_sgd**2

@@ -27,15 +27,17 @@ from dpbounds.ftrl.linear_regression.optimal import (
     optimal_spectrum,
     optimal_suboptimality,
 )
-from dpbounds.ftrl.linear_regression.rates import effective_dimension, power_law, rate
+from dpbounds.ftrl.linear_regression.rates import condition_number, effective_dimension, geometric, power_law, rate
 from dpbounds.ftrl.linear_regression.settings import Regression
 
 __all__ = [
     "CONVENTION",
     "Regression",
     "best_nu",
+    "condition_number",
     "effective_dimension",
     "gaussian_r_squared",
+    "geometric",
     "lower_bound",
     "nu_upper_bound",
     "optimal_correlation",

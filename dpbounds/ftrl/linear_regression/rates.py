@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Float
 
 from dpbounds.arguments import typed
-from dpbounds.errors import LARGEST_SPECTRUM, choice, count, moderate_or_zero, vector, within
+from dpbounds.errors import LARGEST_SPECTRUM, DomainError, choice, count, moderate, moderate_or_zero, vector, within
 from dpbounds.ftrl.linear_regression.settings import Regression
 from dpbounds.values import Value
 
@@ -26,6 +26,23 @@ def effective_dimension(eigenvalues: Float[np.ndarray, " d"]) -> float:
     """d_eff = Tr(H) / lambda_1, the stable rank of H^{1/2}: ftrl Section C.6; between 1 and d."""
     spectrum = vector("eigenvalues", eigenvalues, above=0.0)
     return float((spectrum / spectrum.max()).sum())
+
+
+def condition_number(eigenvalues: Float[np.ndarray, " d"]) -> float:
+    """kappa = lambda_1 / lambda_d, largest over smallest."""
+    spectrum = vector("eigenvalues", eigenvalues, above=0.0)
+    return float(spectrum.max() / spectrum.min())
+
+
+def geometric(d: int, kappa: float) -> Float[np.ndarray, " d"]:
+    """d eigenvalues from 1 down to 1 / kappa, each the same factor below the one before. Raises `DomainError` for kappa
+    below 1, and for one eigenvalue with kappa above 1.
+    """
+    d, kappa = count("d", d, most=LARGEST_SPECTRUM), moderate("kappa", kappa)
+    if kappa < 1 or (d == 1 and kappa > 1):
+        allowed = "a condition number of at least 1" if kappa < 1 else "1 for a single eigenvalue"
+        raise DomainError("kappa", kappa, allowed)
+    return np.geomspace(1.0, 1.0 / kappa, d)
 
 
 def power_law(d: int, exponent: float) -> Float[np.ndarray, " d"]:

@@ -67,6 +67,11 @@ class Program:
             raise DomainError("eta", self.eta, f"at least {SLOWEST:g} / mu = {SLOWEST / self.mu:g}")
 
     @property
+    def kappa(self) -> float:
+        """L / mu, the condition number."""
+        return self.L / self.mu
+
+    @property
     def a(self) -> float:
         """Weight of |u|^2."""
         return self.L / 2.0
@@ -96,6 +101,13 @@ class Program:
     def prefactor(self, m: Arithmetic) -> Any:
         """Of the integral: ftrl eq. (10) as printed is 2 eta^2 times the program `theta` with its signs changed."""
         return 2 * m.number(self.eta) ** 2 if self.name == "paper" else m.number(1)
+
+
+def least_curvature(L: float, kappa: float) -> float:
+    """mu = L / kappa. Raises `DomainError` unless L > 0 and kappa >= 1."""
+    if positive("kappa", kappa) < 1:
+        raise DomainError("kappa", kappa, "a condition number of at least 1")
+    return positive("L", L) / float(kappa)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -52,7 +52,7 @@ class StronglyConvex:
     @property
     def kappa(self) -> float:
         """L / mu."""
-        return self.L / self.mu
+        return self.program("f").kappa
 
     def program(self, name: ProgramName) -> Program:
         """The convex program of this name for the constants of the class."""

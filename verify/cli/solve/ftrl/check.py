@@ -23,6 +23,7 @@ from dpbounds.circle.balls import OVERHEAD, allowance
 from dpbounds.ftrl.correlations import DampedAntiPGD, FiniteImpulse, HalfPowers, NuCorrelation, ToeplitzCorrelation
 from dpbounds.ftrl.strongly_convex import ConvexBound, Noise, Program, recertify
 from dpbounds.ftrl.strongly_convex.bounds import proves
+from dpbounds.ftrl.strongly_convex.programs import least_curvature
 from verify.cli.console import print_json
 from verify.cli.solve.files import read, write
 from verify.cli.solve.ftrl.rows import SIMPLE, SIMULATED, Case, Row, is_certified, row_of, show
@@ -205,9 +206,9 @@ def _names(correlation: ToeplitzCorrelation) -> tuple[str, ...]:
 
 def _kappa(program: Program, stored: Any) -> float:
     """The stored condition number if mu is L over it, which L / mu misses by rounding; else L / mu."""
-    if isinstance(stored, float) and stored >= 1 and program.L / stored == program.mu:
+    if isinstance(stored, float) and stored >= 1 and least_curvature(program.L, stored) == program.mu:
         return stored
-    return program.L / program.mu
+    return program.kappa
 
 
 def _digest(content: Any) -> str:

@@ -1,4 +1,4 @@
-"""Mechanisms of `dpbounds solve ftrl` by name, and condition numbers."""
+"""Mechanisms of `dpbounds solve ftrl` by name."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from dpbounds import DomainError
-from dpbounds.errors import positive, within
+from dpbounds.errors import within
 from dpbounds.ftrl import correlations
 from verify.cli.solve.files import read
 
@@ -27,13 +27,6 @@ def fixed_correlation(mechanism: str, arguments: Namespace, decay: float) -> cor
         "coefficients": lambda: correlations.from_coefficients(_coefficients(arguments.coefficients)),
     }
     return makers[mechanism]()
-
-
-def condition_number(kappa: float) -> float:
-    """`kappa` if there is such a condition number."""
-    if positive("kappa", kappa) < 1:
-        raise DomainError("kappa", kappa, "a condition number of at least 1")
-    return kappa
 
 
 def check_coefficients(arguments: Namespace) -> None:

@@ -15,7 +15,6 @@ from dpbounds import DomainError
 from dpbounds.errors import all_moderate
 from dpbounds.ftrl import linear_regression as regression
 from verify.cli.solve.files import read_bytes
-from verify.cli.solve.ftrl.mechanisms import condition_number
 
 SOURCES = ("kappa", "decay", "eigenvalues", "spectrum")
 # A row of a table of this many takes a few seconds.
@@ -40,7 +39,7 @@ def spectra(arguments: Namespace, sources: Sequence[str] = SOURCES) -> list[tupl
     else:
         found = [arguments.eigenvalues if source == "eigenvalues" else _from_file(arguments.spectrum)]
     checked = [_checked(source, spectrum) for spectrum in found]
-    return [(float(spectrum.max() / spectrum.min()), spectrum) for spectrum in checked]
+    return [(regression.condition_number(spectrum), spectrum) for spectrum in checked]
 
 
 def _dimension(source: str, given: int | None) -> int:
@@ -59,9 +58,9 @@ def _dimension(source: str, given: int | None) -> int:
 
 
 def _geometric(kappa: float, dimension: int) -> np.ndarray:
-    if condition_number(kappa) > 1 and dimension < 2:
+    if kappa > 1 and dimension < 2:
         raise DomainError("dimension", dimension, "at least 2 with --kappa", "one eigenvalue has condition number 1")
-    return np.geomspace(1.0, 1.0 / kappa, dimension)
+    return regression.geometric(dimension, kappa)
 
 
 def _checked(source: str, values: object) -> np.ndarray:

@@ -27,11 +27,11 @@ from dpbounds.ftrl.strongly_convex import (
     optimize_correlation,
 )
 from dpbounds.ftrl.strongly_convex.bounds import MOST_MULTIPLIERS
-from dpbounds.ftrl.strongly_convex.programs import ProgramName
+from dpbounds.ftrl.strongly_convex.programs import ProgramName, least_curvature
 from verify.cli.console import print_json, progress
 from verify.cli.solve.ftrl import check
 from verify.cli.solve.ftrl.budgets import budgets, epsilon_of
-from verify.cli.solve.ftrl.mechanisms import condition_number, fixed_correlation
+from verify.cli.solve.ftrl.mechanisms import fixed_correlation
 from verify.cli.solve.ftrl.rows import Case, Row, failed_row, row_of, show
 
 # Fewest and most of each; the Newton matrices of larger ones do not fit into memory.
@@ -110,7 +110,7 @@ def _case(arguments: Namespace, kappa: float, eta: float, rho: float, mechanism:
     """Where a correlation has to be searched for, the noise is independent until then."""
     L = positive("L", 1.0 if arguments.L is None else arguments.L)
     problem = StronglyConvex(
-        mu=L / condition_number(kappa),
+        mu=least_curvature(L, kappa),
         L=L,
         eta=eta,
         rho=rho,

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from dpbounds.ftrl import correlations
-from dpbounds.ftrl.linear_regression import Regression
+from dpbounds.ftrl.linear_regression import Regression, geometric
 from dpbounds.ftrl.strongly_convex import StronglyConvex, bound
+from dpbounds.ftrl.strongly_convex.programs import least_curvature
 from simulators.ftrl import Rehearsal, mean_rehearsal, quadratic_rehearsal, regression_rehearsal
 from verify.checks import Agreement, Within
 from verify.papers.ftrl.tools import input_laws, second_moments
@@ -46,7 +47,7 @@ def _exact(weights: np.ndarray, gamma: float, law: input_laws.Laws, steps: int, 
 
 def _of_regressions(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Within]:
     """After 6 steps with noise for 6 steps, and in the long run: there 400 steps, and 400 weights of gamma_inf."""
-    problem = Regression(eigenvalues=np.array(EIGENVALUES), eta=ETA, rho=RHO, clip_norm=CLIP, sigma_sgd=SIGMA)
+    problem = Regression(eigenvalues=geometric(2, 2.5), eta=ETA, rho=RHO, clip_norm=CLIP, sigma_sgd=SIGMA)
     law, start = input_laws.gaussian(EIGENVALUES), np.full(2, START / math.sqrt(2))
     for correlation in (correlations.independent(), correlations.nu(0.1)):
         for steps in (6, None):
@@ -73,7 +74,7 @@ def _of_means(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Within]
 def _of_quadratics(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Within]:
     """The loss that the lower end of a bound is the exact error of, three coordinates at once."""
     for correlation in (correlations.independent(), correlations.nu(0.2)):
-        problem = StronglyConvex(mu=0.25, L=1.0, eta=0.4, rho=0.5, d=3, sigma_sgd=0.6)
+        problem = StronglyConvex(mu=least_curvature(1.0, 4.0), L=1.0, eta=0.4, rho=0.5, d=3, sigma_sgd=0.6)
         runs = quadratic_rehearsal(bound(correlation, problem, max_lag=2, certify=False))
         stated = worst_quadratic(correlation, 0.25, 0.4, d=3, sigma_sgd=0.6)
         yield _held(f"worst quadratic, {correlation.name}", runs, factor * stated, rng)
