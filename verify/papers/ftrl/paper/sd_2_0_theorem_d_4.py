@@ -179,7 +179,7 @@ def _refused(rng: np.random.Generator) -> Iterator[Fact]:
     gaps: dict[str, Any] = {"steps": 3, "initial_gap": 1.0, "stationary_gap": 1.0}
     limit = 1.0 / (4.0 * np.log(120.0))
 
-    def iterate_bound(eta: float, **more: float) -> Value:
+    def iterate_bound(eta: float, **more: Any) -> Value:
         return finite_time.iterate_bound(white, finite_time.Horizon(**run, **more), eta, noise_variance=1.0)
 
     def admitted(function: Callable[..., Any], *arguments: Any, **keywords: Any) -> bool:
