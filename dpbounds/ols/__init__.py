@@ -22,34 +22,48 @@ from dpbounds.ols.calibration import (
     hessian_mixing_scales,
     linear_mixing_scales,
 )
-from dpbounds.ols.comparison import Compared, Comparison, NewtonClips, compare, linear_sketch_size, typical_clips
+from dpbounds.ols.clips import NewtonClips, measured_clips, typical_clips
+from dpbounds.ols.comparison import Comparison, compare
+from dpbounds.ols.data import ScaledData, bounded_data
+from dpbounds.ols.designs import AssumedDesign, geometric_spectrum
+from dpbounds.ols.gram import Gram
+from dpbounds.ols.methods import LABELS, Choices, Compared, Method, linear_sketch_size
 from dpbounds.ols.regimes import Features, Guarantee, Regime, features, regime
 from dpbounds.ols.scales import AdasspScales, GradientDescentScales, HessianMixingScales, LinearMixingScales
 
 __all__ = [
+    "LABELS",
     "Accounting",
     "AdasspScales",
+    "AssumedDesign",
+    "Choices",
     "Compared",
     "Comparison",
     "Features",
     "GradientDescentScales",
+    "Gram",
     "Guarantee",
     "HessianMixingScales",
     "LinearMixingScales",
+    "Method",
     "NewtonClips",
     "Regime",
+    "ScaledData",
     "adassp_mu",
     "adassp_scales",
+    "bounded_data",
     "bounds",
     "budget_mu",
     "compare",
     "failure_probability",
     "features",
+    "geometric_spectrum",
     "gradient_descent_mu",
     "gradient_descent_scales",
     "hessian_mixing_scales",
     "linear_mixing_scales",
     "linear_sketch_size",
+    "measured_clips",
     "mixing_delta",
     "mixing_epsilon",
     "mixing_log_delta",

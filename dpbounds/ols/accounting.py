@@ -11,6 +11,10 @@
 
 Neighbours: `zero-out` and `add-remove` cost the same here (a zero row adds nothing; n is public). `replace-one` moves
 two directions of a sketch's covariance (`privacy.covariance`), lambda_min by 1 at most, gradients by two clip norms.
+
+>>> scales = LinearMixingScales(k=40, gamma=36.0, tau=6.0)
+>>> round(gaussian_part(scales), 4)
+0.1757
 """
 
 from __future__ import annotations

@@ -4,6 +4,11 @@ All bound the sum ||X theta - X theta*||², for rows of norm at most 1 and |y| <
 constants in O(.): the argument `constant`, 1 unless given (`utility` has all of its own). `multiplier` is gamma_hess,
 gamma_mix or gamma_ASSP of Table 1, not the gamma of the noise. `lambda_min` is the least eigenvalue of X'X,
 `joint_lambda_min` that of (X, Y)'(X, Y), `residual` L(theta*), `signal` ||X theta*||², `theta_squared` ||theta*||².
+
+>>> sketch_size(10, 1e-7, 3)
+111
+>>> round(adassp_multiplier(1.0, 1e-6, 1e-7, 10), 1)
+53.5
 """
 
 from __future__ import annotations

@@ -8,6 +8,10 @@
 
 Zero-out neighbours (the paper's) unless an `adjacency` is given; rows of X have norm at most 1, |y| <= `outcome_bound`.
 `failure` is the paper's varrho. Ranges as in `sketch`.
+
+>>> scales = hessian_mixing_scales(1.0, 1e-6, k=111, steps=3, failure=1e-7)
+>>> round(scales.gamma), round(scales.sigma, 1)
+(179, 8.0)
 """
 
 from __future__ import annotations

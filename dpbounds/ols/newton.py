@@ -7,6 +7,10 @@ the preconditioner U P U'; T rounds theta <- theta + U s_t P U' (g + noise), g =
 Everything but the releases is post-processing, so that their squared sensitivities over noise sum to mu² exactly.
 
 All functions take leading axes of trials where they take arrays. Source: dpbounds; the paper has no such method.
+
+>>> settings = Newton(mu=0.3)
+>>> round(float(noise_scales(settings).hessian), 1)
+9.6
 """
 
 from __future__ import annotations
@@ -159,6 +163,14 @@ def _steepest(rounds: float, hessian: float) -> float:
     """max over cosines of rounds (2 + 2 a) + hessian max(1, 2 - 2 a²)."""
     cosine = min(1.0, rounds / (2 * hessian))
     return max(4 * rounds + hessian, rounds * (2 + 2 * cosine) + hessian * (2 - 2 * cosine**2))
+
+
+@formula
+def histogram(values: np.ndarray) -> np.ndarray:
+    """Values (n,) by the least edge that is not below them, largest edge first, (15,); values 0 are not counted."""
+    seen = values[values > 0]
+    bins = np.searchsorted(-EDGES, -seen, side="right") - 1
+    return np.bincount(np.maximum(bins, 0), minlength=len(EDGES)).astype(float)  # rounding at 1 stays in bin 0
 
 
 @formula

@@ -1,22 +1,31 @@
 """Table 1 of ols for given data: the guarantees of AdaSSP, linear mixing and IHM by their four aspects, and which of
 the three theory expects to win by them.
 
-A = X'X, b = X'Y, `y_squared` = ||Y||², rows of norm at most 1, |y| <= `outcome_bound`. Guarantees are rates: their
-constants are unknown and 1 here, so that their order is a guide and no proof.
+Rows have norm at most 1, |y| <= `outcome_bound`. Guarantees are rates: their constants are unknown and 1 here, so that
+their order is a guide and no proof.
+
+>>> gram = Gram(A=np.diag([20.0, 500.0]), b=np.array([10.0, 100.0]), y_squared=100.0, n=2000)
+>>> data = features(gram)
+>>> data.lambda_min, data.residual
+(20.0, 75.0)
+>>> regime(data, 1.0, 1e-6, failure=1e-7).expected
+'AdaSSP'
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
-from jaxtyping import Float
 
 from dpbounds.arguments import typed
-from dpbounds.errors import DomainError, count, moderate, moderate_or_zero
+from dpbounds.errors import moderate
 from dpbounds.ols import bounds
-from dpbounds.ols.risk.spectrum import spectrum
+from dpbounds.ols.gram import Gram
 
+# The methods that Table 1 compares.
+Guaranteed = Literal["AdaSSP", "LinMix", "IHM"]
 # What "small" and "about equal" mean where the paper leaves it open: ||theta*||² over C_Y² below, and between.
 SMALL, ABOUT_EQUAL = 0.1, (0.1, 10.0)
 
@@ -33,26 +42,25 @@ class Features:
     signal: float
     theta_squared: float
 
+    @property
+    def mean_residual(self) -> float:
+        """L(theta*)/n."""
+        return self.residual / self.n
 
-def features(A: Float[np.ndarray, "d d"], b: Float[np.ndarray, " d"], y_squared: float, n: int) -> Features:
-    """Of a data set. Raises `DomainError` for n < d, an A that is no Gram matrix, and ||Y||² below that of the fit."""
-    problem = spectrum(A, b)
-    d = len(problem.loads)
-    n = count("n", n, d, f"d = {d}: with fewer records than columns X'X is singular")
-    signal = float(problem.loads @ problem.theta)
-    residual = moderate_or_zero("y_squared", y_squared) - signal
-    if residual < -1e-9 * signal:
-        raise DomainError("y_squared", y_squared, f"at least the square of the fit, {signal:.6g}")
-    joint = np.block([[np.asarray(A), np.asarray(b)[:, None]], [np.asarray(b)[None, :], np.array([[y_squared]])]])
-    theta_squared, residual = float(problem.theta @ problem.theta), max(residual, 0.0)
+
+def features(gram: Gram) -> Features:
+    """Of a data set."""
+    problem, corner = gram.spectrum, np.array([[gram.y_squared]])
+    joint = np.block([[gram.A, gram.b[:, None]], [gram.b[None, :], corner]])
+    theta_squared, residual = float(problem.theta @ problem.theta), max(gram.y_squared - gram.signal, 0.0)
     least = max(float(np.linalg.eigvalsh(joint)[0]), 0.0)
     return Features(
-        n=n,
-        d=d,
+        n=gram.n,
+        d=gram.d,
         lambda_min=float(problem.eigenvalues[0]),
         joint_lambda_min=min(least, residual / (1 + theta_squared)),  # Proposition 3; beyond it is rounding
         residual=residual,
-        signal=signal,
+        signal=gram.signal,
         theta_squared=theta_squared,
     )
 
@@ -61,7 +69,7 @@ def features(A: Float[np.ndarray, "d d"], b: Float[np.ndarray, " d"], y_squared:
 class Guarantee:
     """A row of Table 1: multiplier * scale * eigenvalue_term + additional, as the branch of the theorem has them."""
 
-    method: str
+    method: Guaranteed
     multiplier: float
     scale: float
     eigenvalue_term: float
@@ -93,7 +101,7 @@ class Regime:
     for_linear_mixing: bool
 
     @property
-    def expected(self) -> str:
+    def expected(self) -> Guaranteed:
         """The method with the least guarantee, constants 1."""
         return min(self.guarantees, key=lambda one: one.total).method
 
@@ -127,7 +135,7 @@ def regime(
     )
 
 
-def _by_lambda(method: str, multiplier: float, scale: float, lambda_min: float, additional: float) -> Guarantee:
+def _by_lambda(method: Guaranteed, multiplier: float, scale: float, lambda_min: float, additional: float) -> Guarantee:
     term = 1.0 if lambda_min < multiplier else multiplier / lambda_min
     return Guarantee(method=method, multiplier=multiplier, scale=scale, eigenvalue_term=term, additional=additional)
 

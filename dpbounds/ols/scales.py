@@ -2,6 +2,9 @@
 
 Rows of X have norm at most 1, |y| <= `outcome_bound`. `calibration` computes them from a budget, `accounting` says what
 they cost, `simulators.ols` draws with them.
+
+>>> LinearMixingScales(k=40, gamma=36.0, tau=6.0, outcome_bound=0.5).row_bound_squared
+1.25
 """
 
 from __future__ import annotations

@@ -2,6 +2,9 @@
 
 V = S'S / k with S a k x d matrix of independent standard Gaussian entries: k V is Wishart, E V = I. The sketched
 Hessian is N V N' in law for every N with N N' = X'X + eta² I. Source: beyond the paper (ols, items 2 and 3).
+
+>>> round(contraction(71, 10).mean, 2)
+0.3
 """
 
 from __future__ import annotations

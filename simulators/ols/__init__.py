@@ -2,7 +2,7 @@
 
 from simulators.ols.adassp import AdaSSP, adassp, released_ridge, symmetric_noise
 from simulators.ols.clipping import ClippedSums
-from simulators.ols.compared import Zero, experiment_of, measured_clips, zero
+from simulators.ols.compared import Zero, experiment_of, zero
 from simulators.ols.datasets import BUNDLED, DataSet, Table, bundled, has_bundled, load, prepared, read_table
 from simulators.ols.families import family, perceptron
 from simulators.ols.gradient_descent import GradientDescent, gradient_descent
@@ -10,6 +10,7 @@ from simulators.ols.hessian_mixing import HessianMixing, hessian_mixing, hessian
 from simulators.ols.linear_mixing import LinearMixing, SketchAndSolve, linear_mixing, sketch_and_solve
 from simulators.ols.newton import NewtonDraws, newton_runs, recentred_newton
 from simulators.ols.records import LeastSquares
+from simulators.ols.rehearsals import assumed_records, rehearsals, scaled_records
 from simulators.ols.sketches import bartlett, explicit_gram, inverse_action, wishart_solve
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "Table",
     "Zero",
     "adassp",
+    "assumed_records",
     "bartlett",
     "bundled",
     "experiment_of",
@@ -38,14 +40,15 @@ __all__ = [
     "inverse_action",
     "linear_mixing",
     "load",
-    "measured_clips",
     "mixing_noise",
     "newton_runs",
     "perceptron",
     "prepared",
     "read_table",
     "recentred_newton",
+    "rehearsals",
     "released_ridge",
+    "scaled_records",
     "sketch_and_solve",
     "symmetric_noise",
     "wishart_solve",

@@ -1,4 +1,9 @@
-"""AdaSSP (ols Algorithm 6): X'X and X'Y with Gaussian noise, and a ridge that follows the smallest eigenvalue."""
+"""AdaSSP (ols Algorithm 6): X'X and X'Y with Gaussian noise, and a ridge that follows the smallest eigenvalue.
+
+>>> settings = AdaSSP.equal(5.0, d=3, delta=1e-6, failure=1e-7)
+>>> round(settings.shift, 2), round(settings.ridge, 1)
+(5.59, 37.8)
+"""
 
 from __future__ import annotations
 

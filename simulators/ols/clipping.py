@@ -3,6 +3,11 @@
 b - A theta is the sum without clipping. What clipping takes away comes from the records beyond their limit: record i
 is within it for every theta with ||theta - theta*||_Q at most t_i = (c_i - |y_i - x_i'theta*|) / ||x_i||_{Q⁻¹}
 (Cauchy-Schwarz), so that for most trials a few records or none need a look. Never an approximation.
+
+>>> data = LeastSquares(regressors=np.ones((3, 1)), outcome=np.array([0.2, 0.4, 1.0]))
+>>> sums, share = ClippedSums(problem=data, clip=0.5, clipping="entrywise").start(1)
+>>> round(abs(float(sums[0, 0])), 3), round(float(share[0]), 3)
+(1.1, 0.333)
 """
 
 from __future__ import annotations

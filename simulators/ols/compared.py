@@ -1,4 +1,13 @@
-"""From a predicted row of `dpbounds.ols.compare` to its simulation on records, and back: what PRN clips on records."""
+"""From a predicted row of `dpbounds.ols.compare` to its simulation on records.
+
+>>> from dpbounds.ols import compare
+>>> data = LeastSquares(regressors=np.full((50, 1), 0.5), outcome=np.full(50, 0.25))
+>>> found = compare(data.statistics, 1.0)
+>>> row = found.under("tight")[6]
+>>> runs = experiment_of(row, data, found.choices).run_block(0, seed=0)
+>>> row.method, round(float(runs["risk"][0]), 6)
+('zero', 3.125)
+"""
 
 from __future__ import annotations
 
@@ -9,16 +18,15 @@ import numpy as np
 
 from dpbounds.arguments import typed
 from dpbounds.errors import DomainError
-from dpbounds.ols import newton as prn
-from dpbounds.ols.comparison import Compared, NewtonClips
+from dpbounds.ols.methods import Choices, Compared
 from dpbounds.ols.newton import Newton
 from dpbounds.ols.scales import AdasspScales, GradientDescentScales, HessianMixingScales, LinearMixingScales
-from simulators.engine import Arrays, Experiment, Streams, trial_count
+from simulators.engine import Algorithm, Arrays, Experiment, Streams, trial_count
 from simulators.ols.adassp import AdaSSP, adassp
 from simulators.ols.gradient_descent import GradientDescent, gradient_descent
 from simulators.ols.hessian_mixing import HessianMixing, hessian_mixing
 from simulators.ols.linear_mixing import LinearMixing, linear_mixing
-from simulators.ols.newton import histogram, recentred_newton
+from simulators.ols.newton import recentred_newton
 from simulators.ols.records import LeastSquares
 
 
@@ -35,17 +43,21 @@ def zero(problem: LeastSquares, settings: Zero, streams: Streams, trials: int) -
 
 
 @typed
-def experiment_of(
-    row: Compared, problem: LeastSquares, *, failure: float, rate: float = 0.25, block_trials: int = 500
-) -> Experiment:
-    """The method of a row with its noise on these records, of bounds C_X = 1 and C_Y as the row was calibrated for."""
+def experiment_of(row: Compared, problem: LeastSquares, choices: Choices, *, block_trials: int = 500) -> Experiment:
+    """The method of a row with its noise on these records, of bounds C_X = 1 and C_Y as the row was calibrated for.
+
+    `choices` are those of the comparison, with the failure probability written out.
+    """
     if problem.row_bound != 1.0:
         raise DomainError("row_bound", problem.row_bound, "1: scales are in units of C_X = 1", "scale the records")
-    algorithm, settings = _of(row.scales, row.method, problem.d, failure, rate)
+    if choices.failure is None:
+        raise DomainError("failure", None, "written out", "take the choices of the comparison")
+    algorithm, settings = _of(row, problem.d, choices.failure, choices.rate)
     return Experiment(algorithm=algorithm, problem=problem, settings=settings, block_trials=block_trials)
 
 
-def _of(scales: Any, method: str, d: int, failure: float, rate: float) -> tuple[Any, Any]:
+def _of(row: Compared, d: int, failure: float, rate: float) -> tuple[Algorithm, Any]:
+    scales = row.scales
     match scales:
         case HessianMixingScales():
             return hessian_mixing, HessianMixing(
@@ -55,7 +67,7 @@ def _of(scales: Any, method: str, d: int, failure: float, rate: float) -> tuple[
                 tau=scales.tau,
                 sigma=scales.sigma,
                 clip=scales.clip,
-                keep_ridge=method == "IHM, ridge kept",
+                keep_ridge=row.method == "IHM-ridge",
             )
         case LinearMixingScales():
             return linear_mixing, LinearMixing(k=scales.k, gamma=scales.gamma, tau=scales.tau)
@@ -76,21 +88,3 @@ def _of(scales: Any, method: str, d: int, failure: float, rate: float) -> tuple[
             return recentred_newton, scales
         case _:
             return zero, Zero()
-
-
-@typed
-def measured_clips(problem: LeastSquares, mu: float) -> NewtonClips:
-    """What PRN clips at on these records without the noise of its histograms and counts, the gradients' norms taken at
-    theta*. Computed from the data, and not private.
-    """
-    lengths = np.linalg.norm(problem.regressors, axis=1) / problem.row_bound
-    outcome = np.abs(problem.outcome) / problem.outcome_bound
-    fit = np.abs(problem.outcome - problem.regressors @ problem.theta_star) / problem.outcome_bound
-    sizes, settings = lengths * fit, Newton(mu=mu)
-    c = float(prn.gradient_clip(histogram(lengths * outcome), 0.0, n=problem.n))
-    path = prn.clip_path(c, lambda level: float(np.mean(sizes <= level)), settings, n=problem.n, d=problem.d)
-    return NewtonClips(
-        hessian=float(prn.hessian_clip(histogram(lengths), 0.0, n=problem.n, d=problem.d, mu=mu)),
-        gradients=tuple(path),
-        unclipped=max(float(np.mean(sizes <= path[-1])), 1.0 / problem.n),
-    )

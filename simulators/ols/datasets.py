@@ -1,4 +1,10 @@
-"""Real data: regression tables as CSV files, split and normalised as in the paper, and sets that scikit-learn ships."""
+"""Real data: regression tables as CSV files, split and normalised as in the paper, and sets that scikit-learn ships.
+
+>>> X, Y = np.arange(20.0).reshape(10, 2), np.arange(10.0)
+>>> data = prepared(X, Y, name="ramp")
+>>> data.train.n, len(data.test_outcome)
+(8, 2)
+"""
 
 from __future__ import annotations
 
@@ -40,6 +46,12 @@ class Table:
             raise DomainError("target", name, f"one of the columns {', '.join(self.names)}")
         return self.names.index(name)
 
+    @typed
+    def split(self, target: str) -> tuple[np.ndarray, np.ndarray]:
+        """The other columns (n, columns - 1), and the column `target` (n,)."""
+        position = self.column(target)
+        return np.delete(self.rows, position, axis=1), self.rows[:, position]
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DataSet:
@@ -68,12 +80,12 @@ def load(
     """
     path = Path(path)
     table = read_table(path)
-    position = table.column(target) if target else len(table.names) - 1
+    target = target or table.names[-1]
+    table.column(target)
     if len(table.names) < 2:
         raise DomainError("file", path, "a table with an outcome and regressors", "it has one column")
     return prepared(
-        np.delete(table.rows, position, axis=1),
-        table.rows[:, position],
+        *table.split(target),
         name=path.name.partition(".")[0],
         train_share=train_share,
         seed=seed,

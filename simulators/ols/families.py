@@ -1,4 +1,9 @@
-"""Synthetic data in the regimes that the methods are said to like and dislike; rows and outcomes within 1."""
+"""Synthetic data in the regimes that the methods are said to like and dislike; rows and outcomes within 1.
+
+>>> data = family("wellcond", n=200)
+>>> data.n, data.d
+(200, 8)
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,12 @@
-"""Clipped and noisy gradient descent on the mean squared error over two (DP-GD, ols Algorithm 7)."""
+"""Clipped and noisy gradient descent on the mean squared error over two (DP-GD, ols Algorithm 7).
+
+>>> from simulators.engine import Experiment
+>>> data = LeastSquares(regressors=np.ones((4, 1)), outcome=np.full(4, 0.5))
+>>> settings = GradientDescent(steps=3, rate=0.5, sigma=0.0, clip=1.0)
+>>> runs = Experiment(algorithm=gradient_descent, problem=data, settings=settings, block_trials=2).run_block(0, seed=0)
+>>> runs["theta"][0].round(6).tolist()
+[0.4375]
+"""
 
 from __future__ import annotations
 

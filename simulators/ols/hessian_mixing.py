@@ -1,4 +1,8 @@
-"""Iterative Hessian mixing (ols Algorithm 1), and with no noise the iterative Hessian sketch (display IHS)."""
+"""Iterative Hessian mixing (ols Algorithm 1), and with no noise the iterative Hessian sketch (display IHS).
+
+>>> mixing_noise(10.0, 1.0, 30.0, 4.0, 2.0, np.array([0.0, 4.0])).tolist()
+[28.0, 20.0]
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Least squares on one Gaussian sketch of (X, Y): sketch-and-solve, and linear mixing (ols Algorithms 3, 4, 5)."""
+"""Least squares on one Gaussian sketch of (X, Y): sketch-and-solve, and linear mixing (ols Algorithms 3, 4, 5).
+
+>>> LinearMixing(k=100, gamma=40.0, tau=6.0).test_scale
+4.0
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,10 @@
 
 A round costs two products of the records with (d, trials) matrices; beside that the data enter by two histograms and
 by one clipped Gram matrix for each clip level in use.
+
+>>> draws = NewtonDraws.fresh(np.random.default_rng(0), trials=4, d=3, steps=10)
+>>> draws.hessian.shape, draws.gradients.shape
+((4, 3, 3), (4, 10, 3))
 """
 
 from __future__ import annotations
@@ -82,13 +86,6 @@ def newton_runs(problem: LeastSquares, settings: Newton, draws: NewtonDraws) -> 
     return {**arrays, "theta": theta, "risk": problem.risk(theta)}
 
 
-def histogram(values: np.ndarray) -> np.ndarray:
-    """Values by the least edge that is not below them, largest edge first, (15,); values 0 are not counted."""
-    seen = values[values > 0]
-    bins = np.searchsorted(-prn.EDGES, -seen, side="right") - 1
-    return np.bincount(np.maximum(bins, 0), minlength=len(prn.EDGES)).astype(float)  # rounding at 1 stays in bin 0
-
-
 @dataclass(frozen=True, eq=False)
 class _Scaled:
     """The records in units of their bounds."""
@@ -116,8 +113,8 @@ class _Scaled:
 def _run(data: _Scaled, settings: Newton, draws: NewtonDraws) -> Arrays:
     (n, d), mu = data.X.shape, settings.mu
     scales = prn.noise_scales(settings)
-    norms = histogram(data.norms) + scales.norms * draws.norms
-    products = histogram(data.norms * np.abs(data.y)) + scales.products * draws.products
+    norms = prn.histogram(data.norms) + scales.norms * draws.norms
+    products = prn.histogram(data.norms * np.abs(data.y)) + scales.products * draws.products
     h = prn.hessian_clip(norms, scales.norms, n=n, d=d, mu=mu)
     c = prn.gradient_clip(products, scales.products, n=n)
     U, scaled = _preconditioner(data, h, scales.hessian, draws.hessian)

@@ -1,22 +1,25 @@
-"""One data set of least squares: records within stated bounds, and all that algorithms and laws read off them."""
+"""One data set of least squares: records within stated bounds, and all that algorithms and laws read off them.
+
+>>> data = LeastSquares(regressors=[[0.6, 0.0], [0.0, 0.8], [0.6, 0.8]], outcome=[1.0, 0.5, 0.7])
+>>> data.n, data.d, round(data.y_squared, 2)
+(3, 2, 1.74)
+"""
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, get_args
 
 import numpy as np
 
 from dpbounds.errors import LARGEST, DomainError, choice, moderate, real_array
+from dpbounds.ols.data import SLACK, Beyond, shortened
+from dpbounds.ols.gram import Gram, triangle
 
-# Rounding that scaling to a bound leaves.
-_SLACK = 1e-9
 # Least singular value of X with columns of unit length, against which rounding of the data cannot be told from 0.
 _LEAST_SINGULAR_VALUE = 1e-13
-# Rows at a time of the QR factorisation.
-_BLOCK = 1 << 14
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -47,7 +50,7 @@ class LeastSquares:
             object.__setattr__(self, name, moderate(name, getattr(self, name)))
         remedy = "scale the data, or take LeastSquares.bounded(..., beyond='clip')"
         for name, largest in (("row_bound", np.linalg.norm(X, axis=1).max()), ("outcome_bound", np.abs(Y).max())):
-            if largest > getattr(self, name) * (1.0 + _SLACK):
+            if largest > getattr(self, name) * (1.0 + SLACK):
                 raise DomainError(name, getattr(self, name), f"at least {largest:g}, the largest record", remedy)
         content = b"".join(part.tobytes() for part in (np.asarray(X.shape), X, Y))
         bounds = f"{self.row_bound!r} {self.outcome_bound!r}".encode()
@@ -63,14 +66,13 @@ class LeastSquares:
         *,
         row_bound: float = 1.0,
         outcome_bound: float = 1.0,
-        beyond: Literal["refuse", "clip"] = "refuse",
+        beyond: Beyond = "refuse",
     ) -> LeastSquares:
         """With records beyond the bounds refused, or shortened to them (`clip`): public bounds, any data."""
         X, Y = finite("regressors", regressors, 2), finite("outcome", outcome, 1)
-        if choice("beyond", beyond, ("refuse", "clip")) == "clip":
+        if choice("beyond", beyond, get_args(Beyond)) == "clip":
             row_bound, outcome_bound = moderate("row_bound", row_bound), moderate("outcome_bound", outcome_bound)
-            X = X * (row_bound / np.maximum(np.linalg.norm(X, axis=1), row_bound))[:, None]
-            Y = np.clip(Y, -outcome_bound, outcome_bound)
+            X, Y = shortened(X, Y, row_bound, outcome_bound)
         return cls(regressors=X, outcome=Y, row_bound=row_bound, outcome_bound=outcome_bound)
 
     @property
@@ -97,6 +99,11 @@ class LeastSquares:
     def y_squared(self) -> float:
         """||Y||²."""
         return float(self._triangle[:, self.d] @ self._triangle[:, self.d])
+
+    @cached_property
+    def statistics(self) -> Gram:
+        """A, b, ||Y||² and n together: the sufficient statistics, which theory takes."""
+        return Gram(A=self.gram, b=self.cross, y_squared=self.y_squared, n=self.n)
 
     @cached_property
     def eigenvalues(self) -> np.ndarray:
@@ -141,14 +148,8 @@ class LeastSquares:
 
     @cached_property
     def _triangle(self) -> np.ndarray:
-        """R (d+1, d+1) of the QR factorisation of (X, Y), block by block of rows."""
-        joint = np.zeros((0, self.d + 1))
-        for start in range(0, self.n, _BLOCK):
-            rows = slice(start, start + _BLOCK)
-            block = np.column_stack([self.regressors[rows], self.outcome[rows]])
-            joint = np.linalg.qr(np.vstack([joint, block]), mode="r")
-        missing = self.d + 1 - len(joint)
-        return np.vstack([joint, np.zeros((missing, self.d + 1))])
+        """R (d+1, d+1) of the QR factorisation of (X, Y)."""
+        return triangle(self.regressors, self.outcome)
 
     @cached_property
     def _root(self) -> np.ndarray:

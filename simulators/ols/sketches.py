@@ -4,6 +4,10 @@ X~'X~ / k = N V N' in law for any N with N N' = M, V ~ Wishart_d(I, k) / k. Thre
 - `action`: V⁻¹v alone, from d + 2 draws (below);
 - `wishart`: V by Bartlett's triangle, d²/2 draws;
 - `explicit`: the k x n sketch itself, to test the other two.
+
+>>> triangles = bartlett(np.random.default_rng(0), trials=5, d=3, k=10)
+>>> triangles.shape
+(5, 3, 3)
 """
 
 from __future__ import annotations

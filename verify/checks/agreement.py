@@ -9,6 +9,7 @@ from typing import Any, final
 
 import numpy as np
 
+from dpbounds import DomainError
 from verify.checks.base import Check, Level, Result, Seed, Task
 from verify.checks.evidence import Evidence, How
 from verify.checks.pictures import Picture, picture_of
@@ -27,6 +28,11 @@ class Fact:
     predicted: Any
     tolerance: float = 1e-12
     numbers: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.predicted, (bool, np.bool_)):
+            remedy = "a truth is stated by Holds(label, truth), a number's range by Within(label, number, least, most)"
+            raise DomainError(f"predicted of {self.label!r}", self.predicted, "a number or something exact", remedy)
 
     def times(self, factor: float) -> Fact:
         """The same fact with its predicted value multiplied."""

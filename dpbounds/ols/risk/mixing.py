@@ -2,6 +2,10 @@
 
 The risk is the sum ||X (theta - theta*)||². Nothing may be clipped: the formulas do not know of clipping. Source:
 beyond the paper (ols, item 4).
+
+>>> risk = hessian_mixing(np.eye(2), np.ones(2), steps=2, k=40, eta_squared=0.5, sigma=0.1)
+>>> round(float(risk), 3)
+0.25
 """
 
 from __future__ import annotations

@@ -2,6 +2,10 @@
 
 Algorithms 2 to 6 of ols draw z ~ N(0, 1), release lambda = max(lambda_min - scale (tau - z), 0) and fill it up to a
 level: max(level - lambda, 0) is the variance eta² of the sketch's noise, or AdaSSP's ridge.
+
+>>> law = released(10.0, level=30.0, scale=2.0, tau=4.0)
+>>> round(float(law.mean(law.values)), 2)
+27.83
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""A least squares problem in the eigenbasis of its Gram matrix: what every risk is computed from."""
+"""A least squares problem in the eigenbasis of its Gram matrix: what every risk is computed from.
+
+>>> problem = spectrum(np.diag([2.0, 4.0]), np.array([1.0, 1.0]))
+>>> problem.theta.tolist()
+[0.5, 0.25]
+"""
 
 from __future__ import annotations
 

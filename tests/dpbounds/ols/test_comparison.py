@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from dpbounds import DomainError
-from dpbounds.ols import GradientDescentScales, NewtonClips, compare, features, regime
+from dpbounds.ols import Choices, GradientDescentScales, Gram, NewtonClips, compare, features, regime
 from dpbounds.ols.risk import gradient_descent
 
 
-def problem(n: int = 2000, d: int = 3, seed: int = 0):
+def problem(n: int = 2000, d: int = 3, seed: int = 0) -> Gram:
     rng = np.random.default_rng(seed)
     X = rng.uniform(-0.5, 0.5, (n, d))
     y = np.clip(X @ np.linspace(0.5, -0.5, d) + rng.uniform(-0.3, 0.3, n), -1, 1)
-    return X.T @ X, X.T @ y, float(y @ y), n
+    return Gram.of_records(X, y)
 
 
 def test_less_noise_at_equal_true_privacy_for_every_method():
-    found = compare(*problem(), 1.0, 1e-6)
+    found = compare(problem(), 1.0, 1e-6)
     for row in found.under("experiments"):
         (other,) = [one for one in found.under("tight") if one.method == row.method]
-        if row.method not in ("theta = 0", "DP-GD", "LinMix"):
+        if row.method not in ("zero", "DP-GD", "LinMix"):
             assert float(other.risk) < float(row.risk), row.method
         for name in ("gamma", "sigma", "gram"):
             if hasattr(row.scales, name):
@@ -29,26 +31,28 @@ def test_less_noise_at_equal_true_privacy_for_every_method():
 
 
 def test_outcomes_in_another_unit_scale_the_risks():
-    A, b, y_squared, n = problem()
-    one = compare(A, b, y_squared, n, 1.0, 1e-6, accountings=("tight",))
-    half = compare(A, b / 2, y_squared / 4, n, 1.0, 1e-6, outcome_bound=0.5, accountings=("tight",))
+    gram = problem()
+    one = compare(gram, 1.0, 1e-6, accountings=("tight",))
+    smaller = replace(gram, b=gram.b / 2, y_squared=gram.y_squared / 4)
+    half = compare(smaller, 1.0, 1e-6, Choices(outcome_bound=0.5), accountings=("tight",))
     for row, other in zip(one.rows, half.rows, strict=True):
         if row.method != "LinMix":  # whose row bound 1 + C_Y² does not scale
             assert 4 * float(other.risk) == pytest.approx(float(row.risk), rel=1e-9), row.method
 
 
 def test_gradient_descent_is_that_of_its_law():
-    A, b, y_squared, n = problem()
-    (row,) = [one for one in compare(A, b, y_squared, n, 1.0, 1e-6).under("tight") if one.method == "DP-GD"]
+    gram = problem()
+    (row,) = [one for one in compare(gram, 1.0, 1e-6).under("tight") if one.method == "DP-GD"]
     assert isinstance(row.scales, GradientDescentScales)
     assert float(row.risk) == pytest.approx(
-        float(gradient_descent(A, b, n=n, steps=3, rate=0.25, sigma=row.scales.sigma)), rel=1e-12
+        float(gradient_descent(gram.A, gram.b, n=gram.n, steps=3, rate=0.25, sigma=row.scales.sigma)), rel=1e-12
     )
 
 
 def test_features_against_the_records():
-    A, b, y_squared, n = problem()
-    found = features(A, b, y_squared, n)
+    gram = problem()
+    A, b, y_squared = gram.A, gram.b, gram.y_squared
+    found = features(gram)
     theta = np.linalg.solve(A, b)
     assert found.lambda_min == pytest.approx(np.linalg.eigvalsh(A)[0])
     assert found.residual == pytest.approx(y_squared - b @ theta)
@@ -59,15 +63,15 @@ def test_features_against_the_records():
 
 def test_singular_designs_are_compared():
     A, b = np.diag([10.0, 0.0]), np.array([2.0, 0.0])
-    found = compare(A, b, 5.0, 100, 1.0, 1e-4, accountings=("tight",))
+    found = compare(Gram(A=A, b=b, y_squared=5.0, n=100), 1.0, 1e-4, accountings=("tight",))
     for row in found.rows:
         # A sketch without noise, however improbable, cannot be inverted: then the mean is infinite.
         assert np.isfinite(float(row.risk)) or row.method in (
             "IHM",
-            "IHM, ridge kept",
+            "IHM-ridge",
             "LinMix",
             "AdaSSP",
-            "AdaSSP, iso",
+            "AdaSSP-iso",
         )
     assert np.isfinite(float(found.recommended.risk))
     assert regime(found.regime.features, 1.0, 1e-4, failure=1e-5).expected in ("AdaSSP", "LinMix", "IHM")
@@ -87,10 +91,15 @@ def test_singular_designs_are_compared():
     ],
 )
 def test_out_of_range_is_refused(wrong, words):
-    A, b, y_squared, n = problem()
-    given = {"A": A, "b": b, "y_squared": y_squared, "n": n, "epsilon": 1.0, "delta": 1e-6} | wrong
+    gram = problem()
+    parts, budget = (
+        {"A": gram.A, "b": gram.b, "y_squared": gram.y_squared, "n": gram.n},
+        {"epsilon": 1.0, "delta": 1e-6},
+    )
     with pytest.raises(DomainError, match=words):
-        compare(**given)
+        own = {name: wrong.get(name, value) for name, value in parts.items()}
+        chosen = {name: value for name, value in wrong.items() if name not in parts | budget}
+        compare(Gram(**own), choices=Choices(**chosen), **{name: wrong.get(name, budget[name]) for name in budget})
 
 
 def test_clips_out_of_range_are_refused():

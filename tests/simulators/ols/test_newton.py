@@ -7,18 +7,16 @@ import pytest
 
 from dpbounds import DomainError
 from dpbounds.ols import compare
-from dpbounds.ols.newton import Newton
+from dpbounds.ols.newton import Newton, histogram
 from simulators.engine import Experiment
 from simulators.ols import (
     LeastSquares,
     NewtonDraws,
     experiment_of,
-    measured_clips,
     newton,
     newton_runs,
     recentred_newton,
 )
-from simulators.ols.newton import histogram
 from verify.papers.ols.tools import newton_by_hand
 
 
@@ -80,14 +78,9 @@ def test_without_noise_it_is_least_squares():
 
 def test_experiments_of_rows_are_in_units_of_the_row_bound():
     data = records()
-    found = compare(data.gram, data.cross, data.y_squared, data.n, 1.0, 1e-4, accountings=("tight",))
+    found = compare(data.statistics, 1.0, 1e-4, accountings=("tight",))
     for row in found.rows:
-        assert experiment_of(row, data, failure=1e-5, block_trials=4).run_block(0, seed=0)["risk"].shape == (4,)
+        assert experiment_of(row, data, found.choices, block_trials=4).run_block(0, seed=0)["risk"].shape == (4,)
     wide = LeastSquares(regressors=2 * data.regressors, outcome=data.outcome, row_bound=2.0)
     with pytest.raises(DomainError, match="row_bound"):
-        experiment_of(found.rows[0], wide, failure=1e-5)
-
-
-def test_measured_clips_are_within_their_ranges():
-    found = measured_clips(records(), 0.5)
-    assert 0 < found.hessian <= 1 and len(found.gradients) == 10 and 0 < found.unclipped <= 1
+        experiment_of(found.rows[0], wide, found.choices)

@@ -203,12 +203,17 @@ def test_rate(function, relation, outcome):
 # --- agreement ---
 
 
+@pytest.mark.parametrize("truth", [True, np.bool_(False)])
+def test_a_truth_is_no_fact(truth):
+    with pytest.raises(DomainError, match=r"^predicted of 'a fact' = .*Holds\(label, truth\)"):
+        Fact("a fact", 1.0, truth)
+
+
 @pytest.mark.parametrize(
     ("observed", "predicted", "tolerance", "outcome"),
     [
         (1.0, 1.0 + 1e-13, 1e-12, "holds"),
         ([1.0, 2.0], [1.0, 2.0], 0, "holds"),
-        (True, True, 0, "holds"),
         (1.0, 1.0 + 1e-11, 1e-12, "fails"),
         ([1.0, 2.0], [1.0], 1e-3, "fails"),
         (np.nan, 1.0, 1.0, "fails"),

@@ -6,12 +6,11 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dpbounds.ols import Compared, Comparison
-from dpbounds.ols.comparison import Accounting
+from dpbounds.ols import Compared, Comparison, ScaledData
+from dpbounds.ols.methods import Accounting
 from dpbounds.ols.newton import Newton, noise_scales
 from dpbounds.ols.scales import AdasspScales, GradientDescentScales, HessianMixingScales, LinearMixingScales
 from verify.cli.console import print_table
-from verify.cli.solve.ols.problem import Question
 from verify.cli.solve.simulating import Simulated
 
 TITLES: dict[Accounting, str] = {
@@ -20,38 +19,35 @@ TITLES: dict[Accounting, str] = {
 }
 COLUMNS = ("method", "noise", "risk", "over_zero", "kind")
 DIGITS, WIDTH = 3, 119
-# Larger budgets that are tried where none of the methods is worth it, as multiples.
-LARGER, MOST_EPSILON = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0), 1e6
 
 Row = Mapping[str, Any]
 
 
-def show(asked: Question, found: Comparison, rows: Sequence[Row]) -> None:
-    """Setting, both tables, advice, what theory expects."""
+def show(found: Comparison, setting: str, rows: Sequence[Row]) -> None:
+    """Setting, both tables, advice, what theory expects. `setting`: what is assumed or read off the data."""
     data = found.regime.features
     _note(
-        f"n = {asked.n}, d = {asked.d}; epsilon = {asked.epsilon:g}, delta = {asked.delta:.3g} (zero-out), varrho = "
-        f"{asked.failure:.3g}. {' '.join(asked.said)}"
+        f"n = {data.n}, d = {data.d}; epsilon = {found.epsilon:g}, delta = {found.delta:.3g} (zero-out), varrho = "
+        f"{found.failure:.3g}. {setting}"
     )
     _note(
         f"lambda_min(X'X) = {data.lambda_min:.4g}, of (X, Y) {data.joint_lambda_min:.4g}; L(theta*)/n = "
-        f"{data.residual / asked.n:.4g}, ||theta*||² = {data.theta_squared:.4g} (bounds 1)."
+        f"{data.mean_residual:.4g}, ||theta*||² = {data.theta_squared:.4g} (bounds 1)."
     )
     for accounting, title in TITLES.items():
-        own = [row for row in rows if row["accounting"] == accounting]
-        noises = {row.method: _noise(row) for row in found.under(accounting)}
-        _table(title, own, noises)
-    _legend(asked, rows)
+        pairs = [pair for pair in zip(found.rows, rows, strict=True) if pair[0].accounting == accounting]
+        _table(title, pairs)
+    _legend(found, rows)
     print()
-    _advice(asked, found, rows)
+    _advice(found, rows)
 
 
-def _table(title: str, rows: Sequence[Row], noises: Mapping[str, str]) -> None:
+def _table(title: str, pairs: Sequence[tuple[Compared, Row]]) -> None:
     print(f"\n{title}")
     shown = []
-    for row in rows:
+    for compared, row in pairs:
         kind = row["kind"] if row["reliable"] else f"{row['kind']}, not reliable"
-        cells = {"method": row["method"], "noise": noises[row["method"]], "kind": kind}
+        cells = {"method": row["method"], "noise": _noise(compared), "kind": kind}
         cells |= {name: f"{row[name]:.{DIGITS}g}" if row[name] is not None else "" for name in ("risk", "over_zero")}
         if "median_simulated" in row:
             median = Simulated(*(row[f"median_{part}"] for part in ("simulated", "low", "high")))
@@ -79,8 +75,8 @@ def _noise(row: Compared) -> str:
             return ""
 
 
-def _legend(asked: Question, rows: Sequence[Row]) -> None:
-    own = " in the data's own units" if asked.records is not None else ""
+def _legend(found: Comparison, rows: Sequence[Row]) -> None:
+    own = " in the data's own units" if isinstance(found.problem, ScaledData) else ""
     _note(
         f"risk: ||X (theta - theta*)||², a sum over records{own}; over_zero: over that of theta = 0. exact: expected "
         "risk while nothing is clipped. estimate: AdaSSP to leading order (its mean is infinite); PRN with the clip "
@@ -92,19 +88,23 @@ def _legend(asked: Question, rows: Sequence[Row]) -> None:
         "profile (for the sketches an upper bound); the paper's accounting splits the budget."
     )
     if any("median_simulated" in row for row in rows):
-        where = "these records" if asked.records is not None else "records drawn for this design"
+        where = "these records" if isinstance(found.problem, ScaledData) else "records drawn for this design"
         _note(f"simulated: median over runs on {where}, real clipping, with a 95 % interval.")
 
 
-def _advice(asked: Question, found: Comparison, rows: Sequence[Row]) -> None:
-    _note(f"Recommended at equal true privacy: {found.recommended.method}. {found.reason}")
-    if found.recommended.method == "theta = 0":
-        _note(_enough(asked))
-    simulated = [row for row in rows if row["accounting"] == "tight" and "median_simulated" in row]
+def _advice(found: Comparison, rows: Sequence[Row]) -> None:
+    _note(f"Recommended at equal true privacy: {found.recommended.label}. {found.reason}")
+    if found.recommended.method == "zero":
+        _note(_enough(found))
+    simulated = [
+        (row["median_simulated"], compared)
+        for compared, row in zip(found.rows, rows, strict=True)
+        if compared.accounting == "tight" and "median_simulated" in row
+    ]
     if simulated:
-        best = min(simulated, key=lambda row: row["median_simulated"])
-        if best["method"] != found.recommended.method:
-            _note(f"In simulation {best['method']} has the least median.")
+        _, best = min(simulated, key=lambda pair: pair[0])
+        if best.method != found.recommended.method:
+            _note(f"In simulation {best.label} has the least median.")
     regime = found.regime
     flags = {
         "large residual": regime.large_residual,
@@ -114,20 +114,15 @@ def _advice(asked: Question, found: Comparison, rows: Sequence[Row]) -> None:
         "favourable to linear mixing": regime.for_linear_mixing,
     }
     named = ", ".join(name for name, holds in flags.items() if holds) or "none of the paper's special regimes"
-    totals = ", ".join(f"{one.method} {one.total * asked.units:.3g}" for one in regime.guarantees)
+    totals = ", ".join(f"{one.method} {one.total * found.units:.3g}" for one in regime.guarantees)
     _note(f"Table 1 with constants 1: {named}; bounds {totals}; it expects {regime.expected}.")
 
 
-def _enough(asked: Question) -> str:
+def _enough(found: Comparison) -> str:
     """The first of a few larger budgets at which some method is predicted to be worth it."""
-    for factor in LARGER:
-        epsilon = asked.epsilon * factor
-        if epsilon > MOST_EPSILON:
-            break
-        method = asked.answer(epsilon).recommended.method
-        if method != "theta = 0":
-            return f"At epsilon = {epsilon:.3g} {method} is predicted to."
-    return f"None is up to epsilon = {min(asked.epsilon * LARGER[-1], MOST_EPSILON):.3g}."
+    if found.worthwhile is None:
+        return f"None is up to epsilon = {found.worthwhile_epsilon:.3g}."
+    return f"At epsilon = {found.worthwhile_epsilon:.3g} {found.worthwhile.label} is predicted to."
 
 
 def _note(text: str) -> None:

@@ -13,7 +13,7 @@ from dpbounds.ols import newton
 from dpbounds.ols.newton import Newton, Shares
 from dpbounds.privacy import gaussian_mu
 from simulators.ols import LeastSquares, NewtonDraws, newton_runs
-from verify.checks import Agreement, Fact, Search, Times
+from verify.checks import Agreement, Fact, Search, Times, Within
 from verify.checks.domains import Real
 from verify.papers.ols.tools import newton_by_hand
 from verify.statements.claims import Claim
@@ -207,14 +207,14 @@ def _accounts(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
     yield Fact("replace-one where the Hessian is dear", newton.replacement_cost(lopsided), factor * stated, 1e-12)
 
 
-def _attained(rng: np.random.Generator, share: float = 0.999) -> Iterator[Fact]:
+def _attained(rng: np.random.Generator, share: float = 0.999) -> Iterator[Within]:
     """The bounds are reached: all of mu² by zeroing out, and all but 1 % of the other as a gradient of size c."""
     points = _dearest()
     zeroed, mu_squared = _zero_out(**points[0])
-    yield Fact(f"zero-out: {zeroed:.6f} of {mu_squared:.6f}", zeroed >= share * mu_squared, True, 0)
+    yield Within("zero-out, share of mu²", zeroed / mu_squared, least=share)
     swapped = max(_replaced(**point)[0] for point in points)
     bound = _replaced(**points[0])[1]
-    yield Fact(f"replace-one: {swapped:.6f} of {bound:.6f}", swapped >= (share - 0.07) * bound, True, 0)
+    yield Within("replace-one, share of its bound", swapped / bound, least=share - 0.07)
 
 
 BEYOND_NEWTON_PRIVACY = Claim(
@@ -279,7 +279,7 @@ def _laws(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
         yield Fact(label, float(runs["risk"].mean()), factor * float(law), 0.18)
 
 
-def _recursion(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
+def _recursion(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact | Within]:
     """The law from the linear map of all rounds' noise at once, no recursion of covariances; the anchor; clipping."""
     A, theta = np.diag([100.0, 25.0, 4.0]), np.array([1.0, -1.0, 0.5])
     yield Fact("anchor", newton.risk(A, theta, A, Newton(mu=1.0)), factor * 0.6898430, 1e-6)
@@ -305,7 +305,7 @@ def _recursion(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
     found = newton.leading_risk(A, Newton(mu=0.7), gradient_clip=0.3)
     yield Fact("leading order", found, factor * whole, 1e-12)
     ratio = newton.risk(1e6 * A, theta, 1e6 * A, Newton(mu=0.7)) / newton.leading_risk(1e6 * A, Newton(mu=0.7))
-    yield Fact(f"rounds are averaged: {float(ratio):.3f} of the leading order", 1.0 <= ratio <= 1.8, True, 0)
+    yield Within("rounds are averaged, over the leading order", float(ratio), 1.0, 1.8)
 
 
 def _unrolled(A, theta, noisy, settings, h, clip, n, unclipped) -> tuple[np.ndarray, np.ndarray]:

@@ -12,7 +12,7 @@ from dpbounds.ols import calibration, utility
 from dpbounds.ols.wishart import inverse_moments
 from simulators.engine import Experiment
 from simulators.ols import HessianMixing, hessian_mixing
-from verify.checks import Agreement, Event, Fact, Frequency, Search, Times
+from verify.checks import Agreement, Event, Fact, Frequency, Search, Times, Within
 from verify.checks.domains import Real, Whole
 from verify.papers.ols.tools.settings import records
 from verify.papers.ols.tools.sketched import spectra_runs
@@ -51,7 +51,7 @@ def _by_hand(rng: np.random.Generator) -> Iterator[Fact]:
             yield Fact(f"{part}, {label}", value, own, 1e-9)
         yield Fact(f"risk, {label}", float(found.risk), (q**T * start + spread + bias) ** 2, 1e-9)
     small = utility.given_noise(np.eye(2), np.ones(2), steps=1, k=50, eta_squared=1.0, sigma=1.0, failure=0.1)
-    yield Fact("no bound from a sketch too small", math.isinf(small.risk) and math.isinf(small.clip), True, 0)
+    yield Fact("no bound from a sketch too small", [small.risk, small.clip], [math.inf, math.inf], 0)
 
 
 def _theorem_by_hand(rng: np.random.Generator) -> Iterator[Fact]:
@@ -70,7 +70,7 @@ def _theorem_by_hand(rng: np.random.Generator) -> Iterator[Fact]:
             rest = 4 * ((noise * 2.0 * length) ** 2 + 49 * 1.5) / max(least, 7.0)
             yield Fact(f"bound, d = {d}, lambda = {least}", float(found), 50 / 4**T + rest, 1e-12)
         found = utility.theorem(k=k - 1, lambda_min=1.0, signal=50.0, theta_squared=1.5, **common)
-        yield Fact(f"no bound below that k, d = {d}", math.isinf(found), True, 0)
+        yield Fact(f"no bound below that k, d = {d}", float(found), math.inf, 0)
     clip = utility.theorem_clip(5.0, theta_norm=0.7, outcome_bound=2.0)
     yield Fact("clip level", clip, (2 + 0.7 * (1 + q * math.sqrt(5))) / (1 - noise * x), 1e-12)
     yield Fact("1.42, 17.54 and 51", [1 / (1 - noise * x), 4 * noise**2, 1 / x**2], [1.4167, 17.537, 50.68], 1e-4)
@@ -140,7 +140,7 @@ def _spectra(share: float = 1.0) -> list[Event]:
     return events
 
 
-def _against_the_mean(rng: np.random.Generator, share: float = 1.0) -> Iterator[Fact]:
+def _against_the_mean(rng: np.random.Generator, share: float = 1.0) -> Iterator[Within]:
     """q² is above the mean contraction of a step, and the noise's share above its exact mean, in every setting."""
     for name, _, k, noise, sigma, failure in GIVEN:
         problem = records(name)
@@ -149,10 +149,10 @@ def _against_the_mean(rng: np.random.Generator, share: float = 1.0) -> Iterator[
         )
         moments = inverse_moments(k, problem.d)
         spread = sigma**2 * moments.b2 * (1 / (problem.eigenvalues + noise)).sum()
-        yield Fact(
-            f"q² above the mean, {name}, k = {k}", share * found.contraction**2 > moments.contraction(1.0), True, 0
+        yield Within(
+            f"q² above the mean, {name}, k = {k}", share * found.contraction**2, least=moments.contraction(1.0)
         )
-        yield Fact(f"noise above its mean, {name}, k = {k}", share * found.noise**2 > spread, True, 0)
+        yield Within(f"noise above its mean, {name}, k = {k}", share * found.noise**2, least=spread)
 
 
 BEYOND_UTILITY = Claim(

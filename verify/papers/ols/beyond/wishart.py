@@ -12,7 +12,7 @@ from scipy import integrate, optimize, stats
 
 from dpbounds.ols import bounds, wishart
 from simulators.engine import Arrays, Experiment, Streams
-from verify.checks import Agreement, Case, Fact, Means, MonteCarlo, Quantiles, Reading, Times
+from verify.checks import Agreement, Case, Fact, Means, MonteCarlo, Quantiles, Reading, Times, Within
 from verify.papers.ols.tools.second_moments import Solves, chi_square_mean
 from verify.statements.claims import Claim
 
@@ -47,7 +47,7 @@ def _runs(k: int, d: int) -> Experiment:
     return Experiment(algorithm=inverses, problem=Sketch(k=k, d=d), settings=None, block_trials=2_000)
 
 
-def _moments(rng: np.random.Generator) -> Iterator[Fact]:
+def _moments(rng: np.random.Generator) -> Iterator[Fact | Within]:
     """By one-dimensional integrals: E (k/q), E (k/q)², E 1/s of one solve; in d = 1 chi-square moments."""
     for k, d in ((5, 1), (9, 1), (7, 3), (16, 3), (60, 10), (44, 40)):
         moments, solves = wishart.inverse_moments(k, d), Solves.of(k, d)
@@ -63,7 +63,7 @@ def _moments(rng: np.random.Generator) -> Iterator[Fact]:
         moments = wishart.inverse_moments(k, 3)
         finite = (math.isfinite(moments.b1), math.isfinite(moments.c1), math.isfinite(moments.c2))
         yield Fact(f"what is finite at d = 3, k = {k}", finite, (k >= 5, k >= 7, k >= 7), 0)
-        yield Fact(f"all above 0 at d = 3, k = {k}", min(moments.b1, moments.c1, moments.c2) > 0, True, 0)
+        yield Within(f"the least at d = 3, k = {k}", min(moments.b1, moments.c1, moments.c2), least=0.0)
 
 
 def _entry_cases() -> list[Case]:
@@ -162,7 +162,7 @@ def _means(rng: np.random.Generator) -> Iterator[Fact]:
     )
 
 
-def _experiments(rng: np.random.Generator) -> Iterator[Fact]:
+def _experiments(rng: np.random.Generator) -> Iterator[Fact | Within]:
     """At the experiments' k = 6 d, by the moments of one solve; the numbers of the statement; where the mean is 1/4."""
     for d, stated in ((10, 0.3956), (100, 0.3342), (10_000, 0.3281)):
         k = bounds.sketch_size(d, 1.0, 1)
@@ -171,7 +171,7 @@ def _experiments(rng: np.random.Generator) -> Iterator[Fact]:
         yield Fact(f"mean at k = 6 d, d = {d}", found, 1 - 2 * solves.first + second, 1e-8)
         yield Fact(f"mean at k = 6 d, d = {d}, four digits", found, stated, 2e-4)
     means = [wishart.contraction(k, 10_000).mean for k in (70_800, 70_830)]
-    yield Fact("1/4 between k = 7.080 d and 7.083 d, d = 10^4", means[0] > 0.25 > means[1], True, 0)
+    yield Within("1/4 between k = 7.080 d and 7.083 d, d = 10^4", 0.25, means[1], means[0])
 
 
 def _readings() -> list[Reading]:

@@ -23,7 +23,7 @@ from simulators.ols import (
     sketch_and_solve,
     wishart_solve,
 )
-from verify.checks import Agreement, Fact
+from verify.checks import Agreement, Fact, Within
 from verify.papers.ols.tools.draws import small_problem
 from verify.statements.claims import Claim
 
@@ -32,14 +32,14 @@ ALPHA, MOST_TESTS = 1e-12, 40
 DRAWS = 4000
 
 
-def _same(label: str, sample: np.ndarray, law: Any) -> Fact:
+def _same(label: str, sample: np.ndarray, law: Any) -> Within:
     """A sample against a distribution function, or against another sample."""
     two_samples = isinstance(law, np.ndarray)
     test: Any = stats.ks_2samp(sample, law, method="asymp") if two_samples else stats.kstest(sample, law.cdf)
-    return Fact(f"{label} (p = {test.pvalue:.2g})", bool(test.pvalue > ALPHA), True, 0)
+    return Within(f"p-value, {label}", float(test.pvalue), least=ALPHA)
 
 
-def _sketched_rows(rng: np.random.Generator, eta_factor: float = 1.0) -> Iterator[Fact]:
+def _sketched_rows(rng: np.random.Generator, eta_factor: float = 1.0) -> Iterator[Within]:
     """Forms of X~'X~ of the sketch drawn entry by entry, and of N T T'N'."""
     problem, k, eta = small_problem(rng, 7, 3), 5, 0.6
     M = problem.gram + eta**2 * np.eye(3)
@@ -58,7 +58,7 @@ def _sketched_rows(rng: np.random.Generator, eta_factor: float = 1.0) -> Iterato
         yield _same(f"{label}: det", ratio, product_of)
 
 
-def _inverse_laws(rng: np.random.Generator, k: int = 6) -> Iterator[Fact]:
+def _inverse_laws(rng: np.random.Generator, k: int = 6) -> Iterator[Within]:
     """V⁻¹v drawn alone against Bartlett's triangle, for k well above and at d; its parts along and across v."""
     for rows, d in ((6, 3), (4, 4), (9, 2), (5, 1)):
         v = np.linspace(1.0, -0.7, d)
@@ -77,7 +77,7 @@ def _inverse_laws(rng: np.random.Generator, k: int = 6) -> Iterator[Fact]:
             yield _same(f"{label}: across v", share * (rows - d + 2) / (d - 1), law)
 
 
-def _algorithms(rng: np.random.Generator, gamma: float = 3.0) -> Iterator[Fact]:
+def _algorithms(rng: np.random.Generator, gamma: float = 3.0) -> Iterator[Within]:
     """Algorithms 1 and 4 and sketch-and-solve, with the sketch drawn and without: estimates and risks in law."""
     problem = small_problem(np.random.default_rng(0), 40, 3)
     runs = {

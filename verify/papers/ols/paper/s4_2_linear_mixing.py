@@ -10,9 +10,9 @@ import numpy as np
 import sympy
 from scipy.special import fdtri, ndtr
 
-from dpbounds.ols import LinearMixingScales, bounds, features, sketch
+from dpbounds.ols import Gram, LinearMixingScales, bounds, features, sketch
 from dpbounds.ols.risk import released, sketch_and_solve
-from verify.checks import Agreement, Fact, Rate, Search, Symbolic, Times
+from verify.checks import Agreement, Fact, Rate, Search, Symbolic, Times, Within
 from verify.checks.domains import Real
 from verify.statements.claims import Claim, Correction, Fault
 
@@ -48,7 +48,7 @@ def _worst_risk(
     line 6 counts the noise of the eigenvalue test as it was drawn, gamma / sqrt(k).
     """
     A, b, y_squared = _gram(eigenvalues, theta, residual)
-    data = features(A, b, y_squared, 10**9)
+    data = features(Gram(A=A, b=b, y_squared=y_squared, n=10**9))
     k = math.ceil(max(C0 * D, INVERSE_C2 * math.log(2 * C1 / failure)))
     gamma = float(sketch.gamma(epsilon, delta, k))
     tau = math.sqrt(8 * math.log(max(3 / delta, 4 / failure)))
@@ -86,12 +86,12 @@ def _growing(decades: float, power: float = 0.0, as_drawn: bool = False) -> Iter
     yield "$n$ growing", risk / bound * up**power
 
 
-def _saturated(rng: np.random.Generator) -> Iterator[Fact]:
+def _saturated(rng: np.random.Generator) -> Iterator[Within]:
     """lambda^XY 284 and 284 000, L(theta*) 2000 and 2 000 000: line 6 has hardly enlarged the sketch."""
     risks = [_worst_risk(BASE * up, 1.0, 2000.0 * up) for up in (10.0, 10_000.0)]
     numbers = {"share": risks[1][0] / 2e7, "risk": risks[1][0], "bound": risks[1][1]}
     growth = risks[1][0] / risks[0][0]
-    yield Fact(f"risk 1000 times as large: {growth:.3g}; as (15), which does not change", growth < 30, True, 0, numbers)
+    yield Within("risk at 1000 times the size; (15) does not change", growth, most=30.0, numbers=numbers)
 
 
 def _elsewhere(decades: float, power: float = 0.0) -> Iterator[tuple[str, float]]:
@@ -195,7 +195,7 @@ def _augmented(square: int = 2) -> Iterator[tuple[str, sympy.Expr]]:
     yield "(16) less what (9) allows", sympy.expand(printed - allowed - eta**2 * own)
 
 
-def _augmented_loss(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
+def _augmented_loss(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact | Within]:
     """The least loss of the augmented system from its records; the mean risk against (16) at Proposition 1's k."""
     for n, d, eta in ((12, 3, 0.7), (20, 2, 2.0)):
         X, Y = rng.standard_normal((n, d)), rng.standard_normal(n)
@@ -211,7 +211,7 @@ def _augmented_loss(rng: np.random.Generator, factor: float = 1.0) -> Iterator[F
         k, chi = 16 * d, 1.0
         mean = float(sketch_and_solve(A, b, float(Y @ Y), k=k, eta_squared=eta**2))
         bound = (1 + chi) ** 2 * (risk + eta**2 * float(ridge @ ridge)) + (chi**2 + 2 * chi) * (eta**2 + residual)
-        yield Fact(f"mean risk {mean:.3g} below (16) {bound:.3g}", mean <= bound, True, 0)
+        yield Within(f"mean risk, at most (16), eta = {eta}", mean, most=bound)
 
 
 THM_2_EQ16 = Claim(
@@ -239,7 +239,7 @@ def _saturation(decades: float, power: float = 0.0) -> Iterator[tuple[str, float
     for k, outcome_bound in ((40, 1.0), (200, 0.5)):
         eigenvalues = scale * np.array([4000.0, 5000.0, 7000.0, 9000.0])
         A, b, y_squared = _gram(eigenvalues, 0.8, 9000.0 * scale)
-        data = features(A, b, y_squared, 10**9)
+        data = features(Gram(A=A, b=b, y_squared=y_squared, n=10**9))
         gamma = float(sketch.gamma(1.0, 1e-6, k))
         scales = LinearMixingScales(k=k, gamma=gamma, tau=6.0, outcome_bound=outcome_bound)
         law = released(
@@ -293,11 +293,11 @@ def _half(delta: float, failure: float, k: int, C_Y: float, units: bool) -> tupl
     return float(ndtr(least / (2 * scales.test_noise) - tau)), 1 - math.exp(-(tau**2) / 8) / 2
 
 
-def _as_printed(rng: np.random.Generator) -> Iterator[Fact]:
+def _as_printed(rng: np.random.Generator) -> Iterator[Within]:
     for delta, failure, k, C_Y in ((0.03, 0.03, 100, 1.0), (1e-6, 1e-7, 50, 1.0), (1e-6, 1e-7, 50, 2.0)):
         found, stated = _half(delta, failure, k, C_Y, units=False)
         numbers = {"found": found, "stated": stated, "C": C_Y, "failure": failure}
-        yield Fact(f"C_Y = {C_Y}, rho = {failure:g}: {found:.3g} for {stated:.6g}", found >= stated, True, 0, numbers)
+        yield Within(f"probability at C_Y = {C_Y}, rho = {failure:g}", found, least=stated, numbers=numbers)
 
 
 def _in_units(
@@ -309,13 +309,13 @@ def _in_units(
     return ndtr(tau - 1.5 * share * tau) + ndtr(-tau), failure / 2
 
 
-def _units_facts(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
+def _units_facts(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact | Within]:
     """The law of line 4 with lambda^XY in the units of (X, Y): P = Phi(tau/2), whatever k and C_Y."""
     for delta, failure, k, C_Y in ((0.03, 0.03, 100, 1.0), (1e-6, 1e-7, 50, 2.0), (0.2, 0.2, 9, 0.3)):
         found, stated = _half(delta, failure, k, C_Y, units=True)
         tau = math.sqrt(8 * math.log(max(3 / delta, 4 / failure)))
         yield Fact(f"P at C_Y = {C_Y}", 1 - found + 1e-3, factor * (float(ndtr(-tau / 2)) + 1e-3), 1e-9)
-        yield Fact(f"(146) at C_Y = {C_Y}", found >= stated, True, 0)
+        yield Within(f"(146) at C_Y = {C_Y}", found, least=stated)
 
 
 THM_2_LAMHALF = Claim(

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dpbounds.ols import bounds, features
+from dpbounds.ols import Gram, bounds, features
 from verify.checks import Search
 from verify.checks.domains import Real
 from verify.statements.claims import Claim
@@ -20,7 +20,7 @@ def _two_eigenvalues(X: np.ndarray, y: np.ndarray, width: float) -> tuple[float,
     """
     matrix = X.reshape(4, 2) * np.array([1.0, width])
     joint = np.linalg.svd(np.column_stack([matrix, y]), compute_uv=False)[-1] ** 2
-    found = features(matrix.T @ matrix, matrix.T @ y, float(y @ y), 4)
+    found = features(Gram(A=matrix.T @ matrix, b=matrix.T @ y, y_squared=float(y @ y), n=4))
     return joint, found.lambda_min, found.residual, found.theta_squared
 
 

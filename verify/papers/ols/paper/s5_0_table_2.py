@@ -8,26 +8,27 @@ from functools import cache
 
 import numpy as np
 
-from verify.checks import Agreement, Fact
+from verify.checks import Agreement, Fact, Within
 from verify.papers.ols.tools.table_2 import ROWS, Row, at_hand, digest, records_of, uci
 from verify.statements.claims import Claim, Correction, Fault
 
 
-def _orders(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
+def _orders(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Within]:
     """lambda^XY <= min{lambda^X, L*}; L* <= ||Y||² <= n; q at least that of kappa = 1, and below 1."""
     least = 1.0 / (2.0 * math.sqrt(8.0) - 1.0)
     for row in ROWS.values():
         room = row.half_unit("lambda_xy") + row.half_unit("lambda_x")
-        below = row.value("lambda_xy") <= min(
-            row.value("lambda_x") + room, (row.value("loss") + row.half_unit("loss")) * row.n
-        )
-        yield Fact(f"{row.name}: lambda^XY <= min(lambda^X, L*)", bool(below), True, 0)
+        most = min(row.value("lambda_x") + room, (row.value("loss") + row.half_unit("loss")) * row.n)
+        yield Within(f"{row.name}: lambda^XY, at most min(lambda^X, L*)", row.value("lambda_xy"), most=most)
         halves = row.half_unit("loss") + row.half_unit("energy")
-        ordered = factor * row.value("loss") <= row.value("energy") + halves and row.value("energy") <= 1
-        yield Fact(f"{row.name}: L* <= ||Y||² <= n", bool(ordered), True, 0)
+        yield Within(
+            f"{row.name}: ||Y||²/n, at least L*/n", row.value("energy"), factor * row.value("loss") - halves, 1.0
+        )
         # Some last digits are cut off and not rounded.
-        fits = least - 2 * row.half_unit("q") <= row.value("q") < 1
-        yield Fact(f"{row.name}: q = {row.q} of a condition number of at least 1", bool(fits), True, 0)
+        low = least - 2 * row.half_unit("q")
+        yield Within(
+            f"{row.name}: q, of a condition number of at least 1", row.value("q"), low, math.nextafter(1.0, 0.0)
+        )
 
 
 def _share_range(row: Row, epsilon: float = 0.65) -> tuple[float, float]:
@@ -37,24 +38,22 @@ def _share_range(row: Row, epsilon: float = 0.65) -> tuple[float, float]:
     return (0.0 if row.loss == "<" else low), high
 
 
-def _residual_shares(rng: np.random.Generator, epsilon: float = 0.65) -> Iterator[Fact]:
+def _residual_shares(rng: np.random.Generator, epsilon: float = 0.65) -> Iterator[Within]:
     """The printed r within what the printed L*/n allows; the set with the smallest rounding of L*/n first."""
     for row in sorted(ROWS.values(), key=lambda row: row.half_unit("loss") / row.value("loss") + (row.name != "pol")):
         low, high = _share_range(row, epsilon)
         printed, half = row.value("r"), row.half_unit("r")
-        agrees = low - half <= printed <= high + half
         numbers = {"n": float(row.n), "d": float(row.d), "printed": printed, "low": low, "high": high}
-        yield Fact(f"{row.name}: r = {row.r} in [{low:.4g}, {high:.4g}]", bool(agrees), True, 0, numbers)
+        yield Within(f"{row.name}: r", printed, low - half, high + half, numbers)
 
 
-def _shares_up_to(rng: np.random.Generator, low: float = 0.8, high: float = 1.7) -> Iterator[Fact]:
+def _shares_up_to(rng: np.random.Generator, low: float = 0.8, high: float = 1.7) -> Iterator[Within]:
     """r over its value from the table."""
     for row in ROWS.values():
         ends = _share_range(row)
-        agrees = low * ends[0] <= row.value("r") + row.half_unit("r") and row.value("r") <= high * ends[
-            1
-        ] + row.half_unit("r")
-        yield Fact(f"{row.name}: r within [{low}, {high}] of L*/(gamma_mix (1 + C_Y²))", bool(agrees), True, 0)
+        half = row.half_unit("r")
+        label = f"{row.name}: r, {low} to {high} of L*/(gamma_mix (1 + C_Y²))"
+        yield Within(label, row.value("r"), low * ends[0] - half, high * ends[1] + half)
 
 
 SPLITS = 4
@@ -66,25 +65,23 @@ def _columns(name: str, seed: int) -> tuple[float, float, float, float]:
     return problem.lambda_min, problem.lambda_min_joint, problem.least_loss / problem.n, problem.y_squared / problem.n
 
 
-def _recomputed(rng: np.random.Generator, scale: float = 1.0) -> Iterator[Fact]:
+def _recomputed(rng: np.random.Generator, scale: float = 1.0) -> Iterator[Fact | Within]:
     """The columns that need no epsilon, from the data, over a few random splits."""
     for name in at_hand():
         row = ROWS[name]
         found = np.array([_columns(name, seed) for seed in range(SPLITS)])
         share = row.n / records_of(name)
         near = min(abs(share - 0.8), abs(share - 0.9))
-        yield Fact(f"{name}: n is {share:.3f} of the file's rows, 80 % or 90 %", bool(near < 0.015), True, 0)
+        yield Within(f"{name}: share of the file's rows, off 80 % or 90 %", near, most=0.015)
         for index, column in enumerate(("lambda_x", "lambda_xy", "loss", "energy")):
             low, high = scale * found[:, index].min(), scale * found[:, index].max()
             spread = 2.5 if index < 2 else 1.5
             half = row.half_unit(column)
-            agrees = low / spread - half <= row.value(column) <= high * spread + half
+            label = f"{name}, {column}, over {SPLITS} splits"
             if getattr(row, column) == "<":
-                agrees = low < 1e-3
-            label = (
-                f"{name}, {column}: printed {getattr(row, column)}, found {low:.4g} to {high:.4g} over {SPLITS} splits"
-            )
-            yield Fact(label, bool(agrees), True, 0)
+                yield Within(label, low, most=1e-3)
+            else:
+                yield Within(label, row.value(column), low / spread - half, high * spread + half)
 
 
 TAB_2 = Claim(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache, partial
@@ -10,7 +11,7 @@ import numpy as np
 
 from simulators.engine import Experiment
 from simulators.ols import LeastSquares, gradient_descent
-from verify.checks import Agreement, Fact
+from verify.checks import Agreement, Within
 from verify.papers.ols.paper.s4_3_regimes import KEPT, arenas
 from verify.papers.ols.tools.contest import IHM, Contest
 from verify.papers.ols.tools.experiments import Setup, experiment, setup_of
@@ -89,15 +90,15 @@ def _long_fit(spread: float) -> LeastSquares:
     return LeastSquares(regressors=X, outcome=Y)
 
 
-def _small_norms(rng: np.random.Generator, spread: float = 1e-3) -> Iterator[Fact]:
+def _small_norms(rng: np.random.Generator, spread: float = 1e-3) -> Iterator[Within]:
     """L* within 1 % of ||Y||² and the norm of theta*."""
     problem = _long_fit(spread)
     share, norm = problem.least_loss / problem.y_squared, float(np.linalg.norm(problem.theta_star))
     numbers = {"n": float(problem.n), "spread": spread, "share": share, "norm": norm}
-    yield Fact("||theta*|| below 1 where L* is near ||Y||²", bool(norm < 1.0), True, 0, numbers)
+    yield Within("||theta*|| where L* is near ||Y||²", norm, most=1.0, numbers=numbers)
 
 
-def _bounded_norms(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
+def _bounded_norms(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Within]:
     """||theta*||² <= (||Y||² - L*) / lambda^X, with equality along the bottom eigenvector."""
     for d in (1, 2, 5):
         X = rng.uniform(-1, 1, (30, d)) / np.sqrt(d)
@@ -105,19 +106,19 @@ def _bounded_norms(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fa
         for theta in (0.5 * vector, 0.3 * rng.uniform(-1, 1, d)):
             problem = LeastSquares(regressors=X, outcome=X @ theta)
             bound = factor * (problem.y_squared - problem.least_loss) / problem.lambda_min
-            yield Fact(
-                "||theta*||² at most its bound", bool(np.sum(problem.theta_star**2) <= bound * (1 + 1e-9)), True, 0
+            yield Within(
+                "||theta*||², at most its bound", float(np.sum(problem.theta_star**2)), most=bound * (1 + 1e-9)
             )
     for name in SMALL_SIGNAL:
         row = ROWS[name]
         share = (row.value("loss") + row.half_unit("loss")) / (row.value("energy") - row.half_unit("energy"))
-        yield Fact(f"{name}: L*/||Y||² up to {share:.2f}, at least 0.7", bool(share >= 0.7), True, 0)
+        yield Within(f"{name}: L*/||Y||², rounded up", share, least=0.7)
     rest = [row for row in ROWS.values() if row.name not in SMALL_SIGNAL]
     shares = [row.value("loss") / row.value("energy") for row in rest]
-    yield Fact(f"elsewhere L*/||Y||² at most {max(shares):.2f}, below 0.75", bool(max(shares) < 0.75), True, 0)
+    yield Within("L*/||Y||² elsewhere", max(shares), most=0.75)
 
 
-def _recovered(rng: np.random.Generator) -> Iterator[Fact]:
+def _recovered(rng: np.random.Generator) -> Iterator[Within]:
     """On the sets at hand."""
     for name in [name for name in at_hand() if name in SMALL_SIGNAL]:
         problem = uci(name)
@@ -125,7 +126,7 @@ def _recovered(rng: np.random.Generator) -> Iterator[Fact]:
             np.sum(problem.theta_star**2),
             (problem.y_squared - problem.least_loss) / max(problem.lambda_min, 1e-300),
         )
-        yield Fact(f"{name}: ||theta*||² = {norm:.3g}, bound {bound:.3g}", bool(norm <= bound * (1 + 1e-6)), True, 0)
+        yield Within(f"{name}: ||theta*||², at most its bound", float(norm), most=bound * (1 + 1e-6))
 
 
 EXP_K = Claim(
@@ -190,7 +191,7 @@ def _by_rate(name: str) -> tuple[float, ...]:
     return tuple(found)
 
 
-def _best_rates(rng: np.random.Generator, room: float = 1.01) -> Iterator[Fact]:
+def _best_rates(rng: np.random.Generator, room: float = 1.01) -> Iterator[Within]:
     """On how many sets 1/4 is the best of the grid, up to `room`."""
     tables = {name: _by_rate(name) for name in at_hand()}
     best = [RATES[int(np.argmin(found))] for found in tables.values()]
@@ -204,19 +205,17 @@ def _best_rates(rng: np.random.Generator, room: float = 1.01) -> Iterator[Fact]:
         "often": float(best.count(most)),
         "times": max(found[2] / min(found) for found in tables.values()),
     }
-    label = f"1/4 is within {room - 1:.0%} of the best rate on most of {len(tables)} sets: on {near}"
-    yield Fact(label, bool(2 * near > len(tables)), True, 0, numbers)
+    label = f"sets on which 1/4 is within {room - 1:.0%} of the best rate, most of {len(tables)}"
+    yield Within(label, near, least=len(tables) // 2 + 1, numbers=numbers)
 
 
-def _faster_rates(rng: np.random.Generator) -> Iterator[Fact]:
+def _faster_rates(rng: np.random.Generator) -> Iterator[Within]:
     """No rate is the best on half of the sets; one of at least 1/2 is on most."""
     best = [RATES[int(np.argmin(_by_rate(name)))] for name in at_hand()]
     often = max(best.count(rate) for rate in RATES)
-    yield Fact(
-        f"no rate is the best on half of {len(best)} sets: at most {often}", bool(2 * often < len(best)), True, 0
-    )
+    yield Within(f"sets with one best rate, below half of {len(best)}", often, most=(len(best) - 1) // 2)
     fast = sum(rate >= 0.5 for rate in best)
-    yield Fact(f"a rate of at least 1/2 is the best on {fast} of {len(best)}", bool(2 * fast > len(best)), True, 0)
+    yield Within(f"sets with a best rate of at least 1/2, most of {len(best)}", fast, least=len(best) // 2 + 1)
 
 
 RISING = ("forest", "pumadyn32nm", "tamielectric")
@@ -228,20 +227,19 @@ def _linear_mixing_median(problem: LeastSquares, setup: Setup, epsilon: float) -
     return float(np.median(runs["risk"] + problem.least_loss))
 
 
-def _risk_in_epsilon(rng: np.random.Generator, multipliers: tuple[float, float] = (2.5, 12.5)) -> Iterator[Fact]:
+def _risk_in_epsilon(rng: np.random.Generator, multipliers: tuple[float, float] = (2.5, 12.5)) -> Iterator[Within]:
     """LinMix on the three sets: the median train MSE at epsilon = 10 over that at 0.1, 2000 trials."""
     for name in RISING:
         problem = uci(name)
         for multiplier, rises in zip(multipliers, (True, False), strict=True):
             setup = setup_of(problem, mixing_multiplier=multiplier)
             ends = [_linear_mixing_median(problem, setup, epsilon) for epsilon in (0.1, 10.0)]
-            label = f"{name}, multiplier {multiplier:g}: train MSE at 10 over that at 0.1 is {ends[1] / ends[0]:.3f}"
-            yield Fact(
-                f"{label}, {'rises' if rises else 'does not rise'}", bool((ends[1] > 1.01 * ends[0]) == rises), True, 0
-            )
+            label = f"{name}, multiplier {multiplier:g}: train MSE at 10 over that at 0.1"
+            least, most = (1.01, math.inf) if rises else (-math.inf, 1.01)
+            yield Within(label, ends[1] / ends[0], least, most)
 
 
-def _smaller_rise(rng: np.random.Generator, multiplier: float = 12.5) -> Iterator[Fact]:
+def _smaller_rise(rng: np.random.Generator, multiplier: float = 12.5) -> Iterator[Within]:
     """What is left of the rise with the larger sketch."""
     for name in RISING:
         problem, rises = uci(name), []
@@ -249,8 +247,8 @@ def _smaller_rise(rng: np.random.Generator, multiplier: float = 12.5) -> Iterato
             setup = setup_of(problem, mixing_multiplier=factor)
             ends = [_linear_mixing_median(problem, setup, epsilon) for epsilon in (0.1, 10.0)]
             rises.append(ends[1] / ends[0])
-        label = f"{name}: rises by {rises[0] - 1:.1%} with 2.5, by {rises[1] - 1:.1%} with {multiplier:g}"
-        yield Fact(label, bool(rises[0] > 1.01 and rises[1] < rises[0]), True, 0)
+        yield Within(f"{name}: train MSE at 10 over that at 0.1 with 2.5", rises[0], least=1.01)
+        yield Within(f"{name}: the same with {multiplier:g}, smaller", rises[1], most=rises[0])
 
 
 EXP_LR = Claim(

@@ -9,7 +9,7 @@ import numpy as np
 import sympy
 
 from simulators.ols import mixing_noise
-from verify.checks import Agreement, Fact, Rate, Search, Symbolic, Times
+from verify.checks import Agreement, Fact, Rate, Search, Symbolic, Times, Within
 from verify.checks.domains import Real, Whole
 from verify.papers.ols.tools.noise_draws import DRAWS, released_noise
 from verify.statements.claims import Claim, Correction, Fault
@@ -88,7 +88,7 @@ def _orders(sign: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
     yield "||X theta*||² - ||theta_R||²_M", beta**2 / lam - beta**2 / (lam + sign * a)
 
 
-def _orders_whole(rng: np.random.Generator) -> Iterator[Fact]:
+def _orders_whole(rng: np.random.Generator) -> Iterator[Fact | Within]:
     """Whole matrices of any rank: the identity (81), and both orders."""
     for n, d, rank, a in ((6, 3, 3, 0.7), (5, 4, 2, 3.0)):
         X = rng.standard_normal((n, rank)) @ rng.standard_normal((rank, d))
@@ -97,8 +97,8 @@ def _orders_whole(rng: np.random.Generator) -> Iterator[Fact]:
         ridge = np.linalg.solve(M, X.T @ Y)
         yield Fact(f"(81), n = {n}, rank {rank}", ridge @ M @ ridge, Y @ X @ np.linalg.solve(M, X.T @ Y), 1e-10)
         fit = X @ (np.linalg.pinv(X) @ Y)
-        yield Fact(f"(82), n = {n}, rank {rank}", ridge @ M @ ridge <= fit @ fit, True, 0)
-        yield Fact(f"(80), n = {n}, rank {rank}", v @ A @ v <= v @ M @ v, True, 0)
+        yield Within(f"(82), n = {n}, rank {rank}", float(ridge @ M @ ridge), most=float(fit @ fit))
+        yield Within(f"(80), n = {n}, rank {rank}", float(v @ A @ v), most=float(v @ M @ v))
 
 
 THM_1_MNORM = Claim(

@@ -15,7 +15,7 @@ from simulators.ols import (
     hessian_mixing,
     mixing_noise,
 )
-from verify.checks import Agreement, Fact
+from verify.checks import Agreement, Fact, Within
 from verify.papers.ols.tools.draws import Recording, clipped, matrix, recorded, small_problem, vector
 from verify.papers.ols.tools.steps import DIGITS, STEP_TESTS, clip_limits, noise_variance
 from verify.statements.claims import Claim, Correction, Fault
@@ -200,7 +200,7 @@ ALG_3 = Claim(
         checks=(
             Agreement(
                 facts=lambda rng: (
-                    Fact(f"level for C_X = {bound:g}, at least gamma C_X²", bool(level >= needed * (1 - 1e-9)), True, 0)
+                    Within(f"level for C_X = {bound:g}, at least gamma C_X²", level, least=needed * (1 - 1e-9))
                     for bound, level, needed in _levels(rng, 0)
                 ),
                 impostors={"C_X once more": {"facts": lambda rng: _sketch_level(rng, 1)}},

@@ -15,7 +15,7 @@ from simulators.ols import (
     LinearMixing,
     linear_mixing,
 )
-from verify.checks import Agreement, Fact
+from verify.checks import Agreement, Fact, Within
 from verify.papers.ols.tools.draws import matrix, recorded, small_problem, vector
 from verify.papers.ols.tools.steps import DIGITS, STEP_TESTS, mixing_solution, noise_variance
 from verify.statements.claims import Claim, Correction, Fault
@@ -54,13 +54,13 @@ def _linear_mixing_steps(rng: np.random.Generator, noise_factor: float = 1.0) ->
 BUDGETS = ((0.3, 1e-4, 20, 1), (1.0, 1e-6, 60, 1), (4.0, 1e-3, 7, 3))
 
 
-def _smallest_gamma(rng: np.random.Generator, share: float = 1.0) -> Iterator[Fact]:
+def _smallest_gamma(rng: np.random.Generator, share: float = 1.0) -> Iterator[Fact | Within]:
     """epsilon~ falls in gamma, and line 2 finds where it meets epsilon."""
     for epsilon, delta, k, steps in BUDGETS:
         gammas = np.geomspace(2.6, 1e5, 25)
         values = [float(sketch.epsilon(float(gamma), k, delta, steps)) for gamma in gammas]
         label = f"epsilon = {epsilon:g}, delta = {delta:g}, k = {k}, T = {steps}"
-        yield Fact(f"epsilon~ decreases in gamma, {label}", bool(np.all(np.diff(values) <= 0)), True, 0)
+        yield Within(f"steps of epsilon~ in gamma, {label}", float(np.diff(values).max()), most=0.0)
         gamma = float(sketch.gamma(epsilon, delta, k, steps))
         met = float(sketch.epsilon(gamma * share, k, delta, steps))
         yield Fact(f"epsilon~ at the gamma of line 2, {label}", met, epsilon, 1e-10)
@@ -99,7 +99,7 @@ def _larger_k(released: float) -> int:
     return sketch.dynamic_size(released, **DYNAMIC)
 
 
-def _dynamic_steps(rng: np.random.Generator, least: float = 1.0) -> Iterator[Fact]:
+def _dynamic_steps(rng: np.random.Generator, least: float = 1.0) -> Iterator[Fact | Within]:
     """Both branches, eigenvalues in units of C_X² + C_Y²; k~ is the largest size within the budget."""
     gamma = float(sketch.gamma(**DYNAMIC))
     records = np.arange(3 * math.ceil(2.6 * gamma))
@@ -109,7 +109,7 @@ def _dynamic_steps(rng: np.random.Generator, least: float = 1.0) -> Iterator[Fac
     found = linear_mixing(problem, settings, streams, 40)
     released = problem.lambda_min_joint / 2 - 0.6 * gamma * (1.0 - noise.drawn[0])
     enough = released >= least * gamma
-    yield Fact("trials in each branch", sorted(set(enough.tolist())), [False, True], 0)
+    yield Within("trials that add no noise, some and not all", int(enough.sum()), 1, len(enough) - 1)
     sizes = [_larger_k(float(value)) if large else 6 for value, large in zip(released, enough, strict=True)]
     yield Fact("sketch sizes", found["k"], np.array(sizes), 0)
     expected = np.where(enough, 0.0, 2 * gamma - 2 * np.maximum(released, 0.0))
@@ -117,12 +117,12 @@ def _dynamic_steps(rng: np.random.Generator, least: float = 1.0) -> Iterator[Fac
     for value in (gamma, 1.7 * gamma, 5 * gamma):
         size = _larger_k(value)
         spent = [float(sketch.guarantee(gamma / math.sqrt(k), value, k, DYNAMIC["delta"])) for k in range(6, size + 2)]
-        yield Fact(f"epsilon~ grows in k~ at {value:.4g}", bool(np.all(np.diff(spent) > 0)), True, 0)
-        within, beyond = spent[-2] <= 2.0 * (1 + 1e-9), spent[-1] > 2.0
-        yield Fact(f"k~ = {size} is the largest at {value:.4g}", bool(within and beyond), True, 0)
+        yield Within(f"steps of epsilon~ in k~ at {value:.4g}", float(np.diff(spent).min()), least=0.0)
+        yield Within(f"epsilon~ at k~ = {size}, {value:.4g}", spent[-2], most=2.0 * (1 + 1e-9))
+        yield Within(f"epsilon~ at k~ = {size + 1}, {value:.4g}", spent[-1], least=2.0)
 
 
-def _leverage_without_noise(rng: np.random.Generator, unit: float = 1.0) -> Iterator[Fact]:
+def _leverage_without_noise(rng: np.random.Generator, unit: float = 1.0) -> Iterator[Within]:
     """Line 5 adds no noise once lambda_min((X, Y)'(X, Y)) reaches gamma times `unit`; C_X = C_Y = 1."""
     for gamma in (3.0, 10.0):
         # Records (1, 1), a fraction of one, and many (1, -1): the least eigenvalue is that of the direction (1, 1).
@@ -130,8 +130,8 @@ def _leverage_without_noise(rng: np.random.Generator, unit: float = 1.0) -> Iter
         rows = np.array([[1.0, 1.0], [along, along], *([[10.0, -10.0]] * 9)])
         leverage = float(rows[0] @ np.linalg.solve(rows.T @ rows, rows[0]))
         numbers = {"gamma": gamma, "leverage": leverage, "allowed": 1 / gamma}
-        within = bool(leverage <= (1 + 1e-12) / gamma)
-        yield Fact(f"leverage at most 1/gamma where no noise is added, gamma = {gamma:g}", within, True, 0, numbers)
+        label = f"leverage where no noise is added, gamma = {gamma:g}"
+        yield Within(label, leverage, most=(1 + 1e-12) / gamma, numbers=numbers)
 
 
 ALG_5 = Claim(

@@ -22,7 +22,7 @@ from simulators.ols import (
     released_ridge,
     sketch_and_solve,
 )
-from verify.checks import Agreement, Fact
+from verify.checks import Agreement, Fact, Within
 from verify.papers.ols.tools.draws import clipped, least_eigenvalue, matrix, recorded, small_problem, vector
 from verify.papers.ols.tools.steps import DIGITS, STEP_TESTS, clip_limits, mixing_solution
 from verify.statements.claims import Claim, Correction, Fault
@@ -96,14 +96,14 @@ ALG_6 = Claim(
 # --- Algorithm 7 ---
 
 
-def _stale_norm(rng: np.random.Generator, stale: bool = True) -> Iterator[Fact]:
+def _stale_norm(rng: np.random.Generator, stale: bool = True) -> Iterator[Within]:
     """A record x = 1, y = 1 at theta_(t-1) = 0, theta_t = 1: its clipped gradient against C."""
     for C in (0.5, 0.1):
         before, now = 0.0, 1.0
         gradient, norm = -(1.0 - (before if stale else now)), abs(1.0 - now)
         size = abs(gradient) * (min(1.0, C / norm) if norm else 1.0)
         numbers = {"C": C, "size": size}
-        yield Fact(f"a clipped gradient is at most C = {C:g} long", bool(size <= C), True, 0, numbers)
+        yield Within(f"length of a clipped gradient, C = {C:g}", size, most=C, numbers=numbers)
 
 
 DESCENTS: tuple[tuple[Literal["norm", "entrywise"], float, float], ...] = (

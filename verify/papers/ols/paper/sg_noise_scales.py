@@ -19,7 +19,7 @@ from dpbounds.ols import (
 from dpbounds.ols.calibration import printed_gradient_variance
 from dpbounds.privacy import gaussian_log_delta
 from simulators.ols import LeastSquares, mixing_noise, symmetric_noise
-from verify.checks import Agreement, Fact, Identity, Search, Times
+from verify.checks import Agreement, Fact, Identity, Search, Times, Within
 from verify.checks.domains import Real, Whole
 from verify.papers.ols.tools.divergences import gaussian_delta
 from verify.statements.claims import Claim, Correction, Fault
@@ -39,13 +39,12 @@ def _least_factor(epsilon: float, delta: float) -> float:
     return exact * epsilon / 3 / math.sqrt(math.log(6 / delta))
 
 
-def _factors(rng: np.random.Generator, scale: float = 1.0) -> Iterator[Fact]:
+def _factors(rng: np.random.Generator, scale: float = 1.0) -> Iterator[Fact | Within]:
     """f over the paper's budgets: 1 is not enough for some of them, sqrt 2 always is; and what is drawn is in units of
     C_Y.
     """
     grid = [_least_factor(e, d) for e in (0.1, 0.25, 0.63, 1, 1.6, 4, 10) for d in (1e-2, 1e-4, 1e-6, 1e-8, 1e-10)]
-    yield Fact("the largest f exceeds 1", scale * max(grid) > 1.0, True, 0)
-    yield Fact("and is at most sqrt 2", scale * max(grid) <= math.sqrt(2), True, 0)
+    yield Within("the largest f", scale * max(grid), math.nextafter(1.0, 2.0), math.sqrt(2))
     for epsilon, delta, bound in ((1.0, 1e-6, 2.0), (10.0, 1e-10, 0.5)):
         printed = adassp_scales(epsilon, delta, outcome_bound=bound, accounting="theorem")
         expected = scale * math.sqrt(2 * math.log(6 / delta)) * 3 / epsilon

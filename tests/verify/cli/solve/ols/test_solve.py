@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpbounds.ols import compare
+from dpbounds.ols import Gram, compare
 from tests.verify.cli.solve.examples import call, refused
 
 SMALL = ("solve", "ols", "--n", 2000, "--d", 3, "--epsilon", 1)
@@ -35,10 +35,11 @@ def test_rows_are_those_of_compare_for_the_design_assumed(capsys):
     rows = call(capsys, *SMALL, "--json").rows
     A = np.diag(np.full(3, 2000 * 0.25 / 3))
     theta = np.full(3, 0.5 / 3**0.5)
-    found = compare(A, A @ theta, float(theta @ A @ theta) + 100.0, 2000, 1.0, 2000.0**-2)
-    assert [(row["method"], row["accounting"]) for row in rows] == [(row.method, row.accounting) for row in found.rows]
+    gram = Gram(A=A, b=A @ theta, y_squared=float(theta @ A @ theta) + 100.0, n=2000)
+    found = compare(gram, 1.0, 2000.0**-2)
+    assert [(row["method"], row["accounting"]) for row in rows] == [(row.label, row.accounting) for row in found.rows]
     assert [row["risk"] for row in rows] == pytest.approx([float(row.risk) for row in found.rows], rel=1e-9)
-    assert [row["method"] for row in rows if row["recommended"]] == [found.recommended.method]
+    assert [row["method"] for row in rows if row["recommended"]] == [found.recommended.label]
 
 
 def test_tables_say_what_is_assumed_what_is_private_and_what_to_take(capsys):
@@ -82,7 +83,7 @@ def test_simulated_medians_agree_with_exact_risks_and_repeat(capsys):
 
 def test_clip_shortens_records_beyond_the_bounds(capsys, tmp_path):
     asked = ("solve", "ols", "--csv", table(tmp_path / "a.csv"), "--target", "y", "--epsilon", 1, "--row-bound", 2)
-    assert refused(call(capsys, *asked), "row_bound = 2.0", "what the data reach", "--beyond clip")
+    assert refused(call(capsys, *asked), "row_bound = 2.0", "what the data reach", "beyond = clip")
     shown = call(capsys, *asked, "--beyond", "clip")
     assert shown.status == 0 and "Records beyond row_bound were shortened" in " ".join(shown.out.split())
 
@@ -130,7 +131,7 @@ def test_picture_and_rows_are_written(capsys, tmp_path):
         (("--target", "y"), ("target = y", "left out without --csv")),
         (("--spectrum", "/nowhere/values"), ("spectrum = /nowhere/values",)),
         (("--simulate", 3), ("--simulate", "'3'")),
-        (("--simulate", 100, "--n", 10**9), ("n = 1000000000", "with --simulate")),
+        (("--simulate", 100, "--n", 10**9), ("n = 1000000000", "to be simulated")),
         (("--plot", "risk.txt"), ("--plot", "'risk.txt'")),
         (("--csv", "/nowhere/a.csv"), ("left out with --csv",)),
     ],
@@ -145,7 +146,7 @@ def test_refused_in_one_line(capsys, asked, words):
         ("a,y\n1,2\n2,high\n", ("line 3, column y", "high")),
         ("a,y\n", ("records",)),
         ("a,b\n1,2\n", ("target = y", "columns a, b")),
-        ("a,b,c,y\n1,2,3,4\n1,2,2,1\n", ("n = 2", "at least d = 3")),
+        ("a,b,c,y\n1,2,3,4\n1,2,2,1\n", ("n = 2", "at least 3", "d = 3")),
         ("a,y\n0,1\n0,2\n", ("row_bound = 0.0", "above 0")),
         ("y\n1\n2\n", ("an outcome and regressors",)),
     ],

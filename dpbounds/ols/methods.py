@@ -1,0 +1,231 @@
+"""The methods that are compared: their keys and labels, what is chosen for them, and each one's noise and risk.
+
+>>> LABELS["IHM-ridge"], linear_sketch_size(40, 1e-7), Choices(k=90).steps
+('IHM, ridge kept', 100, 3)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from dpbounds.arguments import typed
+from dpbounds.errors import DomainError, count, moderate, positive, within
+from dpbounds.ols import bounds, calibration, newton
+from dpbounds.ols.clips import NewtonClips
+from dpbounds.ols.gram import Gram
+from dpbounds.ols.regimes import Features
+from dpbounds.ols.risk import adassp, gradient_descent, hessian_mixing, released, sketch_and_solve
+from dpbounds.ols.scales import AdasspScales, GradientDescentScales, HessianMixingScales, LinearMixingScales
+from dpbounds.ols.sketch import MOST_ROWS
+from dpbounds.values import Value
+
+Accounting = Literal["tight", "experiments"]
+Method = Literal["IHM", "IHM-ridge", "LinMix", "AdaSSP", "AdaSSP-iso", "DP-GD", "PRN", "zero"]
+LABELS: dict[Method, str] = {
+    "IHM": "IHM",
+    "IHM-ridge": "IHM, ridge kept",
+    "LinMix": "LinMix",
+    "AdaSSP": "AdaSSP",
+    "AdaSSP-iso": "AdaSSP, iso",
+    "DP-GD": "DP-GD",
+    "PRN": "PRN",
+    "zero": "theta = 0",
+}
+Scales = HessianMixingScales | LinearMixingScales | AdasspScales | GradientDescentScales | newton.Newton | None
+# Operator norm of AdaSSP's noise over lambda_min and the ridge up to which its leading order is taken at its word: what
+# is left out of the series of the inverse is a share 0.4² / (1 - 0.4), a quarter, at most.
+RELIABLE = 0.4
+
+
+@typed
+@dataclass(frozen=True, kw_only=True)
+class Choices:
+    """What is chosen for the methods besides the budget; defaults are the experiments' (Section 5).
+
+    - `failure`: the paper's varrho; None for delta/10;
+    - `steps`: T of IHM and DP-GD; `rate`: the step size of DP-GD;
+    - `clip`: C of IHM and DP-GD; None for C_Y;
+    - `k`: rows of a sketch of IHM; None for 6 max{d, log(4T/failure)};
+    - `linear_k`: of linear mixing; None for 2.5 max{d, log(2/failure)};
+    - `outcome_bound`: C_Y, rows being at most 1 long.
+
+    Raises `DomainError` for numbers out of range.
+    """
+
+    failure: float | None = None
+    steps: int = 3
+    rate: float = 0.25
+    clip: float | None = None
+    k: int | None = None
+    linear_k: int | None = None
+    outcome_bound: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.failure is not None:
+            within("failure", self.failure, "[1e-300, 1)")
+        count("steps", self.steps)
+        positive("rate", self.rate)
+        if self.clip is not None:
+            within("clip", self.clip, "[1e-12, 1e12]")
+        moderate("outcome_bound", self.outcome_bound)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compared:
+    """One method under one accounting: its noise and its predicted risk. `scales` is None for theta = 0, the settings
+    for PRN. `reliable`: False where the leading order is not, as its noise is not small against A and the ridge.
+    """
+
+    method: Method
+    accounting: Accounting
+    scales: Scales
+    risk: Value
+    reliable: bool = True
+
+    @property
+    def label(self) -> str:
+        """The method as it is shown."""
+        return LABELS[self.method]
+
+
+def sketch_sizes(d: int, failure: float, choices: Choices) -> tuple[int, int]:
+    """Rows of the sketches of IHM and of linear mixing."""
+    steps, k, linear_k = choices.steps, choices.k, choices.linear_k
+    for name, size, times in (("k", k, steps), ("linear_k", linear_k, 1)):
+        if size is not None and size * times > MOST_ROWS:
+            allowed = f"at most {MOST_ROWS // times}, since all sketches together have at most {MOST_ROWS:g} rows"
+            raise DomainError(name, size, allowed)
+    k = bounds.sketch_size(d, failure, steps) if k is None else k
+    linear_k = linear_sketch_size(d, failure) if linear_k is None else linear_k
+    for name, size, least in (("k", k, d + 4), ("linear_k", linear_k, d + 2)):
+        count(name, size, least, f"with fewer than {least} = d + {least - d} rows the mean risk does not exist")
+    return int(k), int(linear_k)
+
+
+def linear_sketch_size(d: int, failure: float, *, factor: float = 2.5) -> int:
+    """factor max{d, log(2/failure)}, rounded down: the sketch of linear mixing in the experiments (Section 5)."""
+    size = moderate("factor", factor) * max(count("d", d), math.log(2 / within("failure", failure, "(0, 1]")))
+    return max(int(size), 1)
+
+
+# IHM as in the experiments, and Algorithm 1, which keeps the ridge.
+_HESSIAN_MIXING: tuple[tuple[Method, bool], ...] = (("IHM", False), ("IHM-ridge", True))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Parts:
+    """The problem with its budget: what the rows of each method are computed from."""
+
+    gram: Gram
+    data: Features
+    epsilon: float
+    delta: float
+    failure: float
+    choices: Choices
+    sizes: tuple[int, int]
+
+    @property
+    def clip(self) -> float:
+        """C of IHM and DP-GD."""
+        return self.choices.outcome_bound if self.choices.clip is None else self.choices.clip
+
+    def rows(self, accounting: Accounting) -> Iterator[Compared]:
+        """All but PRN."""
+        yield from self._hessian_mixing(accounting)
+        yield self._linear_mixing(accounting)
+        yield from (self._adassp(accounting, iso) for iso in (False, True))
+        yield self._gradient_descent(accounting)
+        zero = Value(self.data.signal, kind="exact", source="dpbounds", convention="nothing released")
+        yield Compared(method="zero", accounting=accounting, scales=None, risk=zero)
+
+    def newton(self, mu: float, clips: NewtonClips) -> Compared:
+        """At the Hessian without its noise, in units of C_Y²."""
+        settings, h = newton.Newton(mu=mu), clips.hessian
+        bound, theta = self.choices.outcome_bound, np.linalg.pinv(self.gram.A, hermitian=True) @ self.gram.b
+        shrunk = min(1.0, h**2 / max(np.trace(self.gram.A) / self.data.n, 1e-300))
+        one = newton.moments(
+            self.gram.A,
+            theta / bound,
+            shrunk * self.gram.A,
+            settings,
+            hessian_clip=h,
+            gradient_clip=np.array(clips.gradients),
+            n=self.data.n,
+            unclipped=clips.unclipped,
+        )
+        risk = bound**2 * float(one.bias @ self.gram.A @ one.bias + np.sum(self.gram.A * one.covariance))
+        value = Value(risk, kind="estimate", source="dpbounds", convention="clips as given, Hessian without noise")
+        return Compared(method="PRN", accounting="tight", scales=settings, risk=value)
+
+    def _hessian_mixing(self, accounting: Accounting) -> Iterator[Compared]:
+        scales = calibration.hessian_mixing_scales(
+            self.epsilon,
+            self.delta,
+            k=self.sizes[0],
+            steps=self.choices.steps,
+            failure=self.failure,
+            clip=self.clip,
+            accounting=accounting,
+        )
+        law = released(self.data.lambda_min, level=scales.gamma, scale=scales.test_noise, tau=scales.tau)
+        for method, keep in _HESSIAN_MIXING:
+            risk = hessian_mixing(
+                self.gram.A,
+                self.gram.b,
+                steps=self.choices.steps,
+                k=scales.k,
+                eta_squared=law,
+                sigma=scales.sigma,
+                keep_ridge=keep,
+            )
+            yield Compared(method=method, accounting=accounting, scales=scales, risk=risk)
+
+    def _linear_mixing(self, accounting: Accounting) -> Compared:
+        scales = calibration.linear_mixing_scales(
+            self.epsilon,
+            self.delta,
+            k=self.sizes[1],
+            failure=self.failure,
+            outcome_bound=self.choices.outcome_bound,
+            accounting=accounting,
+        )
+        law = released(
+            self.data.joint_lambda_min,
+            level=scales.gamma * scales.row_bound_squared,
+            scale=scales.test_noise,
+            tau=scales.tau,
+        )
+        risk = sketch_and_solve(self.gram.A, self.gram.b, self.gram.y_squared, k=scales.k, eta_squared=law)
+        return Compared(method="LinMix", accounting=accounting, scales=scales, risk=risk)
+
+    def _adassp(self, accounting: Accounting, iso: bool) -> Compared:
+        scales = calibration.adassp_scales(
+            self.epsilon, self.delta, outcome_bound=self.choices.outcome_bound, iso=iso, accounting=accounting
+        )
+        level = scales.ridge_level(self.data.d, self.failure)
+        law = released(self.data.lambda_min, level=level, scale=scales.eigenvalue, tau=scales.shift)
+        risk = adassp(self.gram.A, self.gram.b, ridge=law, gram=scales.gram, moment=scales.moment, iso=iso)
+        # The operator norm of the noise is about 2 sqrt(d) times its scale, sqrt(2 d) for iso noise.
+        size = scales.gram * math.sqrt(self.data.d) * (math.sqrt(2) if iso else 2.0)
+        reliable = size <= RELIABLE * (self.data.lambda_min + float(law.values @ law.weights))
+        method: Method = "AdaSSP-iso" if iso else "AdaSSP"
+        return Compared(method=method, accounting=accounting, scales=scales, risk=risk, reliable=reliable)
+
+    def _gradient_descent(self, accounting: Accounting) -> Compared:
+        scales = calibration.gradient_descent_scales(
+            self.epsilon, self.delta, n=self.data.n, steps=self.choices.steps, clip=self.clip, accounting=accounting
+        )
+        risk = gradient_descent(
+            self.gram.A,
+            self.gram.b,
+            n=self.data.n,
+            steps=self.choices.steps,
+            rate=self.choices.rate,
+            sigma=scales.sigma,
+        )
+        return Compared(method="DP-GD", accounting=accounting, scales=scales, risk=risk)
