@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import sympy
 
+from dpbounds import DomainError
 from tests.verify.judging import case, evidence_of, experiment
 from verify.checks import (
     Agreement,

@@ -11,7 +11,7 @@ import numpy as np
 from dpbounds import DomainError, Value
 from dpbounds.ftrl import correlations, finite_time
 from simulators.ftrl import LinearRegression, Settings
-from verify.checks import Agreement, Event, Fact, Frequency, Inequality, Search
+from verify.checks import Agreement, Event, Fact, Frequency, Holds, Inequality, Search
 from verify.checks.domains import Real, Whole
 from verify.checks.impostors import Times
 from verify.papers.ftrl.tools.component_runs import Scenario, iterates
@@ -170,7 +170,7 @@ def _three_parts(m, T, p):
     return 12 * m.log(6 * T / p) * (2 + m.log(24 * T**2 / p))
 
 
-def _refused(rng: np.random.Generator) -> Iterator[Fact]:
+def _refused(rng: np.random.Generator) -> Iterator[Holds]:
     """An R^2 below Tr H is refused, and so is a learning rate above 1 / (4 R^2 l) (in expectation, of 1 / R^2 or more),
     R^2 = Tr H + 2 lambda_1 for Gaussian inputs; what is just inside is not.
     """
@@ -190,12 +190,13 @@ def _refused(rng: np.random.Generator) -> Iterator[Fact]:
 
     for share in (0.99, 1.01):
         inside = share > 1.0
+        word = "taken" if inside else "refused"
         iterates = admitted(iterate_bound, 0.01, R_squared=2.0 * share)
-        yield Fact(f"R^2 = {share:g} Tr H", iterates, inside, 0)
+        yield Holds(f"R^2 = {share:g} Tr H is {word}", iterates == inside)
         eta = limit / 4.0 / share
-        yield Fact(f"eta {1 / share:.2f}", admitted(iterate_bound, eta), inside, 0)
+        yield Holds(f"{1 / share:.2f} times the largest eta is {word}", admitted(iterate_bound, eta) == inside)
         expected = admitted(finite_time.expected_bound, spectrum, 0.25 / share, **gaps)
-        yield Fact(f"eta R^2 = {1 / share:.2f}", expected, inside, 0)
+        yield Holds(f"eta R^2 = {1 / share:.2f} is {word}", expected == inside)
 
 
 def _bounded_runs(quantity: str, scale: float = 1.0) -> list[Event]:

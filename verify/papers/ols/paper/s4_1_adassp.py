@@ -34,16 +34,15 @@ def exceedance(failure: float, constant: float) -> float:
     return float(2 * 4 * _WEIGHTS @ (density * (ndtr(centre + half) - ndtr(centre - half))))
 
 
-def _printed(rng: np.random.Generator) -> Iterator[Fact]:
+def _printed(rng: np.random.Generator) -> Iterator[Within]:
     """The event of the regularisation, and the risk itself: both fail more often than rho at d = 1."""
     for failure in (1e-8, 1e-12):
         scales = adassp_scales(EPSILON, DELTA, accounting="theorem")
         beyond = 2 * float(ndtr(-scales.ridge_level(1, failure) / scales.gram))
         bad = exceedance(failure, 100.0)
         numbers = {"failure": failure, "beyond": beyond, "bad": bad}
-        yield Fact(
-            f"d = 1, rho = {failure:g}: R > 100 gamma_ASSP C_Y² w.p. {bad:.3g}", bad <= failure, True, 0, numbers
-        )
+        label = f"d = 1, rho = {failure:g}: chance of R > 100 gamma_ASSP C_Y² over rho"
+        yield Within(label, bad / failure, most=1.0, numbers=numbers)
 
 
 # --- with the larger ridge: (14) with explicit constants ---

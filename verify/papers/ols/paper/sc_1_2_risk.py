@@ -11,7 +11,7 @@ import sympy
 
 from dpbounds.ols import calibration
 from simulators.ols import mixing_noise
-from verify.checks import Agreement, Fact, Inequality, Search, Symbolic, Times
+from verify.checks import Agreement, Fact, Inequality, Search, Symbolic, Times, Within
 from verify.checks.domains import Real, Whole
 from verify.papers.ols.tools.noise_draws import DRAWS, released_noise
 from verify.statements.claims import Claim, Correction, Fault
@@ -144,9 +144,8 @@ def _augmented(rng: np.random.Generator) -> Iterator[Fact]:
         yield Fact(f"gradient, eta² = {noise}", stacked.T @ (outcomes - stacked @ theta), gradient, 1e-12)
         fit = np.linalg.lstsq(stacked, outcomes)[0]
         yield Fact(f"fit, eta² = {noise}", fit, np.linalg.solve(X.T @ X + noise * np.eye(3), X.T @ Y), 1e-10)
-        yield Fact(
-            f"rows of length at most 1, eta² = {noise}", np.linalg.norm(stacked, axis=1).max() <= 1 + 1e-12, True, 0
-        )
+        longest = float(np.linalg.norm(stacked, axis=1).max())
+        yield Within(f"longest row, eta² = {noise}", longest, most=1 + 1e-12)
 
 
 EQ_53 = Claim(
