@@ -11,7 +11,7 @@ import numpy as np
 from dpbounds import DomainError, Value
 from dpbounds.ftrl import correlations, finite_time
 from simulators.ftrl import LinearRegression, Settings
-from verify.checks import Agreement, Event, Fact, Frequency, Holds, Inequality, Search
+from verify.checks import Agreement, Event, Frequency, Holds, Inequality, Search
 from verify.checks.domains import Real, Whole
 from verify.checks.impostors import Times
 from verify.papers.ftrl.tools.component_runs import Scenario, iterates
