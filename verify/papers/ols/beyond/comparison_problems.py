@@ -73,7 +73,7 @@ def _data(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
         yield Fact(f"theta*, {label}", data.theta_star, factor * np.linalg.solve(A, b), 1e-8)
 
 
-def _tables(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
+def _tables(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact | Holds]:
     """Risks in the data's units, per record and over that of theta = 0; the same at other budgets."""
     X, Y = _raw()
     found = compare(bounded_data(X, Y), 1.0)

@@ -121,7 +121,7 @@ def _mixing_averaged(rng: np.random.Generator) -> Iterator[Fact]:
     yield Fact("average along the path", float(path.risk[-1]), law.mean(np.array(each)), 1e-12)
 
 
-def _no_mean(rng: np.random.Generator, least: int = 7) -> Iterator[Fact]:
+def _no_mean(rng: np.random.Generator, least: int = 7) -> Iterator[Fact | Holds]:
     """Below k = d + 4 = `least` the mean is infinite, unless nothing moves."""
     A, b = _fit(records("plain"))
     for k in (3, 4, 5, 6, 7):
@@ -206,7 +206,7 @@ BEYOND_RISK_IHM = Claim(
 # --- sketch-and-solve ---
 
 
-def _solved(rng: np.random.Generator) -> Iterator[Fact]:
+def _solved(rng: np.random.Generator) -> Iterator[Fact | Holds]:
     """E V^-1 by quadrature, the residual's variance from the records."""
     for name, k, noise in (("plain", 6, 0.0), ("plain", 9, 0.7), ("singular", 12, 0.5), ("residual", 40, 3.0)):
         problem = records(name)

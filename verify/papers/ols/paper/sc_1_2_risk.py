@@ -125,7 +125,7 @@ THM_1_LMIN = Claim(
 # --- Step 2: the augmented data, (53) ---
 
 
-def _augmented(rng: np.random.Generator) -> Iterator[Fact]:
+def _augmented(rng: np.random.Generator) -> Iterator[Fact | Within]:
     """Copies of the identity under X: Gram matrix of the rows that are sketched, gradient, and the rows' lengths; for a
     whole eta² and, with shorter copies, for any.
     """
