@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from dpbounds.arguments import typed
-from dpbounds.errors import count, positive, within
+from dpbounds.errors import DomainError, count, positive, within
 from dpbounds.ols.clips import NewtonClips, typical_clips
 from dpbounds.ols.data import ScaledData
 from dpbounds.ols.gram import Gram
@@ -54,6 +54,11 @@ class Comparison:
     delta: float
     failure: float
     choices: Choices
+
+    def __post_init__(self) -> None:
+        strange = [row for row in self.rows if not isinstance(row, Compared)]
+        if strange or not self.rows:
+            raise DomainError("rows", strange[0] if strange else "none", "rows of a comparison", "`compare` makes them")
 
     @property
     def units(self) -> float:

@@ -9,6 +9,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+
+import numpy as np
 
 from dpbounds.arguments import typed
 from dpbounds.errors import DomainError
@@ -67,4 +70,6 @@ def settings_of(row: Prediction, problem: Problem) -> Settings:
 
 def share_without_root(runs: Arrays) -> float:
     """The share of runs of `estimate` that found no scale, whose errors are infinite."""
-    return 1.0 - float(runs["has_root"].mean())
+    if not isinstance(runs, Mapping) or "has_root" not in runs:
+        raise DomainError("runs", runs, "the arrays of `estimate`, with has_root")
+    return 1.0 - float(np.mean(runs["has_root"]))

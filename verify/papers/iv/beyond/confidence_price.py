@@ -216,6 +216,10 @@ def _bounded_facts(rng: np.random.Generator) -> Iterator[Fact | Holds]:
     yield Holds("nothing is known where the noise hides the signal", stated == (None, None))
 
 
+# Releases of which the share with a bounded set is taken.
+RELEASES = 2000
+
+
 def _share_facts(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Within]:
     """Releases with the number of records that is named: how many have a bounded set."""
     for q, signal in ((1, 1.0), (3, 2.0)):
@@ -224,11 +228,11 @@ def _share_facts(rng: np.random.Generator, factor: float = 1.0) -> Iterator[With
         later = _typical(q, signal, n)
         mean = math.sqrt(signal * (VARIANCE + SCALE**2)) * n / N * np.eye(q)[0]
         bounded = 0
-        for _ in range(400):
+        for _ in range(RELEASES):
             first = later.first.copy()
             first[q:] = mean + math.sqrt(VARIANCE * n / N + SCALE**2) * rng.standard_normal(q)
             bounded += first_stage(replace(later, first=first)).bounded
-        yield Within(f"q = {q}: share of bounded sets", bounded / 400, 0.3, 0.6)
+        yield Within(f"q = {q}: share of bounded sets", bounded / RELEASES, 0.3, 0.6)
 
 
 BOUNDED = Claim(
@@ -239,13 +243,13 @@ BOUNDED = Claim(
         "The budget and the number of records that are named where a set is the whole line are those at which the mean "
         "of the first-stage statistic is critical; roughly half of all releases are bounded there."
     ),
-    setting="A release whose statistic is at its mean; $q = 1, 2, 3, 5$; between 0.3 and 0.6 of 400 releases.",
+    setting="A release whose statistic is at its mean; $q = 1, 2, 3, 5$; between 0.3 and 0.6 of 2000 releases.",
     checks=(
         Agreement(facts=_bounded_facts, impostors={"2 % off": {"facts": Times(1.02)}}),
-        # Binomial(400, .4) leaves .3 to .6 of 400 with probability 3e-5.
+        # By Chernoff a share of .37 to .53 leaves .3 to .6 of 2000 with probability below 1e-9.
         Agreement(
             facts=_share_facts,
-            alpha=1e-4,
+            alpha=1e-8,
             impostors={
                 "a third of the records": {"facts": {"factor": 1 / 3}},
                 "twice the records": {"facts": {"factor": 2.0}},
