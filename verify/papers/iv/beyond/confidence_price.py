@@ -249,7 +249,7 @@ BOUNDED = Claim(
         # By Chernoff a share of .37 to .53 leaves .3 to .6 of 2000 with probability below 1e-9.
         Agreement(
             facts=_share_facts,
-            alpha=1e-8,
+            alpha=1e-9,
             impostors={
                 "a third of the records": {"facts": {"factor": 1 / 3}},
                 "twice the records": {"facts": {"factor": 2.0}},
