@@ -26,9 +26,10 @@ from dpbounds.ols.clips import NewtonClips, measured_clips, typical_clips
 from dpbounds.ols.comparison import Comparison, compare
 from dpbounds.ols.data import ScaledData, bounded_data
 from dpbounds.ols.designs import AssumedDesign, geometric_spectrum
+from dpbounds.ols.features import Features, features
 from dpbounds.ols.gram import Gram
 from dpbounds.ols.methods import LABELS, Choices, Compared, Method, linear_sketch_size
-from dpbounds.ols.regimes import Features, Guarantee, Regime, features, regime
+from dpbounds.ols.regimes import Guarantee, Regime, regime
 from dpbounds.ols.scales import AdasspScales, GradientDescentScales, HessianMixingScales, LinearMixingScales
 
 __all__ = [

@@ -15,7 +15,9 @@ from __future__ import annotations
 
 import math
 
-from dpbounds.errors import DomainError, count, moderate, moderate_or_zero, within
+from dpbounds.arguments import typed
+from dpbounds.errors import count, moderate, moderate_or_zero, within
+from dpbounds.ols.features import Features
 from dpbounds.values import Value
 
 RATE = "the constant of O(.) as given"
@@ -38,85 +40,53 @@ def adassp_multiplier(epsilon: float, delta: float, failure: float, d: int) -> f
     return _multiplier(epsilon, delta, d * math.log(d**2 / within("failure", failure, "(0, 1]")))
 
 
+@typed
 def hessian_mixing(
-    multiplier: float,
-    lambda_min: float,
-    *,
-    steps: int,
-    signal: float,
-    theta_squared: float,
-    outcome_bound: float = 1.0,
-    constant: float = 1.0,
+    multiplier: float, features: Features, *, steps: int, outcome_bound: float = 1.0, constant: float = 1.0
 ) -> Value:
     """Theorem 1, (4): 4^-T ||X theta*||² + the bound of `adassp` at gamma_hess; with probability 1 - failure."""
-    rest = adassp(multiplier, lambda_min, theta_squared=theta_squared, outcome_bound=outcome_bound, constant=constant)
-    first = 4.0 ** -count("steps", steps, least=0) * moderate_or_zero("signal", signal)
+    first = 4.0 ** -count("steps", steps, least=0) * features.signal
+    rest = adassp(multiplier, features, outcome_bound=outcome_bound, constant=constant)
     return Value(first + rest, kind="asymptotic", source="ols Thm 1, (4)", convention=RATE)
 
 
-def adassp(
-    multiplier: float,
-    lambda_min: float,
-    *,
-    theta_squared: float,
-    outcome_bound: float = 1.0,
-    constant: float = 1.0,
-) -> Value:
-    """Proposition 4, (14): gamma (C_Y² + ||theta*||²) min{1, gamma / lambda_min}, gamma = gamma_ASSP."""
-    multiplier, lambda_min = moderate("multiplier", multiplier), moderate_or_zero("lambda_min", lambda_min)
-    scale = moderate("outcome_bound", outcome_bound) ** 2 + moderate_or_zero("theta_squared", theta_squared)
-    eigenvalue = 1.0 if lambda_min < multiplier else multiplier / lambda_min
+@typed
+def adassp(multiplier: float, features: Features, *, outcome_bound: float = 1.0, constant: float = 1.0) -> Value:
+    """Proposition 4, (14): gamma (C_Y² + ||theta*||²) min{1, gamma / lambda^X}, gamma = gamma_ASSP."""
+    multiplier = moderate("multiplier", multiplier)
+    scale = moderate("outcome_bound", outcome_bound) ** 2 + features.theta_squared
+    eigenvalue = 1.0 if features.lambda_min < multiplier else multiplier / features.lambda_min
     number = moderate("constant", constant) * multiplier * scale * eigenvalue
     return Value(number, kind="asymptotic", source="ols Prop. 4, (14)", convention=RATE)
 
 
-def linear_mixing(
-    multiplier: float,
-    joint_lambda_min: float,
-    *,
-    residual: float,
-    theta_squared: float,
-    outcome_bound: float = 1.0,
-    constant: float = 1.0,
-) -> Value:
+@typed
+def linear_mixing(multiplier: float, features: Features, *, outcome_bound: float = 1.0, constant: float = 1.0) -> Value:
     """Theorem 2, (15), of Algorithm 5, gamma = gamma_mix, a = gamma (1 + C_Y²): a (1 + ||theta*||²) + L - lambda^XY (1
     + ||theta*||²) if lambda^XY < a, else a L / lambda^XY.
     """
-    a, joint, squared, residual = _joint(multiplier, joint_lambda_min, theta_squared, residual, outcome_bound)
-    below = a * (1 + squared) + residual - joint * (1 + squared)
-    number = moderate("constant", constant) * (below if joint < a else a * residual / joint)
+    a, joint, size = _joint_level(multiplier, outcome_bound), features.joint_lambda_min, 1 + features.theta_squared
+    below = a * size + features.residual - joint * size
+    number = moderate("constant", constant) * (below if joint < a else a * features.residual / joint)
     return Value(number, kind="asymptotic", source="ols Thm 2, (15)", convention=RATE)
 
 
+@typed
 def linear_mixing_at(
-    multiplier: float,
-    joint_lambda_min: float,
-    level: float,
-    *,
-    residual: float,
-    theta_squared: float,
-    outcome_bound: float = 1.0,
-    constant: float = 1.0,
+    multiplier: float, features: Features, level: float, *, outcome_bound: float = 1.0, constant: float = 1.0
 ) -> Value:
     """Appendix E, (147): at the noise level eta² + lambda^XY = `level`, lambda^XY known; (149) at `best_level`."""
-    a, joint, squared, residual = _joint(multiplier, joint_lambda_min, theta_squared, residual, outcome_bound)
-    level = moderate("level", level)
-    below = a + (level - joint) * squared + a * (residual - joint) / level
-    number = moderate("constant", constant) * (below if joint < level else a * residual / joint)
+    a, joint, level = _joint_level(multiplier, outcome_bound), features.joint_lambda_min, moderate("level", level)
+    below = a + (level - joint) * features.theta_squared + a * (features.residual - joint) / level
+    number = moderate("constant", constant) * (below if joint < level else a * features.residual / joint)
     return Value(number, kind="asymptotic", source="ols App. E, (147)", convention=RATE)
 
 
-def best_level(
-    multiplier: float,
-    joint_lambda_min: float,
-    *,
-    residual: float,
-    theta_squared: float,
-    outcome_bound: float = 1.0,
-) -> float:
+@typed
+def best_level(multiplier: float, features: Features, *, outcome_bound: float = 1.0) -> float:
     """(148): max{lambda^XY, sqrt(a (L - lambda^XY)) / ||theta*||, a}, which minimises (147); inf at theta* = 0."""
-    a, joint, squared, residual = _joint(multiplier, joint_lambda_min, theta_squared, residual, outcome_bound)
-    reach = a * max(residual - joint, 0.0)
+    a, joint, squared = _joint_level(multiplier, outcome_bound), features.joint_lambda_min, features.theta_squared
+    reach = a * max(features.residual - joint, 0.0)
     middle = math.sqrt(reach / squared) if squared > 0 else math.inf if reach > 0 else 0.0
     return max(joint, middle, a)
 
@@ -160,7 +130,7 @@ def one_step_signal(multiplier: float, lambda_min: float, *, clip: float = 1.0) 
     """(6): up to this ||X theta*||², times a constant, one iteration balances (4): C² gamma_mix min{1, gamma_mix /
     lambda_min}.
     """
-    return float(adassp(multiplier, lambda_min, theta_squared=0.0, outcome_bound=clip))
+    return float(adassp(multiplier, Features(lambda_min=lambda_min), outcome_bound=clip))
 
 
 def _multiplier(epsilon: float, delta: float, dimension: float) -> float:
@@ -175,14 +145,6 @@ def _failure(failure: float) -> float:
     return within("failure", failure, "(0, 1]")
 
 
-def _joint(
-    multiplier: float, joint_lambda_min: float, theta_squared: float, residual: float, outcome_bound: float
-) -> tuple[float, float, float, float]:
-    """a = gamma_mix (1 + C_Y²), lambda^XY, ||theta*||², L; lambda^XY <= L / (1 + ||theta*||²) by Proposition 3."""
-    a = moderate("multiplier", multiplier) * (1 + moderate("outcome_bound", outcome_bound) ** 2)
-    squared, residual = moderate_or_zero("theta_squared", theta_squared), moderate_or_zero("residual", residual)
-    joint = moderate_or_zero("joint_lambda_min", joint_lambda_min)
-    if joint > (1 + 1e-9) * residual / (1 + squared):
-        allowed = f"at most residual / (1 + theta_squared) = {residual / (1 + squared):.6g}"
-        raise DomainError("joint_lambda_min", joint, allowed, "Proposition 3")
-    return a, joint, squared, residual
+def _joint_level(multiplier: float, outcome_bound: float) -> float:
+    """a = gamma_mix (1 + C_Y²)."""
+    return moderate("multiplier", multiplier) * (1 + moderate("outcome_bound", outcome_bound) ** 2)

@@ -18,9 +18,9 @@ from jaxtyping import Float
 from scipy.special import erf
 
 from dpbounds.arguments import typed
-from dpbounds.errors import listed, moderate, moderate_or_zero, within
+from dpbounds.errors import DomainError, listed, moderate, moderate_or_zero, real_array, within
 from dpbounds.ols import newton
-from dpbounds.ols.regimes import Features
+from dpbounds.ols.features import Features
 
 # Levels at least, so that none is 0; the share at least where no record is seen below the last level.
 LEAST_LEVEL, LEAST_SHARE = 1e-12, 1e-6
@@ -71,14 +71,22 @@ def measured_clips(
 ) -> NewtonClips:
     """On records in units of their bounds, ||x|| <= 1 and |y| <= 1, the gradients' norms taken at `theta`.
 
-    Computed from the data, and not private.
+    Computed from the data, and not private. Raises `DomainError` for arrays of other shapes, or not finite.
     """
-    n, d = regressors.shape
-    lengths = np.linalg.norm(regressors, axis=1)
-    sizes = lengths * np.abs(outcome - regressors @ theta)
+    X, Y, fit = (
+        real_array(name, array) for name, array in (("regressors", regressors), ("outcome", outcome), ("theta", theta))
+    )
+    if X.ndim != 2 or not X.size or Y.shape != X.shape[:1] or fit.shape != X.shape[1:]:
+        shapes = f"arrays of shapes {X.shape}, {Y.shape}, {fit.shape}"
+        raise DomainError("regressors, outcome, theta", shapes, "of shapes (n, d), (n,), (d,)")
+    if not all(np.isfinite(array).all() for array in (X, Y, fit)):
+        raise DomainError("regressors, outcome, theta", "arrays with inf or nan", "finite numbers")
+    n, d = X.shape
+    lengths = np.linalg.norm(X, axis=1)
+    sizes = lengths * np.abs(Y - X @ fit)
     return _clips(
         newton.histogram(lengths),
-        newton.histogram(lengths * np.abs(outcome)),
+        newton.histogram(lengths * np.abs(Y)),
         lambda level: float(np.mean(sizes <= level)),
         n=n,
         d=d,

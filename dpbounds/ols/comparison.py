@@ -23,9 +23,10 @@ from dpbounds.arguments import typed
 from dpbounds.errors import DomainError, count, positive, within
 from dpbounds.ols.clips import NewtonClips, typical_clips
 from dpbounds.ols.data import ScaledData
+from dpbounds.ols.features import features
 from dpbounds.ols.gram import Gram
 from dpbounds.ols.methods import Accounting, Choices, Compared, Method, Parts, sketch_sizes
-from dpbounds.ols.regimes import Regime, features, regime
+from dpbounds.ols.regimes import Regime, regime
 from dpbounds.privacy import gaussian_mu
 
 # By how much PRN's estimate may be too small and the method still be recommended.

@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
-from dpbounds.errors import DomainError, count, nonnegative, positive
+from dpbounds.errors import DomainError, count, nonnegative, positive, vector
 from dpbounds.ols.gram import Gram
 
 MOST_RECORDS, MOST_REGRESSORS = 10**12, 2000
@@ -62,8 +62,8 @@ class AssumedDesign:
             return
         if self.lambda_min is not None:
             raise DomainError("lambda_min", self.lambda_min, "left out with a spectrum", "which has its own")
-        values = np.asarray(self.spectrum, dtype=float)
-        if values.shape != (self.d,) or not (values > 0).all() or not np.isfinite(values).all():
+        values = vector("spectrum", self.spectrum, above=0.0)
+        if len(values) != self.d:
             raise DomainError("spectrum", self.spectrum, f"d = {self.d} positive numbers")
         if values.sum() > self.n:
             found = f"a sum of {values.sum():.6g}"
@@ -98,6 +98,7 @@ def geometric_spectrum(n: int, d: int, lambda_min: float | None = None) -> Float
 
     Raises `DomainError` for a `lambda_min` that is not above 0, or above n/(4d).
     """
+    n, d = count("n", n, most=MOST_RECORDS), count("d", d, most=MOST_REGRESSORS)
     trace = TRACE * n
     if lambda_min is None:
         return np.full(d, trace / d)

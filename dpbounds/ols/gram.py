@@ -17,7 +17,7 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from dpbounds.errors import DomainError, count, moderate_or_zero
-from dpbounds.ols.risk.spectrum import Spectrum, spectrum
+from dpbounds.ols.spectrum import Spectrum, spectrum
 
 # Rows at a time of the QR factorisation.
 BLOCK = 1 << 14

@@ -17,9 +17,9 @@ from dpbounds.arguments import typed
 from dpbounds.errors import DomainError, count, moderate, positive, within
 from dpbounds.ols import bounds, calibration, newton
 from dpbounds.ols.clips import NewtonClips
+from dpbounds.ols.features import Features
 from dpbounds.ols.gram import Gram
-from dpbounds.ols.regimes import Features
-from dpbounds.ols.risk import adassp, gradient_descent, hessian_mixing, released, sketch_and_solve
+from dpbounds.ols.risk import adassp, gradient_descent, hessian_mixing, released, sketch_and_solve, within_leading_order
 from dpbounds.ols.scales import AdasspScales, GradientDescentScales, HessianMixingScales, LinearMixingScales
 from dpbounds.ols.sketch import MOST_ROWS
 from dpbounds.values import Value
@@ -37,9 +37,6 @@ LABELS: dict[Method, str] = {
     "zero": "theta = 0",
 }
 Scales = HessianMixingScales | LinearMixingScales | AdasspScales | GradientDescentScales | newton.Newton | None
-# Operator norm of AdaSSP's noise over lambda_min and the ridge up to which its leading order is taken at its word: what
-# is left out of the series of the inverse is a share 0.4² / (1 - 0.4), a quarter, at most.
-RELIABLE = 0.4
 
 
 @typed
@@ -175,8 +172,7 @@ class Parts:
         law = released(self.data.lambda_min, level=scales.gamma, scale=scales.test_noise, tau=scales.tau)
         for method, keep in _HESSIAN_MIXING:
             risk = hessian_mixing(
-                self.gram.A,
-                self.gram.b,
+                self.gram,
                 steps=self.choices.steps,
                 k=scales.k,
                 eta_squared=law,
@@ -200,7 +196,7 @@ class Parts:
             scale=scales.test_noise,
             tau=scales.tau,
         )
-        risk = sketch_and_solve(self.gram.A, self.gram.b, self.gram.y_squared, k=scales.k, eta_squared=law)
+        risk = sketch_and_solve(self.gram, k=scales.k, eta_squared=law)
         return Compared(method="LinMix", accounting=accounting, scales=scales, risk=risk)
 
     def _adassp(self, accounting: Accounting, iso: bool) -> Compared:
@@ -209,10 +205,8 @@ class Parts:
         )
         level = scales.ridge_level(self.data.d, self.failure)
         law = released(self.data.lambda_min, level=level, scale=scales.eigenvalue, tau=scales.shift)
-        risk = adassp(self.gram.A, self.gram.b, ridge=law, gram=scales.gram, moment=scales.moment, iso=iso)
-        # The operator norm of the noise is about 2 sqrt(d) times its scale, sqrt(2 d) for iso noise.
-        size = scales.gram * math.sqrt(self.data.d) * (math.sqrt(2) if iso else 2.0)
-        reliable = size <= RELIABLE * (self.data.lambda_min + float(law.values @ law.weights))
+        risk = adassp(self.gram, ridge=law, gram=scales.gram, moment=scales.moment, iso=iso)
+        reliable = within_leading_order(self.gram, ridge=law, gram=scales.gram, iso=iso)
         method: Method = "AdaSSP-iso" if iso else "AdaSSP"
         return Compared(method=method, accounting=accounting, scales=scales, risk=risk, reliable=reliable)
 
@@ -221,9 +215,7 @@ class Parts:
             self.epsilon, self.delta, n=self.data.n, steps=self.choices.steps, clip=self.clip, accounting=accounting
         )
         risk = gradient_descent(
-            self.gram.A,
-            self.gram.b,
-            n=self.data.n,
+            self.gram,
             steps=self.choices.steps,
             rate=self.choices.rate,
             sigma=scales.sigma,

@@ -34,6 +34,16 @@ ABOVE_H, ABOVE_C, MARGIN = 0.15, 0.30, 1.5
 DEFAULT_C, LARGEST_C, LEAST_C = 0.1, 0.15, 0.002
 # The share of the rows whose gradient norm the counts hold at c, and how strongly.
 QUANTILE, RATE = 0.7, 1.5
+# The share of rows that a count must tell from none to be trusted by half: its noise over n.
+TRUSTED_SHARE = 0.15
+# How fast h and c_u grow with the budget: bias of clipping against noise that is proportional to the clip level.
+GROWTH_H, GROWTH_C = 0.05, 0.3
+# A histogram whose level is the first edge, 1, says nothing: all below it is as likely.
+SILENT = 0.99
+# F, the iterate's weighted square over that of noise alone, at which the last factor leaves 0, and how far on it is 1.
+SHRINKS_BELOW, SHRINKS_OVER = 0.7, 0.6
+# What stands for no knowledge of the start: so many variances of the first round's noise.
+DIFFUSE = 1e6
 # The share of the Hessian noise's edge below which an eigenvalue is taken to be unknown.
 UNKNOWN = 0.3
 # Beyond, the shares of the first or the last rounds may leave floats.
@@ -190,7 +200,7 @@ def clip_level(histogram: np.ndarray, noise: float, allowed: float) -> np.ndarra
 def hessian_clip(histogram: np.ndarray, noise: float, *, n: int, d: int, mu: float) -> np.ndarray:
     """h: at most 15 % of the rows are longer; more where the budget allows, up to the next edge, at most 1."""
     level = clip_level(histogram, noise, ABOVE_H * n)
-    wanted = np.minimum(1.0, level * math.sqrt(max(1.0, 0.05 * mu * n / d**1.5)))
+    wanted = np.minimum(1.0, level * math.sqrt(max(1.0, GROWTH_H * mu * n / d**1.5)))
     fits = wanted[..., None] <= (1 + 1e-12) * EDGES
     return EDGES[np.max(np.where(fits, np.arange(len(EDGES)), 0), axis=-1)]
 
@@ -199,19 +209,19 @@ def hessian_clip(histogram: np.ndarray, noise: float, *, n: int, d: int, mu: flo
 def gradient_clip(histogram: np.ndarray, noise: float, *, n: int) -> np.ndarray:
     """c to start from: at most 30 % of the rows have larger ||x|| |y|, and at most 0.15; 0.1 if that says nothing."""
     level = clip_level(histogram, noise, ABOVE_C * n)
-    return np.where(level >= 0.99, DEFAULT_C, np.minimum(level, LARGEST_C))
+    return np.where(level >= SILENT, DEFAULT_C, np.minimum(level, LARGEST_C))
 
 
 @formula
 def used_clip(c: np.ndarray | float, *, n: int, d: int, mu: float) -> np.ndarray:
     """c_u: above c as the budget per dimension grows, where bias matters more than noise; at most 1."""
-    return np.minimum(1.0, np.asarray(c) * max(1.0, 0.3 * math.sqrt(n * mu / d)))
+    return np.minimum(1.0, np.asarray(c) * max(1.0, GROWTH_C * math.sqrt(n * mu / d)))
 
 
 @formula
 def next_clip(c: np.ndarray | float, noisy_count: np.ndarray | float, *, n: int, noise: float) -> np.ndarray:
     """c after a noisy count of the rows with gradient norm at most c, towards their 0.7 quantile."""
-    trust = 1 / (1 + (noise / (0.15 * n)) ** 2)
+    trust = 1 / (1 + (noise / (TRUSTED_SHARE * n)) ** 2)
     moved = np.asarray(c) * np.exp(-RATE * trust * (np.asarray(noisy_count) / n - QUANTILE))
     return np.maximum(moved, LEAST_C)
 
@@ -285,7 +295,7 @@ class Gains:
     def step(self, noise: np.ndarray | float) -> np.ndarray:
         """The gains (..., d) of a round whose gradient has noise of standard deviation `noise` (...,)."""
         v = (np.asarray(noise)[..., None] * self._of.inverse) ** 2
-        V = 1e6 * v if self.error is None else self.error
+        V = DIFFUSE * v if self.error is None else self.error
         gains = np.minimum(1.0, self._slope * V / (V * (self._slope**2 + self._spread) + v))
         self.error = (1 - gains * self._slope) ** 2 * V + gains**2 * (v + self._spread * V)
         self.known = (1 - gains * self._of.inverse * self._of.weights) ** 2 * self.known + gains**2 * v
@@ -300,7 +310,7 @@ def shrinkage(coordinates: np.ndarray, scaled: Preconditioner, known: np.ndarray
     """
     found = np.sum(scaled.curvature * coordinates**2, axis=-1)
     noise = np.sum(scaled.curvature * known, axis=-1)
-    return np.clip((found / noise - 0.7) / 0.6, 0.0, 1.0)
+    return np.clip((found / noise - SHRINKS_BELOW) / SHRINKS_OVER, 0.0, 1.0)
 
 
 class Moments(NamedTuple):

@@ -4,10 +4,7 @@ the three theory expects to win by them.
 Rows have norm at most 1, |y| <= `outcome_bound`. Guarantees are rates: their constants are unknown and 1 here, so that
 their order is a guide and no proof.
 
->>> gram = Gram(A=np.diag([20.0, 500.0]), b=np.array([10.0, 100.0]), y_squared=100.0, n=2000)
->>> data = features(gram)
->>> data.lambda_min, data.residual
-(20.0, 75.0)
+>>> data = Features(n=2000, d=2, lambda_min=20.0, residual=75.0, signal=25.0, theta_squared=0.29)
 >>> regime(data, 1.0, 1e-6, failure=1e-7).expected
 'AdaSSP'
 """
@@ -17,52 +14,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-
 from dpbounds.arguments import typed
 from dpbounds.errors import moderate
 from dpbounds.ols import bounds
-from dpbounds.ols.gram import Gram
+from dpbounds.ols.features import Features
 
 # The methods that Table 1 compares.
 Guaranteed = Literal["AdaSSP", "LinMix", "IHM"]
 # What "small" and "about equal" mean where the paper leaves it open: ||theta*||² over C_Y² below, and between.
 SMALL, ABOUT_EQUAL = 0.1, (0.1, 10.0)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Features:
-    """What the guarantees read off the data: lambda^X, lambda^XY, L(theta*), ||X theta*||², ||theta*||²."""
-
-    n: int
-    d: int
-    lambda_min: float
-    joint_lambda_min: float
-    residual: float
-    signal: float
-    theta_squared: float
-
-    @property
-    def mean_residual(self) -> float:
-        """L(theta*)/n."""
-        return self.residual / self.n
-
-
-def features(gram: Gram) -> Features:
-    """Of a data set."""
-    problem, corner = gram.spectrum, np.array([[gram.y_squared]])
-    joint = np.block([[gram.A, gram.b[:, None]], [gram.b[None, :], corner]])
-    theta_squared, residual = float(problem.theta @ problem.theta), max(gram.y_squared - gram.signal, 0.0)
-    least = max(float(np.linalg.eigvalsh(joint)[0]), 0.0)
-    return Features(
-        n=gram.n,
-        d=gram.d,
-        lambda_min=float(problem.eigenvalues[0]),
-        joint_lambda_min=min(least, residual / (1 + theta_squared)),  # Proposition 3; beyond it is rounding
-        residual=residual,
-        signal=gram.signal,
-        theta_squared=theta_squared,
-    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,10 +16,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 
-from dpbounds.errors import DomainError, count, moderate, moderate_or_zero, positive, within
-from dpbounds.ols.risk.spectrum import spectrum
+from dpbounds.arguments import typed
+from dpbounds.errors import count, moderate, moderate_or_zero, positive, within
+from dpbounds.ols.features import Features
+from dpbounds.ols.gram import Gram
 from dpbounds.values import Value
 
 SOURCE = "ols Thm 1 with constants (Davidson & Szarek)"
@@ -46,32 +47,22 @@ def theorem_clip(condition: float, *, theta_norm: float, outcome_bound: float = 
     return (moderate("outcome_bound", outcome_bound) + spread) / (1 - NOISE_FACTOR * LARGEST_X)
 
 
-def theorem(
-    *,
-    d: int,
-    k: int,
-    steps: int,
-    failure: float,
-    gamma: float,
-    sigma: float,
-    lambda_min: float,
-    signal: float,
-    theta_squared: float,
-) -> Value:
+@typed
+def theorem(features: Features, *, d: int, k: int, steps: int, failure: float, gamma: float, sigma: float) -> Value:
     """With probability 1 - failure: risk <= 4^-T ||X theta*||² + (17.54 sigma² w² + 4 gamma² ||theta*||²) / max{gamma,
     lambda_min}, w = sqrt d + sqrt(2 log(2T/failure)), where nothing is clipped (`theorem_clip`).
 
     For k >= `theorem_sketch_size` (inf below) and a released eigenvalue above lambda_min with probability failure/8 at
     most, as with tau of Theorem 1. The rest of `failure`: 2T sketch events of failure/(8T), T noise vectors of
-    failure/(2T). Uses ||theta_R - theta*||²_M = eta^4 ||theta*||²_(M^-1), not Lemma 4. `signal` is ||X theta*||².
+    failure/(2T). Uses ||theta_R - theta*||²_M = eta^4 ||theta*||²_(M^-1), not Lemma 4. Read off the data: lambda^X,
+    ||X theta*||² and ||theta*||².
     """
     steps, gamma, sigma = count("steps", steps), positive("gamma", gamma), moderate_or_zero("sigma", sigma)
-    signal, squared = moderate_or_zero("signal", signal), moderate_or_zero("theta_squared", theta_squared)
-    least = max(gamma, moderate_or_zero("lambda_min", lambda_min))
+    least = max(gamma, features.lambda_min)
     if count("k", k) < theorem_sketch_size(d, failure, steps):
         return Value(math.inf, kind="upper", source=SOURCE)
     noise = (NOISE_FACTOR * sigma * _reach(d, 2 * steps / failure)) ** 2
-    number = 4.0**-steps * signal + 4 * (noise + gamma**2 * squared) / least
+    number = 4.0**-steps * features.signal + 4 * (noise + gamma**2 * features.theta_squared) / least
     return Value(number, kind="upper", source=SOURCE)
 
 
@@ -98,9 +89,9 @@ class UtilityBound:
         return Value(root**2, kind="upper", source=SOURCE)
 
 
+@typed
 def given_noise(
-    A: Float[np.ndarray, "d d"],
-    b: Float[np.ndarray, " d"],
+    problem: Gram,
     *,
     steps: int,
     k: int,
@@ -116,22 +107,20 @@ def given_noise(
     ||theta*|| / sqrt l, and nothing is clipped if C >= C_Y + ||theta_R|| + (||theta_R||_M + N) / sqrt l. All are inf
     if x is too large (q >= 1) or M singular. Source: beyond the paper (ols, item 10).
     """
-    problem, steps = spectrum(A, b), count("steps", steps)
-    d = len(problem.loads)
-    if count("k", k) < d:
-        raise DomainError("k", k, f"a whole number of at least d = {d}", "a smaller sketch cannot be inverted")
+    spectrum, d, steps = problem.spectrum, problem.d, count("steps", steps)
+    k = count("k", k, d, f"d = {d}: a smaller sketch cannot be inverted")
     eta_squared, sigma = moderate_or_zero("eta_squared", eta_squared), moderate_or_zero("sigma", sigma)
-    failure, outcome_bound = within("failure", failure, "(0, 1)"), moderate("outcome_bound", outcome_bound)
+    failure, outcome_bound = _failure(failure), moderate("outcome_bound", outcome_bound)
     x = (math.sqrt(d) + math.sqrt(2 * math.log(4 * steps / failure))) / math.sqrt(k)
     q = (1 - x) ** -2 - 1 if x < 1 else math.inf
-    mu = problem.eigenvalues + eta_squared
+    mu = spectrum.eigenvalues + eta_squared
     if q >= 1 or mu.min() == 0:
         return UtilityBound(contraction=q, start=math.inf, noise=math.inf, bias=math.inf, steps=steps, clip=math.inf)
-    ridge, least = problem.loads / mu, float(mu.min())
+    ridge, least = spectrum.loads / mu, float(mu.min())
     start = float(np.sqrt((mu * ridge**2).sum()))
     reach = math.sqrt(d) + math.sqrt(2 * math.log(2 * steps / failure))
     noise = sigma * reach / ((1 - q) * (1 - x) ** 2 * math.sqrt(least))
-    bias = eta_squared * float(np.linalg.norm(problem.theta)) / math.sqrt(least)
+    bias = eta_squared * float(np.linalg.norm(spectrum.theta)) / math.sqrt(least)
     clip = outcome_bound + float(np.linalg.norm(ridge)) + (start + noise) / math.sqrt(least)
     return UtilityBound(contraction=q, start=start, noise=noise, bias=bias, steps=steps, clip=clip)
 

@@ -10,7 +10,7 @@ by one clipped Gram matrix for each clip level in use.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 
 import numpy as np
@@ -59,7 +59,7 @@ class NewtonDraws:
     @typed
     def part(self, trials: slice) -> NewtonDraws:
         """Of some trials."""
-        return NewtonDraws(**{name: values[trials] for name, values in vars(self).items()})
+        return NewtonDraws(**{entry.name: getattr(self, entry.name)[trials] for entry in fields(self)})
 
 
 @typed

@@ -3,9 +3,9 @@
 The risk is the sum ||X (theta - theta*)||². Nothing may be clipped: the formulas do not know of clipping. Source:
 beyond the paper (ols, item 4).
 
->>> risk = hessian_mixing(np.eye(2), np.ones(2), steps=2, k=40, eta_squared=0.5, sigma=0.1)
->>> round(float(risk), 3)
-0.25
+>>> problem = Gram(A=4 * np.eye(2), b=np.ones(2), y_squared=1.0, n=16)
+>>> round(float(hessian_mixing(problem, steps=2, k=20, eta_squared=0.5, sigma=0.1)), 6)
+0.054001
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 
 from dpbounds.arguments import typed
 from dpbounds.errors import DomainError, count, moderate, moderate_or_zero, real_array
+from dpbounds.ols.gram import Gram
 from dpbounds.ols.risk.released import NoiseLaw, averaged
-from dpbounds.ols.risk.spectrum import Spectrum, spectrum
+from dpbounds.ols.spectrum import Spectrum
 from dpbounds.ols.wishart import InverseMoments, inverse_moments
 from dpbounds.values import Value
 
@@ -39,8 +39,7 @@ class MixingPath(NamedTuple):
 
 @typed
 def hessian_mixing(
-    A: Float[np.ndarray, "d d"],
-    b: Float[np.ndarray, " d"],
+    problem: Gram,
     *,
     steps: int,
     k: int,
@@ -59,7 +58,7 @@ def hessian_mixing(
 
     def last(noise: np.ndarray) -> np.ndarray:
         return hessian_mixing_path(
-            A, b, steps=steps, k=k, eta_squared=noise, sigma=sigma, keep_ridge=keep_ridge, step=step
+            problem, steps=steps, k=k, eta_squared=noise, sigma=sigma, keep_ridge=keep_ridge, step=step
         ).risk[-1]
 
     return averaged(last, eta_squared, kind="exact", source=SOURCE)
@@ -67,8 +66,7 @@ def hessian_mixing(
 
 @typed
 def hessian_mixing_path(
-    A: Float[np.ndarray, "d d"],
-    b: Float[np.ndarray, " d"],
+    problem: Gram,
     *,
     steps: int,
     k: int,
@@ -81,13 +79,12 @@ def hessian_mixing_path(
     if isinstance(eta_squared, NoiseLaw):
         eta_squared = eta_squared.checked("eta_squared")
         path = hessian_mixing_path(
-            A, b, steps=steps, k=k, eta_squared=eta_squared.values, sigma=sigma, keep_ridge=keep_ridge, step=step
+            problem, steps=steps, k=k, eta_squared=eta_squared.values, sigma=sigma, keep_ridge=keep_ridge, step=step
         )
         return MixingPath(*(eta_squared.mean(part) for part in path))
-    problem = spectrum(A, b)
-    noise = noise_levels(eta_squared)
+    spectrum, noise = problem.spectrum, noise_levels(eta_squared)
     step, sigma = moderate("step", step), moderate_or_zero("sigma", sigma)
-    recursion = _Recursion(problem, noise.ravel(), sigma, keep_ridge, step, inverse_moments(k, len(problem.loads)))
+    recursion = _Recursion(spectrum, noise.ravel(), sigma, keep_ridge, step, inverse_moments(k, problem.d))
     parts = [np.reshape(part, (-1, *noise.shape)) for part in recursion.path(count("steps", steps, least=0))]
     return MixingPath(*parts)
 

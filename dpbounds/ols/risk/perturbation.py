@@ -3,38 +3,41 @@
 theta-hat = (A + ridge I + gram N)^-1 (b + moment zeta). The true mean of the risk is +inf for every A !=
 0 and gram > 0 (the determinant has a positive density at 0): what is given here is the second-order expansion
 in the noise, which means conditional on a regular matrix follow while gram ||N|| is below about 0.4 of the
-least eigenvalue of A + ridge I. Source: beyond the paper (ols, item 6).
+least eigenvalue of A + ridge I (`LARGEST_NOISE`). Source: beyond the paper (ols, item 6).
 
->>> risk = adassp(100 * np.eye(2), 50 * np.ones(2), ridge=1.0, gram=2.0, moment=2.0)
->>> round(float(risk), 3)
-0.121
+>>> problem = Gram(A=40 * np.eye(2), b=10 * np.ones(2), y_squared=9.0, n=200)
+>>> round(float(adassp(problem, ridge=2.0, gram=0.5, moment=0.3)), 6)
+0.016576
 """
 
 from __future__ import annotations
 
+import math
 from typing import cast
 
 import numpy as np
-from jaxtyping import Float
 from scipy.optimize import brentq
 
 from dpbounds.arguments import typed
 from dpbounds.errors import DomainError, moderate_or_zero, within
 from dpbounds.gaussian_norm import norm_cdf
+from dpbounds.ols.gram import Gram
 from dpbounds.ols.risk.mixing import noise_levels
 from dpbounds.ols.risk.released import NoiseLaw, averaged
-from dpbounds.ols.risk.spectrum import Spectrum, spectrum
+from dpbounds.ols.spectrum import Spectrum
 from dpbounds.values import Value
 
 SOURCE = "ols Alg. 6, second order in the noise"
+# Operator norm of the noise over the least eigenvalue of A + ridge I up to which the leading order is relied on: what
+# is left out of the series of the inverse is a share 0.4² / (1 - 0.4), a quarter, at most.
+LARGEST_NOISE = 0.4
 # Ridges of less probability do not move a quantile.
 _UNSEEN = 1e-12
 
 
 @typed
 def adassp(
-    A: Float[np.ndarray, "d d"],
-    b: Float[np.ndarray, " d"],
+    problem: Gram,
     *,
     ridge: float | NoiseLaw,
     gram: float,
@@ -48,14 +51,23 @@ def adassp(
     and above the diagonal, and half of tr(Q) I + Q with `iso`: N(0, 1/2) off the diagonal. `ridge`: a number, or the
     law of the released ridge, over which the mean is taken. inf for a singular B.
     """
-    release = _Release(spectrum(A, b), ridge, gram, moment, iso)
+    release = _Release(problem.spectrum, ridge, gram, moment, iso)
     return averaged(lambda _: release.means(), ridge, kind="estimate", source=SOURCE, name="ridge")
 
 
 @typed
+def within_leading_order(problem: Gram, *, ridge: NoiseLaw, gram: float, iso: bool = False) -> bool:
+    """Whether AdaSSP's noise is small enough against A and the mean ridge for `adassp` to be relied on.
+
+    The operator norm of the noise is about 2 sqrt(d) times its scale `gram`, sqrt(2 d) times for `iso` noise.
+    """
+    size = moderate_or_zero("gram", gram) * math.sqrt(problem.d) * (math.sqrt(2) if iso else 2.0)
+    return size <= LARGEST_NOISE * (float(problem.spectrum.eigenvalues[0]) + float(ridge.values @ ridge.weights))
+
+
+@typed
 def adassp_quantile(
-    A: Float[np.ndarray, "d d"],
-    b: Float[np.ndarray, " d"],
+    problem: Gram,
     *,
     ridge: float | NoiseLaw,
     gram: float,
@@ -75,7 +87,7 @@ def adassp_quantile(
         ridge = NoiseLaw(ridge.values[seen], ridge.weights[seen] / ridge.weights[seen].sum())
     else:
         ridge = NoiseLaw(np.array([moderate_or_zero("ridge", ridge)]), np.ones(1))
-    weights, release = ridge.weights, _Release(spectrum(A, b), ridge, gram, moment, iso)
+    weights, release = ridge.weights, _Release(problem.spectrum, ridge, gram, moment, iso)
     if not release.regular.all():
         raise DomainError("ridge", 0.0, "above 0 for a singular A", "add noise")
     deviations, covariances = release.law()

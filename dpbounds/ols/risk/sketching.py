@@ -2,9 +2,9 @@
 
 The risk is the sum ||X (theta - theta*)||². Source: beyond the paper (ols, item 5).
 
->>> risk = sketch_and_solve(np.eye(2), np.ones(2), 3.0, k=12, eta_squared=0.0)
->>> round(float(risk), 4)
-0.2222
+>>> problem = Gram(A=4 * np.eye(2), b=np.ones(2), y_squared=1.0, n=16)
+>>> round(float(sketch_and_solve(problem, k=20, eta_squared=0.0)), 6)  # L d / (k - d - 1)
+0.058824
 """
 
 from __future__ import annotations
@@ -17,36 +17,31 @@ from jaxtyping import Float
 from scipy.optimize import brentq
 from scipy.special import chdtri, gammaincinv, gammaln
 
+from dpbounds.arguments import typed
 from dpbounds.errors import DomainError, count, moderate_or_zero, nonnegative, within
 from dpbounds.gaussian_norm import norm_cdf
+from dpbounds.ols.gram import Gram
 from dpbounds.ols.risk.mixing import noise_levels
 from dpbounds.ols.risk.released import NoiseLaw, averaged
-from dpbounds.ols.risk.spectrum import Spectrum, spectrum
+from dpbounds.ols.spectrum import Spectrum
 from dpbounds.values import Value
 
 SOURCE = "ols (7), exact law"
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(96)
 
 
-def sketch_and_solve(
-    A: Float[np.ndarray, "d d"],
-    b: Float[np.ndarray, " d"],
-    y_squared: float,
-    *,
-    k: int,
-    eta_squared: float | NoiseLaw,
-) -> Value:
+@typed
+def sketch_and_solve(problem: Gram, *, k: int, eta_squared: float | NoiseLaw) -> Value:
     """E risk = ||theta_R - theta*||²_A + s0² tr(A M^-1) / (k - d - 1), M = A + eta² I, theta_R = M^-1 b.
 
-    s0² = ||Y||² + eta² - b' M^-1 b. `y_squared` = ||Y||². `eta_squared`: a number, or the law of the released
-    noise, over which the mean is taken. inf for k < d + 2, where the mean does not exist, and for a
-    singular M. Raises `DomainError` for k < d, and for a ||Y||² below that of the fit.
+    s0² = ||Y||² + eta² - b' M^-1 b. `eta_squared`: a number, or the law of the released noise, over which the mean is
+    taken. inf for k < d + 2, where the mean does not exist, and for a singular M. Raises `DomainError` for k < d.
     """
-    problem = _problem(A, b, y_squared, k)
+    k = _rows(problem, k)
 
     def mean(noise: np.ndarray) -> np.ndarray:
-        bias, share, variance = _parts(problem, y_squared, noise_levels(noise))
-        spread, left = variance * share, k - len(problem.loads) - 1
+        bias, share, variance = _parts(problem, noise_levels(noise))
+        spread, left = variance * share, k - problem.d - 1
         return bias + (spread / left if left > 0 else np.where(spread > 0, np.inf, 0.0))
 
     return averaged(mean, eta_squared, kind="exact", source=SOURCE)
@@ -62,7 +57,7 @@ class SketchLaw:
     mean: Float[np.ndarray, " d"]
     root: Float[np.ndarray, "d d"]
     degrees: int
-    problem: Spectrum
+    spectrum: Spectrum
 
     def risk_cdf(self, level: float) -> float:
         """P(||X (theta-hat - theta*)||² <= level), to 1e-7: Gaussian given w, then quadrature over w."""
@@ -72,8 +67,8 @@ class SketchLaw:
         middle, reach = np.log(high * low) / 2, np.log(high / low) / 2
         log_w = middle + reach * _NODES
         density = np.exp(half * (log_w - np.log(2)) - np.exp(log_w) / 2 - gammaln(half))
-        metric = self.problem.basis * np.sqrt(self.problem.eigenvalues)
-        bias = metric.T @ self.mean - np.sqrt(self.problem.eigenvalues) * self.problem.theta
+        metric = self.spectrum.basis * np.sqrt(self.spectrum.eigenvalues)
+        bias = metric.T @ self.mean - np.sqrt(self.spectrum.eigenvalues) * self.spectrum.theta
         spread = metric.T @ self.root @ self.root @ metric
         inside = norm_cdf(
             np.broadcast_to(bias, (len(log_w), len(bias))), spread / np.exp(log_w)[:, None, None], float(radius)
@@ -92,42 +87,34 @@ class SketchLaw:
         return cast(float, brentq(lambda level: self.risk_cdf(level) - probability, low, high, xtol=1e-7 * low))
 
 
-def sketch_and_solve_law(
-    A: Float[np.ndarray, "d d"], b: Float[np.ndarray, " d"], y_squared: float, *, k: int, eta_squared: float
-) -> SketchLaw:
+@typed
+def sketch_and_solve_law(problem: Gram, *, k: int, eta_squared: float) -> SketchLaw:
     """The exact law of the estimate given eta². At eta = 0 the risk over L is chi²_d / chi²_(k-d+1) exactly.
 
     Raises `DomainError` as `sketch_and_solve` does, and for a singular M.
     """
-    problem, level = _problem(A, b, y_squared, k), noise_levels(nonnegative("eta_squared", eta_squared))
-    mu = problem.ridge(level)
+    k, level, spectrum = _rows(problem, k), noise_levels(nonnegative("eta_squared", eta_squared)), problem.spectrum
+    mu = spectrum.ridge(level)
     if not (mu > 0).all():
         raise DomainError("eta_squared", eta_squared, "above 0 for a singular A", "add noise")
-    _, _, variance = _parts(problem, y_squared, level)
+    _, _, variance = _parts(problem, level)
     return SketchLaw(
-        mean=problem.basis @ (problem.loads / mu),
-        root=float(np.sqrt(variance)) * (problem.basis / np.sqrt(mu)) @ problem.basis.T,
-        degrees=k - len(problem.loads) + 1,
-        problem=problem,
+        mean=spectrum.basis @ (spectrum.loads / mu),
+        root=float(np.sqrt(variance)) * (spectrum.basis / np.sqrt(mu)) @ spectrum.basis.T,
+        degrees=k - problem.d + 1,
+        spectrum=spectrum,
     )
 
 
-def _problem(A: np.ndarray, b: np.ndarray, y_squared: float, k: int) -> Spectrum:
-    problem = spectrum(A, b)
-    d = len(problem.loads)
-    if count("k", k) < d:
-        raise DomainError("k", k, f"a whole number of at least d = {d}", "a smaller sketch cannot be inverted")
-    fitted = float(problem.loads @ problem.theta)
-    if moderate_or_zero("y_squared", y_squared) < (1 - 1e-9) * fitted:
-        raise DomainError("y_squared", y_squared, f"at least the square of the fit, {fitted:.6g}")
-    return problem
+def _rows(problem: Gram, k: int) -> int:
+    return count("k", k, problem.d, f"d = {problem.d}: a smaller sketch cannot be inverted")
 
 
-def _parts(problem: Spectrum, y_squared: float, noise: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _parts(problem: Gram, noise: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """||theta_R - theta*||²_A, tr(A M^-1) and s0² for every noise level; inf biases for a singular M."""
-    mu = problem.ridge(noise)
+    spectrum, mu = problem.spectrum, problem.spectrum.ridge(noise)
     safe = np.where(mu > 0, mu, 1.0)
-    bias = (problem.eigenvalues * (problem.loads / safe - problem.theta) ** 2).sum(axis=-1)
-    variance = np.maximum(y_squared + noise - (problem.loads**2 / safe).sum(axis=-1), 0.0)
+    bias = (spectrum.eigenvalues * (spectrum.loads / safe - spectrum.theta) ** 2).sum(axis=-1)
+    variance = np.maximum(problem.y_squared + noise - (spectrum.loads**2 / safe).sum(axis=-1), 0.0)
     regular = (mu > 0).all(axis=-1)
-    return np.where(regular, bias, np.inf), (problem.eigenvalues / safe).sum(axis=-1), variance
+    return np.where(regular, bias, np.inf), (spectrum.eigenvalues / safe).sum(axis=-1), variance

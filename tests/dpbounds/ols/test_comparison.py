@@ -45,7 +45,7 @@ def test_gradient_descent_is_that_of_its_law():
     (row,) = [one for one in compare(gram, 1.0, 1e-6).under("tight") if one.method == "DP-GD"]
     assert isinstance(row.scales, GradientDescentScales)
     assert float(row.risk) == pytest.approx(
-        float(gradient_descent(gram.A, gram.b, n=gram.n, steps=3, rate=0.25, sigma=row.scales.sigma)), rel=1e-12
+        float(gradient_descent(gram, steps=3, rate=0.25, sigma=row.scales.sigma)), rel=1e-12
     )
 
 

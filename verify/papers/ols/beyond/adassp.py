@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from dpbounds.gaussian_norm import norm_cdf
-from dpbounds.ols import risk
+from dpbounds.ols import Gram, risk
 from simulators.engine import Arrays
 from simulators.ols import AdaSSP
 from verify.checks import Agreement, Fact, Quantiles, Ratio, Reading, Times
@@ -54,10 +54,11 @@ class Differences:
         return cls(theta, np.array(matrix), np.array(vector), curved)
 
 
-def _system(seed: int, d: int) -> tuple[np.ndarray, np.ndarray]:
+def _system(seed: int, d: int) -> Gram:
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((3 * d, d)) * np.linspace(1.0, 0.4, d)
-    return X.T @ X, X.T @ rng.standard_normal(3 * d)
+    Y = rng.standard_normal(3 * d)
+    return Gram(A=X.T @ X, b=X.T @ Y, y_squared=float(Y @ Y), n=3 * d)
 
 
 def _expansion(rng: np.random.Generator) -> Iterator[Fact]:
@@ -67,18 +68,19 @@ def _expansion(rng: np.random.Generator) -> Iterator[Fact]:
         (2, 3, 1.0, False, 0.3, 0.1),
         (3, 4, 0.2, True, 0.2, 0.4),
     ):
-        A, b = _system(seed, d)
+        problem = _system(seed, d)
+        A, b = problem.A, problem.b
         found = Differences.of(A, b, ridge, iso)
         centre = found.theta - np.linalg.solve(A, b)
         covariance = s1**2 * found.matrix.T @ found.matrix + s2**2 * found.vector.T @ found.vector
         mean = centre @ A @ centre + np.trace(A @ covariance) + 2 * s1**2 * centre @ A @ found.curved
         scales: dict[str, Any] = {"ridge": ridge, "gram": s1, "moment": s2, "iso": iso}
         label = f"d = {d}{', iso' if iso else ''}"
-        yield Fact(f"leading-order mean, {label}", float(risk.adassp(A, b, **scales)), mean, 1e-5)
+        yield Fact(f"leading-order mean, {label}", float(risk.adassp(problem, **scales)), mean, 1e-5)
         root = np.linalg.cholesky(A).T
         law = (root @ (centre + s1**2 * found.curved), root @ covariance @ root.T)
         for probability in (0.1, 0.5, 0.9):
-            quantile = risk.adassp_quantile(A, b, probability=probability, **scales)
+            quantile = risk.adassp_quantile(problem, probability=probability, **scales)
             yield Fact(
                 f"quantile {probability}, {label}", float(norm_cdf(*law, math.sqrt(quantile))), probability, 1e-4
             )
@@ -86,12 +88,13 @@ def _expansion(rng: np.random.Generator) -> Iterator[Fact]:
 
 def _averaged(rng: np.random.Generator) -> Iterator[Fact]:
     """Over a law of the ridge: the mean of the means, and the quantile of the mixture."""
-    A, b = _system(5, 3)
+    problem = _system(5, 3)
+    A, b = problem.A, problem.b
     law = risk.released(2.0, level=3.0, scale=0.4, tau=1.0)
     scales: dict[str, Any] = {"gram": 0.1, "moment": 0.2}
-    each = [float(risk.adassp(A, b, ridge=float(value), **scales)) for value in law.values]
-    yield Fact("average", float(risk.adassp(A, b, ridge=law, **scales)), law.mean(np.array(each)), 1e-12)
-    median = float(risk.adassp_quantile(A, b, ridge=law, **scales))
+    each = [float(risk.adassp(problem, ridge=float(value), **scales)) for value in law.values]
+    yield Fact("average", float(risk.adassp(problem, ridge=law, **scales)), law.mean(np.array(each)), 1e-12)
+    median = float(risk.adassp_quantile(problem, ridge=law, **scales))
     below = 0.0
     for value, weight in zip(law.values, law.weights, strict=True):
         found = Differences.of(A, b, float(value), False)
@@ -122,7 +125,7 @@ def _label(name: str, scale: float, iso: bool) -> str:
 def _median(name: str, scale: float, iso: bool) -> float:
     problem, own = records(name), _settings(name, scale, iso)
     scales: dict[str, Any] = {"gram": own.gram_scale, "moment": own.cross_scale, "iso": iso}
-    return risk.adassp_quantile(problem.gram, problem.cross, ridge=ridge_law(problem, own), **scales)
+    return risk.adassp_quantile(problem.statistics, ridge=ridge_law(problem, own), **scales)
 
 
 def _over_prediction(arrays: Arrays, cell: tuple[str, float, bool]) -> np.ndarray:

@@ -11,11 +11,13 @@ from scipy.special import erf
 
 from dpbounds.ols import (
     LABELS,
+    AssumedDesign,
     Choices,
     Comparison,
     Gram,
     NewtonClips,
     compare,
+    features,
     linear_sketch_size,
     measured_clips,
     typical_clips,
@@ -105,23 +107,22 @@ def _clips(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
     wanted = min(min(widest) * math.sqrt(max(1.0, 0.05 * mu * data.n / data.d**1.5)), 1.0)
     yield Fact("h on records", found.hessian, min(level for level in EDGES if level >= wanted - 1e-12), 1e-9)
 
-    typical = _typical(data, mu)
-    spread = math.sqrt(np.trace(data.gram) / data.n) * math.sqrt(data.least_loss / data.n) / 0.5
-    start = math.sqrt(np.trace(data.gram) / data.n) * math.sqrt(data.y_squared / data.n) / 0.5
-    path = _path(
-        min(min(level for level in EDGES if level >= start), 0.15),
-        lambda c: float(erf(c / spread / math.sqrt(2))),
-        mu,
-        data.n,
-        data.d,
-    )
-    yield Fact("c_u, typical", list(typical.gradients), [factor * value for value in path], 1e-9)
-    yield Fact("share, typical", typical.unclipped, float(erf(path[-1] / spread / math.sqrt(2))), 1e-9)
-
-
-def _typical(data: LeastSquares, mu: float) -> NewtonClips:
-    found = _compared("half").regime.features
-    return typical_clips(found, float(np.trace(data.gram)), mu, outcome_bound=0.5)
+    short = AssumedDesign(n=2000, d=3, spectrum=(2.0, 2.0, 2.0), theta_norm=5.0, residual=1e-4).gram
+    for name, gram, bound in (("half", data.statistics, 0.5), ("a short fit", short, 1.0)):
+        typical, n = typical_clips(features(gram), float(np.trace(gram.A)), mu, outcome_bound=bound), gram.n
+        residual = gram.y_squared - float(gram.b @ np.linalg.solve(gram.A, gram.b))
+        length = math.sqrt(np.trace(gram.A) / n)
+        spread, start = (length * math.sqrt(size / n) / bound for size in (residual, gram.y_squared))
+        path = _path(
+            min(min(level for level in EDGES if level >= start), 0.15),
+            lambda c, spread=spread: float(erf(c / spread / math.sqrt(2))),
+            mu,
+            n,
+            gram.d,
+        )
+        yield Fact(f"c_u, typical, {name}", list(typical.gradients), [factor * value for value in path], 1e-9)
+        share = float(erf(path[-1] / spread / math.sqrt(2)))
+        yield Fact(f"share, typical, {name}", typical.unclipped, share, 1e-9)
 
 
 def _path(c: float, share_below, mu: float, n: int, d: int) -> list[float]:

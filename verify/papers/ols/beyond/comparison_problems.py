@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from dpbounds.ols import AssumedDesign, bounded_data, compare
+from dpbounds.ols.risk import LARGEST_NOISE, NoiseLaw, within_leading_order
 from simulators.ols import assumed_records, rehearsals, scaled_records
 from verify.checks import Agreement, Fact, Holds, Within
 from verify.statements.claims import Claim
@@ -82,6 +83,9 @@ def _tables(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact | Ho
     scale = max(abs(Y)) ** 2
     residual = float((Y - fit) @ (Y - fit)) / 300 / scale
     yield Fact("mean residual", found.regime.features.mean_residual, factor * residual, 1e-9)
+    longest = max(math.sqrt(sum(x**2)) for x in X)
+    joint = np.linalg.svd(np.column_stack([X / longest, Y / max(abs(Y))]), compute_uv=False)[-1] ** 2
+    yield Fact("lambda^XY", found.regime.features.joint_lambda_min, factor * joint, 1e-9)
     yield Fact("delta and failure", [found.delta, found.failure], [300.0**-2, 300.0**-2 / 10], 1e-12)
     for row, compared in zip(found.table(), found.rows, strict=True):
         risk = factor * scale * float(compared.risk)
@@ -150,6 +154,25 @@ def _simulated_pairs() -> set[tuple[str, str]]:
     return {(method, accounting) for method in methods for accounting in ("tight", "experiments")} | {("PRN", "tight")}
 
 
+def _reliable(rng: np.random.Generator, limit: float = LARGEST_NOISE) -> Iterator[Holds]:
+    """AdaSSP's leading order is relied on where the noise matrix, as drawn, is below 0.4 of the least eigenvalue of A
+    and the mean ridge, on both sides.
+    """
+    d, draws = 40, 20
+    upper = np.triu(rng.standard_normal((draws, d, d)), 1)
+    diagonal = rng.standard_normal((draws, d))[:, :, None] * np.eye(d)
+    gram = AssumedDesign(n=1000, d=d, spectrum=(10.0,) * d).gram
+    ridge = NoiseLaw(np.array([0.0, 4.0]), np.array([0.25, 0.75]))
+    for iso in (False, True):
+        drawn = upper / math.sqrt(2) if iso else upper
+        size = float(np.linalg.norm(drawn + np.swapaxes(drawn, 1, 2) + diagonal, 2, axis=(1, 2)).mean())
+        for share in (0.35, 0.5, 0.9):
+            found = within_leading_order(gram, ridge=ridge, gram=share * 13.0 / size, iso=iso)
+            word = "relied on" if share <= limit else "not relied on"
+            label = f"AdaSSP{', iso' if iso else ''} is {word} where the noise is {share} of the least eigenvalue"
+            yield Holds(label, found == (share <= limit))
+
+
 MORE = {"0.1 % more": {"facts": {"factor": 1.001}}}
 
 BEYOND_COMPARISON_PROBLEMS = Claim(
@@ -168,5 +191,6 @@ BEYOND_COMPARISON_PROBLEMS = Claim(
         Agreement(facts=_tables, impostors=MORE),
         Agreement(facts=_larger_budgets, impostors=MORE),
         Agreement(facts=_records, impostors=MORE),
+        Agreement(facts=_reliable, impostors={"a limit of 1": {"facts": {"limit": 1.0}}}),
     ),
 )

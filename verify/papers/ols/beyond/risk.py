@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -11,8 +12,8 @@ import numpy as np
 from scipy import integrate, special, stats
 
 from dpbounds.gaussian_norm import norm_cdf
-from dpbounds.ols import risk
-from simulators.ols import GradientDescent, HessianMixing, LeastSquares, LinearMixing, SketchAndSolve
+from dpbounds.ols import Gram, risk
+from simulators.ols import GradientDescent, HessianMixing, LinearMixing, SketchAndSolve
 from verify.checks import Agreement, Case, Fact, Holds, Level, Means, MonteCarlo, Times
 from verify.papers.ols.tools import second_moments
 from verify.papers.ols.tools.settings import (
@@ -26,10 +27,6 @@ from verify.papers.ols.tools.settings import (
 from verify.statements.claims import Claim
 
 RESOLUTION: Mapping[Level, float] = {"quick": 0.1, "full": 0.02, "paper": 0.01}
-
-
-def _fit(problem: LeastSquares) -> tuple[np.ndarray, np.ndarray]:
-    return problem.gram, problem.cross
 
 
 # --- the law of the released noise level ---
@@ -87,11 +84,11 @@ def _mixing(rng: np.random.Generator) -> Iterator[Fact]:
     """Both norms, both variants, every T up to 4, by whole matrices and quadrature; the average over released eta²."""
     for name, k, noise, sigma, step in FIXED:
         problem = records(name)
-        A, b = _fit(problem)
+        A, b = problem.gram, problem.cross
         M = A + noise * np.eye(problem.d)
         for keep in (True, False):
             setting: dict[str, Any] = {"k": k, "eta_squared": noise, "sigma": sigma, "step": step}
-            path = risk.hessian_mixing_path(A, b, steps=4, keep_ridge=keep, **setting)
+            path = risk.hessian_mixing_path(problem.statistics, steps=4, keep_ridge=keep, **setting)
             centre = np.linalg.solve(M, b) if keep else problem.theta_star
             risks, distances = [], []
             for steps in range(5):
@@ -101,35 +98,35 @@ def _mixing(rng: np.random.Generator) -> Iterator[Fact]:
             label = f"{name}, k = {k}, {'kept' if keep else 'dropped'}"
             yield Fact(f"risk after 0 to 4 steps, {label}", path.risk, risks, 1e-9)
             yield Fact(f"distance after 0 to 4 steps, {label}", path.distance, distances, 1e-9)
-            last = risk.hessian_mixing(A, b, steps=3, keep_ridge=keep, **setting)
+            last = risk.hessian_mixing(problem.statistics, steps=3, keep_ridge=keep, **setting)
             yield Fact(f"risk at T = 3, {label}", float(last), risks[3], 1e-9)
 
 
 def _mixing_averaged(rng: np.random.Generator) -> Iterator[Fact]:
     """Over the released noise level: the mean of the risks at its values."""
-    A, b = _fit(records("plain"))
+    problem = records("plain").statistics
     law = risk.released(0.05, level=0.6, scale=0.2, tau=0.8)
     setting: dict[str, Any] = {"k": 20, "sigma": 0.2}
-    each = [float(risk.hessian_mixing(A, b, steps=2, eta_squared=float(value), **setting)) for value in law.values]
+    each = [float(risk.hessian_mixing(problem, steps=2, eta_squared=float(value), **setting)) for value in law.values]
     yield Fact(
         "average at T = 2",
-        float(risk.hessian_mixing(A, b, steps=2, eta_squared=law, **setting)),
+        float(risk.hessian_mixing(problem, steps=2, eta_squared=law, **setting)),
         law.mean(np.array(each)),
         1e-12,
     )
-    path = risk.hessian_mixing_path(A, b, steps=2, eta_squared=law, **setting)
+    path = risk.hessian_mixing_path(problem, steps=2, eta_squared=law, **setting)
     yield Fact("average along the path", float(path.risk[-1]), law.mean(np.array(each)), 1e-12)
 
 
 def _no_mean(rng: np.random.Generator, least: int = 7) -> Iterator[Fact | Holds]:
     """Below k = d + 4 = `least` the mean is infinite, unless nothing moves."""
-    A, b = _fit(records("plain"))
+    problem = records("plain").statistics
     for k in (3, 4, 5, 6, 7):
-        found = risk.hessian_mixing(A, b, steps=1, k=k, eta_squared=0.4, sigma=0.1)
+        found = risk.hessian_mixing(problem, steps=1, k=k, eta_squared=0.4, sigma=0.1)
         yield Holds(
             f"the mean at d = 3, k = {k} is {'infinite' if k < 7 else 'finite'}", math.isinf(found) == (k < least)
         )
-    still = risk.hessian_mixing(A, 0 * b, steps=2, k=3, eta_squared=0.4, sigma=0.0)
+    still = risk.hessian_mixing(replace(problem, b=0 * problem.b), steps=2, k=3, eta_squared=0.4, sigma=0.0)
     yield Fact("theta* = 0 and no noise: risk 0 at every k", float(still), 0.0, 0)
 
 
@@ -149,7 +146,7 @@ def _mixing_cases() -> list[Case]:
 
                 def predicted(own=own, problem=problem) -> float:
                     return risk.hessian_mixing(
-                        *_fit(problem),
+                        problem.statistics,
                         steps=own.steps,
                         k=own.k,
                         eta_squared=mixing_law(problem, own),
@@ -217,17 +214,16 @@ def _solved(rng: np.random.Generator) -> Iterator[Fact | Holds]:
         first = k * second_moments.chi_square_mean(k - d + 1, -1)
         bias = ((problem.regressors @ (ridge - problem.theta_star)) ** 2).sum()
         stated = bias + variance * first / k * np.trace(A @ np.linalg.inv(M))
-        found = risk.sketch_and_solve(A, problem.cross, problem.y_squared, k=k, eta_squared=noise)
+        found = risk.sketch_and_solve(problem.statistics, k=k, eta_squared=noise)
         yield Fact(f"mean, {name}, k = {k}, eta² = {noise}", float(found), stated, 1e-9)
-    problem = records("plain")
-    arguments = (problem.gram, problem.cross, problem.y_squared)
-    few = risk.sketch_and_solve(*arguments, k=4, eta_squared=0.1)
+    plain = records("plain").statistics
+    few = risk.sketch_and_solve(plain, k=4, eta_squared=0.1)
     yield Holds("the mean at d = 3, k = 4 is infinite", math.isinf(few))
     law = risk.released(0.2, level=1.0, scale=0.3, tau=1.0)
-    each = [float(risk.sketch_and_solve(*arguments, k=9, eta_squared=float(value))) for value in law.values]
+    each = [float(risk.sketch_and_solve(plain, k=9, eta_squared=float(value))) for value in law.values]
     yield Fact(
         "average over the level",
-        float(risk.sketch_and_solve(*arguments, k=9, eta_squared=law)),
+        float(risk.sketch_and_solve(plain, k=9, eta_squared=law)),
         law.mean(np.array(each)),
         1e-12,
     )
@@ -237,15 +233,15 @@ def _solved_law(rng: np.random.Generator) -> Iterator[Fact]:
     """At eta = 0 an F variable; for A = a I a noncentral chi-square over an independent chi-square, by quadrature."""
     problem = records("plain")
     for k in (4, 11):
-        law = risk.sketch_and_solve_law(problem.gram, problem.cross, problem.y_squared, k=k, eta_squared=0.0)
+        law = risk.sketch_and_solve_law(problem.statistics, k=k, eta_squared=0.0)
         quantiles = problem.least_loss * 3 / (k - 2) * stats.f(3, k - 2).ppf([0.1, 0.5, 0.9])
         for level, quantile in zip((0.1, 0.5, 0.9), quantiles, strict=True):
             yield Fact(f"P at the quantile {level}, eta = 0, k = {k}", law.risk_cdf(float(quantile)), level, 1e-6)
-    small = (problem.gram, 1e-4 * problem.cross, 1e-8 * problem.y_squared)
-    law = risk.sketch_and_solve_law(*small, k=11, eta_squared=0.0)
+    small = replace(problem.statistics, b=1e-4 * problem.cross, y_squared=1e-8 * problem.y_squared)
+    law = risk.sketch_and_solve_law(small, k=11, eta_squared=0.0)
     yield Fact("median, eta = 0, k = 11, small outcomes", law.risk_quantile(0.5), 1e-8 * float(quantiles[1]), 1e-5)
     a, b, squared, noise, k = 5.0, np.array([2.0, -1.0]), 1.7, 1.5, 8
-    law = risk.sketch_and_solve_law(a * np.eye(2), b, squared, k=k, eta_squared=noise)
+    law = risk.sketch_and_solve_law(Gram(A=a * np.eye(2), b=b, y_squared=squared, n=10), k=k, eta_squared=noise)
     ridge = b / (a + noise)
     variance = squared + noise - b @ ridge
     bias = a * ((ridge - b / a) ** 2).sum()
@@ -276,7 +272,7 @@ def _solved_cases() -> list[Case]:
 
         def predicted(own=own, problem=problem) -> float:
             noise = linear_law(problem, own) if isinstance(own, LinearMixing) else own.eta_squared
-            return risk.sketch_and_solve(*_fit(problem), problem.y_squared, k=own.k, eta_squared=noise)
+            return risk.sketch_and_solve(problem.statistics, k=own.k, eta_squared=noise)
 
         kind = "released" if isinstance(own, LinearMixing) else f"eta² = {own.eta_squared}"
         cases.append(
@@ -312,48 +308,50 @@ BEYOND_RISK_SKETCH = Claim(
 
 # --- DP-GD ---
 
-# data, n in the gradient, steps, rate, sigma
+# data, steps, rate, sigma
 DESCENTS = (
-    ("plain", 60, 3, 2.0, 0.05),
-    ("singular", 60, 5, 9.0, 0.02),
-    ("residual", 1024, 3, 0.25, 0.01),
-    ("plain", 60, 1, 0.25, 0.1),
+    ("plain", 3, 2.0, 0.05),
+    ("singular", 5, 9.0, 0.02),
+    ("residual", 3, 0.25, 0.01),
+    ("plain", 1, 0.25, 0.1),
 )
 
 
 def _descended(rng: np.random.Generator) -> Iterator[Fact]:
     """By the recursion of mean and covariance in the coordinates of the data; quantiles by the law that these give."""
-    for name, n, steps, rate, sigma in DESCENTS:
+    for name, steps, rate, sigma in DESCENTS:
         problem = records(name)
-        A, b = _fit(problem)
-        setting: dict[str, Any] = {"n": n, "rate": rate, "sigma": sigma}
+        A, b = problem.gram, problem.cross
+        setting: dict[str, Any] = {"rate": rate, "sigma": sigma}
         label = f"{name}, T = {steps}, rate {rate}"
         risks = []
         for t in range(steps + 1):
-            mean, covariance = second_moments.descent(A, b, steps=t, **setting)
+            mean, covariance = second_moments.descent(A, b, n=problem.n, steps=t, **setting)
             deviation = problem.regressors @ (mean - problem.theta_star)
             risks.append(deviation @ deviation + np.trace(A @ covariance))
-        yield Fact(f"path, {label}", risk.gradient_descent_path(A, b, steps=steps, **setting), risks, 1e-10)
-        yield Fact(f"mean, {label}", float(risk.gradient_descent(A, b, steps=steps, **setting)), risks[-1], 1e-10)
+        path = risk.gradient_descent_path(problem.statistics, steps=steps, **setting)
+        last = risk.gradient_descent(problem.statistics, steps=steps, **setting)
+        yield Fact(f"path, {label}", path, risks, 1e-10)
+        yield Fact(f"mean, {label}", float(last), risks[-1], 1e-10)
         root = np.asarray(np.linalg.qr(problem.regressors, mode="r"))
-        mean, covariance = second_moments.descent(A, b, steps=steps, **setting)
+        mean, covariance = second_moments.descent(A, b, n=problem.n, steps=steps, **setting)
         law = (root @ (mean - problem.theta_star), root @ covariance @ root.T)
         for probability in (0.1, 0.5, 0.9):
-            found = risk.gradient_descent_quantile(A, b, steps=steps, probability=probability, **setting)
+            found = risk.gradient_descent_quantile(problem.statistics, steps=steps, probability=probability, **setting)
             yield Fact(f"quantile {probability}, {label}", float(norm_cdf(*law, math.sqrt(found))), probability, 1e-6)
 
 
 def _descent_cases() -> list[Case]:
     cases = []
-    for name, n, steps, rate, sigma in DESCENTS:
-        problem, setting = records(name), {"n": n, "steps": steps, "rate": rate, "sigma": sigma}
+    for name, steps, rate, sigma in DESCENTS:
+        problem, setting = records(name), {"steps": steps, "rate": rate, "sigma": sigma}
         own = GradientDescent(steps=steps, rate=rate, sigma=sigma, clip=math.inf)
         cases.append(
             Case(
                 label=f"{name}, T = {steps}, rate {rate}",
                 experiment=descent_runs(name, own),
                 output="risk",
-                predicted=lambda problem=problem, setting=setting: risk.gradient_descent(*_fit(problem), **setting),
+                predicted=lambda problem=problem, setting=setting: risk.gradient_descent(problem.statistics, **setting),
                 relative_std=0.8,
                 level="full" if name == "residual" else "quick",
             )

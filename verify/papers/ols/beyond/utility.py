@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dpbounds.ols import calibration, utility
+from dpbounds.ols import Features, Gram, calibration, utility
 from dpbounds.ols.wishart import inverse_moments
 from simulators.engine import Experiment
 from simulators.ols import HessianMixing, hessian_mixing
@@ -28,8 +28,7 @@ def _by_hand(rng: np.random.Generator) -> Iterator[Fact]:
         problem = records(name)
         d, M = problem.d, problem.gram + noise * np.eye(problem.d)
         found = utility.given_noise(
-            problem.gram,
-            problem.cross,
+            problem.statistics,
             steps=T,
             k=k,
             eta_squared=noise,
@@ -50,7 +49,9 @@ def _by_hand(rng: np.random.Generator) -> Iterator[Fact]:
         for part, value, own in zip(("q", "start", "noise", "bias", "clip"), parts, stated, strict=True):
             yield Fact(f"{part}, {label}", value, own, 1e-9)
         yield Fact(f"risk, {label}", float(found.risk), (q**T * start + spread + bias) ** 2, 1e-9)
-    small = utility.given_noise(np.eye(2), np.ones(2), steps=1, k=50, eta_squared=1.0, sigma=1.0, failure=0.1)
+    small = utility.given_noise(
+        Gram(A=np.eye(2), b=np.ones(2), y_squared=2.0, n=2), steps=1, k=50, eta_squared=1.0, sigma=1.0, failure=0.1
+    )
     yield Fact("no bound from a sketch too small", [small.risk, small.clip], [math.inf, math.inf], 0)
 
 
@@ -66,10 +67,12 @@ def _theorem_by_hand(rng: np.random.Generator) -> Iterator[Fact]:
         common: dict[str, Any] = {"d": d, "steps": T, "failure": failure, "gamma": 7.0, "sigma": 2.0}
         length = math.sqrt(d) + math.sqrt(2 * math.log(2 * T / failure))
         for least in (1.0, 30.0):
-            found = utility.theorem(k=k, lambda_min=least, signal=50.0, theta_squared=1.5, **common)
+            data = Features(lambda_min=least, signal=50.0, theta_squared=1.5)
+            found = utility.theorem(data, k=k, **common)
             rest = 4 * ((noise * 2.0 * length) ** 2 + 49 * 1.5) / max(least, 7.0)
             yield Fact(f"bound, d = {d}, lambda = {least}", float(found), 50 / 4**T + rest, 1e-12)
-        found = utility.theorem(k=k - 1, lambda_min=1.0, signal=50.0, theta_squared=1.5, **common)
+        data = Features(lambda_min=1.0, signal=50.0, theta_squared=1.5)
+        found = utility.theorem(data, k=k - 1, **common)
         yield Fact(f"no bound below that k, d = {d}", float(found), math.inf, 0)
     clip = utility.theorem_clip(5.0, theta_norm=0.7, outcome_bound=2.0)
     yield Fact("clip level", clip, (2 + 0.7 * (1 + q * math.sqrt(5))) / (1 - noise * x), 1e-12)
@@ -105,9 +108,7 @@ def _given_events(share: float = 1.0) -> list[Event]:
     events = []
     for name, T, k, noise, sigma, failure in GIVEN[:2]:
         problem = records(name)
-        found = utility.given_noise(
-            problem.gram, problem.cross, steps=T, k=k, eta_squared=noise, sigma=sigma, failure=failure
-        )
+        found = utility.given_noise(problem.statistics, steps=T, k=k, eta_squared=noise, sigma=sigma, failure=failure)
         own = HessianMixing(steps=T, k=k, gamma=noise, tau=1e6, sigma=sigma, clip=share * found.clip, keep_ridge=True)
 
         def occurs(arrays: Any, bound=float(found.risk) * share) -> np.ndarray:
@@ -144,9 +145,7 @@ def _against_the_mean(rng: np.random.Generator, share: float = 1.0) -> Iterator[
     """q² is above the mean contraction of a step, and the noise's share above its exact mean, in every setting."""
     for name, _, k, noise, sigma, failure in GIVEN:
         problem = records(name)
-        found = utility.given_noise(
-            problem.gram, problem.cross, steps=1, k=k, eta_squared=noise, sigma=sigma, failure=failure
-        )
+        found = utility.given_noise(problem.statistics, steps=1, k=k, eta_squared=noise, sigma=sigma, failure=failure)
         moments = inverse_moments(k, problem.d)
         spread = sigma**2 * moments.b2 * (1 / (problem.eigenvalues + noise)).sum()
         yield Within(

@@ -9,7 +9,7 @@ from typing import cast
 import numpy as np
 from scipy import optimize
 
-from dpbounds.ols import bounds
+from dpbounds.ols import Features, bounds
 from simulators.ols import ClippedSums, HessianMixing, LeastSquares
 from verify.checks import Agreement, Fact, Search, Times
 from verify.checks.domains import Real, Whole
@@ -104,10 +104,11 @@ def _one_step(epsilon, log_delta, log_failure, d, lam, clip, share, most: float 
     delta, failure = math.exp(-log_delta), math.exp(-log_failure)
     mix = bounds.mixing_multiplier(epsilon, delta, failure, int(d))
     signal = most * share * bounds.one_step_signal(mix, lam, clip=clip)
+    data = Features(lambda_min=lam, signal=signal)
 
     def at(T: int) -> float:
         multiplier = bounds.hessian_multiplier(epsilon, delta, failure, int(d), T)
-        return bounds.hessian_mixing(multiplier, lam, steps=T, signal=signal, theta_squared=0.0, outcome_bound=clip)
+        return bounds.hessian_mixing(multiplier, data, steps=T, outcome_bound=clip)
 
     return at(1), min(at(T) for T in range(2, 9))
 

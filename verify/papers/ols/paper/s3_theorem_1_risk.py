@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 from scipy import optimize, special
 
-from dpbounds.ols import bounds, calibration, utility
+from dpbounds.ols import Features, bounds, calibration, utility
 from simulators.engine import Experiment
 from simulators.ols import HessianMixing, LeastSquares, hessian_mixing
 from verify.checks import Agreement, Event, Fact, Frequency, Rate, Search, Times
@@ -44,7 +44,7 @@ def _median_risk(clip: float) -> float:
 def _over_bound(decades: float) -> Iterator[tuple[str, float]]:
     """The median over the right side of (4), its constant 1, at C = 10^decades C_Y."""
     multiplier = bounds.hessian_multiplier(EPSILON, DELTA, FAILURE, 1, 1)
-    stated = bounds.hessian_mixing(multiplier, EIGENVALUE, steps=1, signal=0.0, theta_squared=0.0)
+    stated = bounds.hessian_mixing(multiplier, Features(lambda_min=EIGENVALUE), steps=1)
     yield "$d = T = 1$, $theta^* = 0$, $C_Y = 1$, growing $C$", _median_risk(10.0**decades) / stated
 
 
@@ -92,13 +92,10 @@ def _explicit_ratio(
     scales = calibration.hessian_mixing_scales(
         epsilon, delta, k=k, steps=steps, failure=failure, clip=clip, accounting="theorem"
     )
-    common = {"gamma": scales.gamma, "sigma": scales.sigma, "lambda_min": lambda_min, "failure": failure}
-    found = utility.theorem(d=d, k=k, steps=steps, signal=0.0, theta_squared=theta**2, **common)
+    data = Features(lambda_min=lambda_min, theta_squared=theta**2)
+    found = utility.theorem(data, d=d, k=k, steps=steps, failure=failure, gamma=scales.gamma, sigma=scales.sigma)
     multiplier = bounds.hessian_multiplier(epsilon, delta, failure, d, steps)
-    stated = bounds.hessian_mixing(
-        multiplier, lambda_min, steps=steps, signal=0.0, theta_squared=theta**2, outcome_bound=clip
-    )
-    return found / stated
+    return found / bounds.hessian_mixing(multiplier, data, steps=steps, outcome_bound=clip)
 
 
 def _covered_settings(failure: float = 0.1) -> list[tuple[str, Experiment, float]]:
@@ -123,15 +120,13 @@ def _covered_settings(failure: float = 0.1) -> list[tuple[str, Experiment, float
             steps=steps, k=k, gamma=scales.gamma, tau=scales.tau, sigma=scales.sigma, clip=clip, keep_ridge=True
         )
         stated = utility.theorem(
+            Features(lambda_min=problem.lambda_min, signal=_signal(problem), theta_squared=theta**2),
             d=problem.d,
             k=k,
             steps=steps,
             failure=failure,
             gamma=scales.gamma,
             sigma=scales.sigma,
-            lambda_min=problem.lambda_min,
-            signal=_signal(problem),
-            theta_squared=theta**2,
         )
         experiment = Experiment(algorithm=hessian_mixing, problem=problem, settings=own, block_trials=500)
         cases.append((f"{name}, T = {steps}, epsilon = {epsilon}", experiment, float(stated)))
@@ -226,12 +221,12 @@ def _branches(rng: np.random.Generator) -> Iterator[Fact]:
     for row in range(12):
         multiplier, lam, signal, squared, outcome = np.exp(rng.uniform(-2, 3, 5)) * [1, 3, 10, 1, 1]
         T = int(rng.integers(1, 6))
-        found = bounds.hessian_mixing(
-            multiplier, lam, steps=T, signal=signal, theta_squared=squared, outcome_bound=outcome, constant=1.0
-        )
+        data = Features(lambda_min=lam, signal=signal, theta_squared=squared)
+        found = bounds.hessian_mixing(multiplier, data, steps=T, outcome_bound=outcome, constant=1.0)
         yield Fact(f"setting {row}", float(found), _stated(multiplier, lam, signal, squared, outcome, T), 1e-12)
     for shift in (-1e-9, 0.0, 1e-9):
-        found = bounds.hessian_mixing(2.0, 2.0 + shift, steps=1, signal=0.0, theta_squared=1.0, constant=3.0)
+        data = Features(lambda_min=2.0 + shift, theta_squared=1.0)
+        found = bounds.hessian_mixing(2.0, data, steps=1, constant=3.0)
         yield Fact(f"at the split, {shift:+g}", float(found), 12.0, 1e-8)
     for epsilon, delta, failure, d, T in ((0.5, 1e-6, 1e-3, 3, 4), (2.0, 1e-4, 1e-9, 10, 2), (1.0, 0.01, 1.0, 40, 1)):
         logs = math.log(1 / delta)
@@ -260,7 +255,8 @@ def _monotone(multiplier, lam, growth, squared, T, power: float = 1.0):
     """(4) at a larger lambda^X against (4) at a smaller one."""
     values = []
     for factor in (1 + growth, 1.0):
-        found = bounds.hessian_mixing(multiplier, lam * factor, steps=int(T), signal=1.0, theta_squared=squared)
+        data = Features(lambda_min=lam * factor, signal=1.0, theta_squared=squared)
+        found = bounds.hessian_mixing(multiplier, data, steps=int(T))
         values.append(float(found) * (factor if power < 0 else 1.0))
     return values[0], values[1]
 

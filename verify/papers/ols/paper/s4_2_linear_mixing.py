@@ -21,10 +21,11 @@ C0, C1, INVERSE_C2 = 16.0, 2.0, 16.0
 D = 4
 
 
-def _gram(eigenvalues: np.ndarray, theta: float, residual: float) -> tuple[np.ndarray, np.ndarray, float]:
-    """A diagonal, theta* of length `theta` in equal parts, L(theta*) = `residual`: A, b, ||Y||²."""
+def _gram(eigenvalues: np.ndarray, theta: float, residual: float) -> Gram:
+    """A diagonal, theta* of length `theta` in equal parts, L(theta*) = `residual`."""
     fit = np.full(len(eigenvalues), theta / math.sqrt(len(eigenvalues)))
-    return np.diag(eigenvalues), eigenvalues * fit, float(eigenvalues @ fit**2 + residual)
+    y_squared = float(eigenvalues @ fit**2 + residual)
+    return Gram(A=np.diag(eigenvalues), b=eigenvalues * fit, y_squared=y_squared, n=10**9)
 
 
 # --- Theorem 2 ---
@@ -47,8 +48,8 @@ def _worst_risk(
     5 of the exact laws; A <= M). The released eigenvalue is anywhere from its rho/4 quantile to lambda^XY. `as_drawn`:
     line 6 counts the noise of the eigenvalue test as it was drawn, gamma / sqrt(k).
     """
-    A, b, y_squared = _gram(eigenvalues, theta, residual)
-    data = features(Gram(A=A, b=b, y_squared=y_squared, n=10**9))
+    problem = _gram(eigenvalues, theta, residual)
+    A, b, data = problem.A, problem.b, features(problem)
     k = math.ceil(max(C0 * D, INVERSE_C2 * math.log(2 * C1 / failure)))
     gamma = float(sketch.gamma(epsilon, delta, k))
     tau = math.sqrt(8 * math.log(max(3 / delta, 4 / failure)))
@@ -62,18 +63,11 @@ def _worst_risk(
             size = sketch.dynamic_size(seen, epsilon=epsilon, delta=delta, k=k, actual_test=as_drawn)
         ridge = np.linalg.solve(A + noise * np.eye(D), b)
         bias = float((ridge - np.linalg.solve(A, b)) @ A @ (ridge - np.linalg.solve(A, b)))
-        variance = max(y_squared + noise - float(b @ ridge), 0.0)
+        variance = max(problem.y_squared + noise - float(b @ ridge), 0.0)
         rest = size - D + 1
         risks.append(2 * bias + 2 * variance * float(fdtri(D, rest, 1 - failure / 2)) * D / rest)
     multiplier = bounds.mixing_multiplier(epsilon, delta, failure, D)
-    bound = bounds.linear_mixing(
-        multiplier,
-        data.joint_lambda_min,
-        residual=data.residual,
-        theta_squared=data.theta_squared,
-        outcome_bound=C_Y,
-    )
-    return max(risks), float(bound)
+    return max(risks), float(bounds.linear_mixing(multiplier, data, outcome_bound=C_Y))
 
 
 BASE = np.array([300.0, 500.0, 900.0, 2000.0])
@@ -209,7 +203,7 @@ def _augmented_loss(rng: np.random.Generator, factor: float = 1.0) -> Iterator[F
         stated = risk + residual + eta**2 * float(ridge @ ridge) + eta**2
         yield Fact(f"least loss, eta = {eta}", least, factor * stated, 1e-10)
         k, chi = 16 * d, 1.0
-        mean = float(sketch_and_solve(A, b, float(Y @ Y), k=k, eta_squared=eta**2))
+        mean = float(sketch_and_solve(Gram(A=A, b=b, y_squared=float(Y @ Y), n=n), k=k, eta_squared=eta**2))
         bound = (1 + chi) ** 2 * (risk + eta**2 * float(ridge @ ridge)) + (chi**2 + 2 * chi) * (eta**2 + residual)
         yield Within(f"mean risk, at most (16), eta = {eta}", mean, most=bound)
 
@@ -238,22 +232,22 @@ def _saturation(decades: float, power: float = 0.0) -> Iterator[tuple[str, float
     scale = 10**decades
     for k, outcome_bound in ((40, 1.0), (200, 0.5)):
         eigenvalues = scale * np.array([4000.0, 5000.0, 7000.0, 9000.0])
-        A, b, y_squared = _gram(eigenvalues, 0.8, 9000.0 * scale)
-        data = features(Gram(A=A, b=b, y_squared=y_squared, n=10**9))
+        problem = _gram(eigenvalues, 0.8, 9000.0 * scale)
+        data = features(problem)
         gamma = float(sketch.gamma(1.0, 1e-6, k))
         scales = LinearMixingScales(k=k, gamma=gamma, tau=6.0, outcome_bound=outcome_bound)
         law = released(
             data.joint_lambda_min, level=gamma * scales.row_bound_squared, scale=scales.test_noise, tau=scales.tau
         )
-        risk = float(sketch_and_solve(A, b, y_squared, k=k, eta_squared=law))
+        risk = float(sketch_and_solve(problem, k=k, eta_squared=law))
         yield f"$k = {k}$", risk / data.residual * scale**power
 
 
 def _limits(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
     """E R = L d / (k - d - 1) exactly once eta = 0."""
     for k in (7, 40, 200):
-        A, b, y_squared = _gram(np.array([400.0, 500.0, 700.0, 900.0]), 0.8, 77.0)
-        risk = float(sketch_and_solve(A, b, y_squared, k=k, eta_squared=0.0))
+        problem = _gram(np.array([400.0, 500.0, 700.0, 900.0]), 0.8, 77.0)
+        risk = float(sketch_and_solve(problem, k=k, eta_squared=0.0))
         yield Fact(f"k = {k}", risk, factor * 77.0 * 4 / (k - 5), 1e-10)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dpbounds.ols import Gram, bounds, features
+from dpbounds.ols import Features, Gram, bounds, features
 from verify.checks import Search
 from verify.checks.domains import Real
 from verify.statements.claims import Claim
@@ -65,7 +65,8 @@ def _irreducible(X: np.ndarray, y: np.ndarray, width: float, scale: float, share
     joint = min(joint, residual / (1 + squared)) * scale
     if joint < 1e-9:  # singular data have the first branch
         return 0.0, 1.0
-    bound = bounds.linear_mixing(1e-30, joint, residual=residual * scale, theta_squared=squared, outcome_bound=0.5)
+    data = Features(joint_lambda_min=joint, residual=residual * scale, theta_squared=squared)
+    bound = bounds.linear_mixing(1e-30, data, outcome_bound=0.5)
     return share * 1e-30 * (1 + 0.25) * (1 + squared), float(bound)
 
 

@@ -50,7 +50,6 @@ def _only_then() -> Contest:
 def _best_steps(rng: np.random.Generator, at_least: float = 1.0) -> Iterator[Within]:
     """Expected excess risk of IHM, at the best T of 1 to 10, over that of AdaSSP to leading order."""
     problem = _family("wellcond", LARGE)
-    A, b = problem.gram, problem.cross
     for accounting in ("experiments", "tight"):
         for epsilon in BUDGETS:
             found = []
@@ -59,7 +58,7 @@ def _best_steps(rng: np.random.Generator, at_least: float = 1.0) -> Iterator[Wit
                 found.append(_expected(problem, own))
             other: AdaSSP = setup_of(problem, accounting=accounting).settings("AdaSSP", epsilon)
             law = risk.released(problem.lambda_min, level=other.ridge, scale=other.eigenvalue_scale, tau=other.shift)
-            base = float(risk.adassp(A, b, ridge=law, gram=other.gram_scale, moment=other.cross_scale))
+            base = float(risk.adassp(problem.statistics, ridge=law, gram=other.gram_scale, moment=other.cross_scale))
             ratio = min(found) / base
             label = f"best T of 1 to 10 over AdaSSP, epsilon = {epsilon:g}, {accounting}"
             yield Within(label, ratio, least=at_least)
@@ -68,8 +67,7 @@ def _best_steps(rng: np.random.Generator, at_least: float = 1.0) -> Iterator[Wit
 def _expected(problem: LeastSquares, own: HessianMixing) -> float:
     law = risk.released(problem.lambda_min, level=own.gamma, scale=own.test_scale, tau=own.tau)
     value = risk.hessian_mixing(
-        problem.gram,
-        problem.cross,
+        problem.statistics,
         steps=own.steps,
         k=own.k,
         eta_squared=law,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import sympy
 
-from dpbounds.ols import bounds, compare, linear_mixing_scales, linear_sketch_size
+from dpbounds.ols import Features, bounds, compare, linear_mixing_scales, linear_sketch_size
 from dpbounds.ols.risk import sketch_and_solve
 from simulators.ols import LeastSquares, family
 from verify.checks import Agreement, Fact, Search, Symbolic, Within
@@ -43,10 +44,8 @@ def _rederived(
     level = max(level * a, joint)
     kappa = level - joint
     derived = 3 * a / level * (kappa + residual) + 4 * kappa * squared
-    printed = bounds.linear_mixing_at(
-        mix, joint, level, residual=residual, theta_squared=squared, outcome_bound=C_Y, constant=constant
-    )
-    return derived, float(printed)
+    data = Features(joint_lambda_min=joint, residual=residual, theta_squared=squared)
+    return derived, float(bounds.linear_mixing_at(mix, data, level, outcome_bound=C_Y, constant=constant))
 
 
 def _parts(factor: int = 3) -> Iterator[tuple[str, sympy.Expr]]:
@@ -88,10 +87,10 @@ def _best(
 ) -> tuple[float, float]:
     """(147) at gamma* of (148) against (147) at any level that k allows, from a on."""
     a, joint, residual, squared = _values(mix, C_Y, share, theta, excess)
-    common = {"residual": residual, "theta_squared": squared, "outcome_bound": C_Y}
-    best = shift * bounds.best_level(mix, joint, **common)
-    reached = float(bounds.linear_mixing_at(mix, joint, best, **common)) if math.isfinite(best) else a
-    return reached, float(bounds.linear_mixing_at(mix, joint, level * a, **common)) * (1 + 1e-9)
+    data = Features(joint_lambda_min=joint, residual=residual, theta_squared=squared)
+    best = shift * bounds.best_level(mix, data, outcome_bound=C_Y)
+    reached = float(bounds.linear_mixing_at(mix, data, best, outcome_bound=C_Y)) if math.isfinite(best) else a
+    return reached, float(bounds.linear_mixing_at(mix, data, level * a, outcome_bound=C_Y)) * (1 + 1e-9)
 
 
 def _minimisers() -> list[dict[str, float]]:
@@ -153,10 +152,10 @@ def _at_149(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact | Wi
     for mix, C_Y, theta, residual in ((1.0, 1.0, 0.5, 200.0), (0.3, 0.5, 1.2, 40.0), (5.0, 2.0, 0.1, 900.0)):
         a, last = mix * (1 + C_Y**2), math.inf
         for joint in (0.0, 0.1 * a, 0.3 * a):
-            common = {"residual": residual, "theta_squared": theta**2, "outcome_bound": C_Y}
-            level = bounds.best_level(mix, joint, **common)
+            data = Features(joint_lambda_min=joint, residual=residual, theta_squared=theta**2)
+            level = bounds.best_level(mix, data, outcome_bound=C_Y)
             middle = math.sqrt(a * (residual - joint)) / theta
-            value = float(bounds.linear_mixing_at(mix, joint, level, **common))
+            value = float(bounds.linear_mixing_at(mix, data, level, outcome_bound=C_Y))
             printed = a * (1 + theta * math.sqrt((residual - joint) / a)) + middle * theta**2 - joint * theta**2
             label = f"a = {a:g}, lambda^XY = {joint:g}"
             yield Fact(f"gamma*, {label}", level, factor * middle, 1e-12)
@@ -206,8 +205,8 @@ def _risk_at(k: int, epsilon: float, residual: float) -> float:
     delta = problem.n**-2.0
     scales = linear_mixing_scales(epsilon, delta, k=k, failure=delta / 10, accounting="experiments")
     eta_squared = max(scales.gamma * scales.row_bound_squared - min(problem.lambda_min_joint, residual), 0.0)
-    y_squared = problem.y_squared - problem.least_loss + residual
-    return float(sketch_and_solve(problem.gram, problem.cross, y_squared, k=k, eta_squared=eta_squared))
+    changed = replace(problem.statistics, y_squared=problem.y_squared - problem.least_loss + residual)
+    return float(sketch_and_solve(changed, k=k, eta_squared=eta_squared))
 
 
 def _best_risk(epsilon: float, share: float = 1.0) -> float:
