@@ -16,12 +16,14 @@ from dpbounds import DomainError
 from verify.statements.topics import Topic
 
 LAYERS = ("dpbounds", "simulators", "verify")
+# What decides a result: code, and the templates of code that is written for others.
+COUNTED = (".py", ".txt")
 # Folders without anything that decides a result.
 SKIPPED = ("cli", "__pycache__")
 
 
 def source_files(topic: Topic, others: Collection[Topic]) -> list[Path]:
-    """The topic's own Python files and those of the layers, sorted; the rooms of the `others` are left out."""
+    """The topic's own files of code and those of the layers, sorted; the rooms of the `others` are left out."""
     rooms = {str(folder) for other in others for folder in folders(other)}
     shared = (file for layer in LAYERS for file in _files(package_folder(layer), frozenset(rooms)))
     own = (file for folder in folders(topic) for file in _files(folder))
@@ -47,7 +49,7 @@ def package_folder(package: str) -> Path:
 
 
 def _files(folder: Path, rooms: Collection[str] = ()) -> Iterator[Path]:
-    """The Python files below a folder, the command line and these rooms left out."""
+    """The files of code below a folder, the command line and these rooms left out."""
     for place, below, names in os.walk(folder):
         below[:] = [name for name in below if name not in SKIPPED and f"{place}{os.sep}{name}" not in rooms]
-        yield from (Path(place, name) for name in names if name.endswith(".py"))
+        yield from (Path(place, name) for name in names if name.endswith(COUNTED))
