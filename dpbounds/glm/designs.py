@@ -55,7 +55,7 @@ class TwoPointDesign:
 
     def mean_of(self, g: Callable[[np.ndarray], np.ndarray], w: Float[np.ndarray, " p"]) -> float:
         """E g(<x, w>), exact up to rounding. Raises `DomainError` for more than 2^21 terms."""
-        z, weights = self._law(w)
+        z, weights = self.law(w)
         return float(np.asarray(g(z)) @ weights)
 
     def cross_moment(self, g: Callable[[np.ndarray], np.ndarray], w: Float[np.ndarray, " p"]) -> np.ndarray:
@@ -64,7 +64,7 @@ class TwoPointDesign:
         result = np.empty(self.p)
         for value in np.unique(w):
             where = np.flatnonzero(w == value)
-            z, weights = self._law(np.delete(w, where[0]))
+            z, weights = self.law(np.delete(w, where[0]))
             up, down = (np.asarray(g(z + x * value)) @ weights for x in (self.high, self.low))
             result[where] = self.probability * self.high * up + (1.0 - self.probability) * self.low * down
         return result
@@ -75,8 +75,11 @@ class TwoPointDesign:
             raise DomainError("w", f"{len(w)} numbers", f"one per coordinate, {self.p}")
         return w
 
-    def _law(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Values of <x, w> and their probabilities."""
+    def law(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Values of <x, w>, a sum over as many coordinates as w has entries, and their probabilities; (terms,) each.
+
+        Raises `DomainError` for more than 2^21 terms.
+        """
         values, sizes = np.unique(w, return_counts=True)
         if np.prod(sizes + 1.0) > MOST_TERMS:
             raise DomainError("w", f"{len(values)} different weights", "few of them", f"at most {MOST_TERMS} terms")
@@ -136,9 +139,11 @@ def bias(link: Link | str, w: Float[np.ndarray, " p"], design: TwoPointDesign) -
 def _root(link: Link, w_ols: np.ndarray, design: TwoPointDesign, guess: float) -> float:
     """Smallest root, in |c|, of c E mu'(c <x, w_ols>) = 1, bracketed from 0 by doubling."""
 
+    z, weights = design.law(w_ols)  # once: only c changes
+
     def excess(size: float) -> float:
         c = link.sign * size
-        return c * design.mean_of(lambda z: link.slope(c * z), w_ols) - 1.0
+        return c * float(np.asarray(link.slope(c * z)) @ weights) - 1.0
 
     high = abs(guess) / 1024
     while excess(high) < 0:

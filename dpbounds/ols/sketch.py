@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import Any, cast
 
 import numpy as np
@@ -202,15 +203,17 @@ def dynamic_size(
 @typed
 def least(excess_of: Callable[[float], float], low: float) -> float:
     """The least x >= low at which a decreasing function is at most 0, to 1e-13 relative, on the side where it is."""
+    # Accountings are slow, and the bracket's ends are asked for again by whoever gets them.
+    at = cache(lambda v: excess_of(math.exp(v)))
     if excess_of(low) <= 0:
         return low
-    high = 2 * low
-    while excess_of(high) > 0:
-        low, high = high, high * 4
-        if high > 1e60:
+    log_low, log_high = math.log(low), math.log(2 * low)
+    while at(log_high) > 0:
+        log_low, log_high = log_high, log_high + math.log(4)
+        if log_high > math.log(1e60):
             raise AccuracyError("no noise below 1e60 keeps this budget: raise epsilon or delta")
-    found = math.exp(root(lambda v: excess_of(math.exp(v)), math.log(low), math.log(high)))
-    return found if excess_of(found) <= 0 else found * (1 + 4e-14)
+    found = root(at, log_low, log_high)
+    return math.exp(found) if at(found) <= 0 else math.exp(found) * (1 + 4e-14)
 
 
 @formula

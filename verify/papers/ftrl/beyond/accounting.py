@@ -211,15 +211,16 @@ def _most(m: Any, mu: Any, x: Any) -> Any:
 
 
 def _above_least(m: Any, mu: Any, x: Any) -> Any:
-    """delta / phi(x) less the bound: the gap of the Mills ratio rises with mu and falls with x, so a box has its least
-    at a corner; phi(x) > 0 is divided out.
+    """delta / (phi(x) mu) less the bound: the gap of the Mills ratio over mu is the mean over [x, x + mu] of -M', which
+    falls, so it falls with x and mu as the bound does, and each side of a box has its end at a corner.
     """
-    return curves.mills_gap(m, x.upper(), mu.lower()) - (mu / ((x + mu) * (x + mu) + 3)).upper()
+    lowest = curves.mills_gap(m, x.upper(), mu.upper()) / mu.upper()
+    return lowest - 1 / ((x.lower() + mu.lower()) ** 2 + 3)
 
 
 def _below_most(m: Any, mu: Any, x: Any) -> Any:
     """The bound less delta / phi(x), as for the other side."""
-    return (mu / (x * x + 1)).lower() - curves.mills_gap(m, x.lower(), mu.upper())
+    return 1 / (x.upper() ** 2 + 1) - curves.mills_gap(m, x.lower(), mu.lower()) / mu.lower()
 
 
 def _derivatives(*, share: int = 1) -> Iterator[tuple[str, Any]]:

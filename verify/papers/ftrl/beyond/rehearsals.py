@@ -18,6 +18,8 @@ from verify.papers.ftrl.tools.strongly_convex import worst_quadratic
 from verify.statements.claims import Claim
 
 ETA, RHO, SIGMA, CLIP, START = 0.3, 0.4, 0.5, 0.8, 1.5
+# Stands for no end: weights fall as .9^t, what is left of the start as .88^t.
+LONG = 160
 EIGENVALUES = (1.0, 0.4)
 # Standard errors that a mean may be from what is stated: a normal mean is with 3e-12, one of 40,000 skewed losses with
 # less than 5e-10.
@@ -47,12 +49,12 @@ def _exact(weights: np.ndarray, gamma: float, law: input_laws.Laws, steps: int, 
 
 
 def _of_regressions(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Within]:
-    """After 6 steps with noise for 6 steps, and in the long run: there 400 steps, and 400 weights of gamma_inf."""
+    """After 6 steps with noise for 6 steps, and in the long run: there `LONG` steps, and so many weights of gamma_inf."""
     problem = Regression(eigenvalues=geometric(2, 2.5), eta=ETA, rho=RHO, clip_norm=CLIP, sigma_sgd=SIGMA)
     law, start = input_laws.gaussian(EIGENVALUES), np.full(2, START / math.sqrt(2))
     for correlation in (correlations.independent(), correlations.nu(0.1)):
         for steps in (6, None):
-            horizon = steps or 400
+            horizon = steps or LONG
             gamma = float(np.linalg.norm(correlation.inverse_coefficients(horizon)))
             stated = _exact(correlation.coefficients(horizon), gamma, law, horizon, start)
             runs = regression_rehearsal(correlation, problem, steps=steps, initial=START)
@@ -65,7 +67,7 @@ def _of_means(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Within]
     law, start = input_laws.signs([1.0]), np.array([START])
     correlation = correlations.nu(0.3)
     for steps in (6, None):
-        horizon = steps or 400
+        horizon = steps or LONG
         gamma = float(np.linalg.norm(correlation.inverse_coefficients(horizon)))
         stated = _exact(correlation.coefficients(horizon), gamma, law, horizon, start)
         runs = mean_rehearsal(correlation, problem, steps=steps, initial=START)

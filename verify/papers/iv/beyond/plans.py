@@ -241,6 +241,7 @@ def _split(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
     yield Holds("a run that is not", weak.is_useless)
 
 
+@cache
 def _population_readings() -> list[Reading]:
     """Medians of ||beta_T - beta_hat||, data and noise fresh."""
     readings = []

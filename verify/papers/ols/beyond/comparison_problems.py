@@ -113,8 +113,8 @@ def _larger_budgets(rng: np.random.Generator, factor: float = 1.0) -> Iterator[F
         found = compare(design.gram, start)
         yield Fact(f"nothing at epsilon = {start:g}", found.recommended.method, "zero", 0)
         label = f"n = {design.n}, epsilon = {start:g}"
-        better = [2.0**power * start for power in range(1, 7) if _best(design, 2.0**power * start) != "zero"]
-        first = better[0] if better else 64 * start
+        doubled = (2.0**power * start for power in range(1, 7))
+        first = next((epsilon for epsilon in doubled if _best(design, epsilon) != "zero"), 64 * start)
         yield Fact(f"epsilon, {label}", found.worthwhile_epsilon, factor * first, 1e-12)
         worthwhile = "zero" if found.worthwhile is None else found.worthwhile.method
         yield Fact(f"method, {label}", worthwhile, _best(design, first), 0)
