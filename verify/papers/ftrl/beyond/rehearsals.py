@@ -49,7 +49,7 @@ def _exact(weights: np.ndarray, gamma: float, law: input_laws.Laws, steps: int, 
 
 
 def _of_regressions(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Within]:
-    """After 6 steps with noise for 6 steps, and in the long run: there `LONG` steps, and so many weights of gamma_inf."""
+    """After 6 steps with noise for 6 steps, and in the long run: `LONG` steps, and so many weights of gamma_inf."""
     problem = Regression(eigenvalues=geometric(2, 2.5), eta=ETA, rho=RHO, clip_norm=CLIP, sigma_sgd=SIGMA)
     law, start = input_laws.gaussian(EIGENVALUES), np.full(2, START / math.sqrt(2))
     for correlation in (correlations.independent(), correlations.nu(0.1)):
