@@ -1,10 +1,11 @@
 """Discs around real centres in float64, on whole arrays: proofs at the speed of numpy.
 
 A disc stands for all complex numbers within its radius of its centre, and so for the real interval too. Each operation
-gives a disc that holds the result for all points of its arguments. Its centre is rounded by at most a `UNIT` of itself
-or by 2^-1074 (IEEE 754, to nearest), which is added to the radius; the radius, a sum of at most ten products of
-nonnegative floats, is itself rounded by at most 20 `UNIT` of it: `SLACK` and `TINY` cover both. A radius that is not
-finite means that nothing is known.
+gives a disc that holds the result for all points of its arguments, whatever their exponents. Its centre is rounded by
+at most a `UNIT` of itself or by 2^-1074 (IEEE 754, to nearest), which is added to the radius; the radius, a sum of at
+most ten products of nonnegative floats, is itself rounded by at most 20 `UNIT` of it, and by ten times 2^-1074 where a
+product goes below the normal range: `SLACK` and `TINY` cover both. Nothing is divided by a product that may have left
+the floats. A radius that is not finite means that nothing is known.
 
 >>> sum_of_two = Discs(1.0, 0.25) + Discs(2.0, 0.5)
 >>> sum_of_two.centre, sum_of_two.radius >= 0.75, Discs(1.0, 2.0).inverse().radius
@@ -20,14 +21,16 @@ from typing import Any
 import numpy as np
 
 from dpbounds.arithmetic import Arithmetic
-from dpbounds.errors import DomainError
+from dpbounds.errors import LARGEST, DomainError
 
 UNIT = 2.0**-53
 SLACK, TINY = 1.0 + 2.0**-47, 1e-300
 
 
 class Discs:
-    """An array of discs, or a single one: centres and radii as floats of one shape. Numbers beside them are exact."""
+    """An array of discs, or a single one: centres and radii as floats of one shape. Floats beside them are exact, whole
+    numbers are rounded to floats.
+    """
 
     __slots__ = ("centre", "radius")
     # numpy leaves operations with its arrays to this class
@@ -74,11 +77,11 @@ class Discs:
 
     def inverse(self) -> Discs:
         """|1 / x - 1 / x0| <= r / (|x0| (|x0| - r)); not finite where the disc holds 0."""
-        size = abs(self.centre)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             centre = 1.0 / self.centre
-            rest = (size - self.radius) / SLACK
-            radius = (self.radius / (size * rest) + UNIT * abs(centre)) * SLACK + TINY
+            rest = (abs(self.centre) - self.radius) / SLACK
+            # r / rest may go below the normal range, by far less than a unit of 1
+            radius = (self.radius / rest + 2.0 * UNIT) * abs(centre) * SLACK + TINY
         return Discs(centre, np.where(rest > 0, radius, np.inf))
 
     def __truediv__(self, other: Any) -> Discs:
@@ -101,7 +104,7 @@ class Discs:
 
     def widened(self, by: Any) -> Discs:
         """With `by` more to each radius."""
-        return Discs(self.centre, (self.radius + by) * SLACK)
+        return Discs(self.centre, (self.radius + by) * SLACK + TINY)
 
     def upper(self) -> Any:
         """Bound of the modulus from above."""
@@ -113,6 +116,8 @@ class Discs:
 
 
 def _parts(other: Any) -> tuple[Any, Any]:
+    if isinstance(other, int):
+        other = _number(other)
     return (other.centre, other.radius) if isinstance(other, Discs) else (other, 0.0)
 
 
@@ -121,7 +126,10 @@ def _number(value: Any) -> Discs:
         return value
     if not isinstance(value, int | float):
         raise DomainError("number", value, "a float", "discs take no fractions and no texts")
-    return Discs(float(value), UNIT * abs(float(value)) if isinstance(value, int) else 0.0)
+    if abs(value) > LARGEST and isinstance(value, int):
+        raise DomainError("number", "a whole number", f"at most {LARGEST:g} in size", "discs are floats")
+    centre = float(value)
+    return Discs(centre, 0.0 if centre == value else UNIT * abs(centre))
 
 
 def _refused(*_: Any) -> Any:

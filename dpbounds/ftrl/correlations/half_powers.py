@@ -28,6 +28,8 @@ from dpbounds.values import Value
 
 # Steps whose weights one Fourier transform gives, in 2 GB.
 LONGEST = 2_000_000
+# Of |B|^2 on discs: factors in a product of mantissas; beyond `FAR` and below 1 / FAR its rounding is not bounded.
+MOST_FACTORS, FAR = 1000, 1e290
 
 
 @typed
@@ -87,17 +89,19 @@ class HalfPowers(ToeplitzCorrelation):
         """|B|^2 and its inverse on discs around frequencies, from the roots, which are exact.
 
         With each factor g within rho of its middle, relatively, log |B|^2 moves by at most w = sum rho / (1 - rho) / 2,
-        and |e^z - 1| <= e^|z| - 1 for both; e^w <= prod (1 - rho)^{-1/2}.
+        and |e^z - 1| <= e^|z| - 1 for both; e^w <= prod (1 - rho)^{-1/2}. Products are taken of mantissas, as those of
+        the factors leave the floats; a |B|^2 that does is not known.
         """
         zeros, zeros_move = _on_discs(self.zeros, points)
         poles, poles_move = _on_discs(self.poles, points)
         rho = np.concatenate([zeros_move, poles_move])
         rho = np.where(rho < 1.0, rho, np.nan)  # one that may vanish proves nothing
-        kept = (1.0 - rho) / SLACK
-        w = (rho / kept).sum(axis=0) / 2.0 + (len(rho) + 8) * UNIT  # products of the middles are rounded too
+        kept, units = (1.0 - rho) / SLACK, (len(rho) + 8) * UNIT
+        w = ((rho / kept).sum(axis=0) / 2.0 + units) * (1.0 + units)  # products of the middles are rounded too
         far = np.sqrt(np.prod(1.0 / kept, axis=0)) * (1.0 + 4.0 * len(rho) * UNIT) * SLACK - 1.0
         reach = np.where(w < 0.01, w * (1.0 + w) * SLACK, far + w * 1e-9)
-        power = np.sqrt(np.prod(zeros, axis=0) / np.prod(poles, axis=0))
+        power = _root_of_quotient(zeros, poles)
+        power = np.where((power > 1.0 / FAR) & (power < FAR), power, np.nan)
         inverse = 1.0 / power
         return Discs(power, reach * power * SLACK), Discs(inverse, (reach + 4.0 * UNIT) * inverse * SLACK)
 
@@ -186,6 +190,19 @@ def _on_discs(numbers: tuple[complex, ...], points: Points) -> tuple[np.ndarray,
     pair = b != 0.0
     values = np.where(pair, real * real + imaginary * imaginary, np.abs(real))
     return values, np.where(pair, share * (2.0 + share), share) * SLACK + 8.0 * UNIT
+
+
+def _root_of_quotient(above: np.ndarray, below: np.ndarray) -> np.ndarray:
+    """sqrt(prod above / prod below) over the rows, positive floats: to a unit for each of them and four more where it is
+    a normal float. Not a number for more than `MOST_FACTORS`, whose mantissas, from 1/2 to 1, might go below 2^-1022.
+    """
+    if max(len(above), len(below)) > MOST_FACTORS:
+        return np.full(above.shape[1:], np.nan)
+    (top, up), (bottom, down) = np.frexp(above), np.frexp(below)
+    exponent = up.sum(axis=0) - down.sum(axis=0)
+    odd = exponent % 2
+    quotient = np.prod(top, axis=0) / np.prod(bottom, axis=0)
+    return np.ldexp(np.sqrt(np.ldexp(quotient, odd)), (exponent - odd) // 2)
 
 
 def _polynomial(numbers: tuple[complex, ...]) -> Any:
