@@ -193,8 +193,8 @@ def _on_discs(numbers: tuple[complex, ...], points: Points) -> tuple[np.ndarray,
 
 
 def _root_of_quotient(above: np.ndarray, below: np.ndarray) -> np.ndarray:
-    """sqrt(prod above / prod below) over the rows, positive floats: to a unit for each of them and four more where it is
-    a normal float. Not a number for more than `MOST_FACTORS`, whose mantissas, from 1/2 to 1, might go below 2^-1022.
+    """sqrt(prod above / prod below) over the rows, positive floats: to a unit for each of them and four more where that
+    is a normal float. Not a number for more than `MOST_FACTORS`: their mantissas, at least 1/2, might go below 2^-1022.
     """
     if max(len(above), len(below)) > MOST_FACTORS:
         return np.full(above.shape[1:], np.nan)

@@ -81,7 +81,8 @@ def test_products_that_leave_the_floats_are_enclosed_or_not_known(name):
 def test_factors_near_the_circle_are_enclosed_or_not_known():
     rng, known = np.random.default_rng(0), 0
     for _ in range(60):
-        correlation = HalfPowers(*(near_the_circle(rng, int(rng.integers(0, 61))) for _ in range(2)))
+        zeros, poles = (near_the_circle(rng, int(rng.integers(0, 61))) for _ in range(2))
+        correlation = HalfPowers(zeros, poles)
         wrong, found = on_some_cells(correlation)
         assert wrong == 0, correlation
         known += found
