@@ -98,7 +98,7 @@ def check_target(out: Path) -> None:
     if out.suffix.lower() != ".pdf":
         raise ReportError(f"out = {out} is not allowed: it must be a file name that ends in .pdf")
     try:
-        folder, taken = out.parent.is_dir(), out.is_dir()
+        folder, taken = out.parent.is_dir(), out.exists() and not out.is_file()
     except OSError:  # a name that no file can have
         folder, taken = True, True
     if not folder:
@@ -109,10 +109,14 @@ def check_target(out: Path) -> None:
 
 def write(out: Path, content: bytes) -> None:
     """Write the whole file or leave the old one as it was."""
-    partial = out.with_name(f".dpbounds-{os.getpid()}.partial")
+    try:
+        file = out.resolve()  # what a link points to, not the link
+    except (OSError, RuntimeError) as error:  # the latter for a link to itself
+        raise ReportError(f"{out}: cannot be written ({one_line(str(error))})") from None
+    partial = file.with_name(f".dpbounds-{os.getpid()}.partial")
     try:
         partial.write_bytes(content)
-        partial.replace(out)
+        partial.replace(file)
     except OSError as error:
         raise ReportError(f"{out}: cannot be written ({error.strerror})") from None
     finally:

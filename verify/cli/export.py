@@ -7,18 +7,15 @@ and corrected pass, as they do for the exit status. A computation that broke is 
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from dpbounds import DomainError
+from verify.cli import files
 from verify.running.registry import topics
 from verify.running.runner import Decision
-from verify.running.store import write_whole
 from verify.statements.plain import plain
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -28,23 +25,9 @@ LEVELS = {"substantive": "error", "hypothesis": "warning", "slip": "note", None:
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def check_target(file: str) -> None:
-    """Raise `DomainError` unless a file can be written there, before anything is computed."""
-    path = Path(file)
-    try:
-        possible = path.parent.is_dir() and not path.is_dir() and os.access(path.parent, os.W_OK)
-    except (OSError, ValueError):  # a name that no file can have
-        possible = False
-    if not possible:
-        raise DomainError("export", file, "a file that can be written")
-
-
 def write(form: str, file: str, decided: Sequence[Decision], *, seed: int) -> None:
     """Write the verdicts of this run."""
-    try:
-        write_whole(Path(file), WRITERS[form](decided, seed).encode())
-    except OSError as error:
-        raise DomainError("export", file, f"a file that can be written ({error.strerror})") from None
+    files.write("export", file, WRITERS[form](decided, seed).encode())
 
 
 def junit(decided: Sequence[Decision], seed: int) -> str:

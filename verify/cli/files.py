@@ -1,4 +1,4 @@
-"""Files that `dpbounds solve` reads and writes: of bounded size, refused before the work, and never half-written."""
+"""Files that commands read and write: of bounded size, refused before the work, and never half-written."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ LARGEST = 4_000_000
 
 
 def check_target(option: str, file: str | None) -> None:
-    """`DomainError` in the name of the option unless the file can be written."""
+    """`DomainError` in the name of the option unless the file can be written. What is there and is no regular file,
+    such as a device, would be replaced by one.
+    """
     if file is None:
         return
     path = Path(file)

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from dpbounds import DomainError
 from dpbounds.errors import count
-from verify.cli import export
+from verify.cli import export, files
 from verify.cli.console import print_json, print_table, progress
 from verify.cli.listing import print_facts, say_spread
 from verify.running import results
@@ -76,7 +76,7 @@ def _check_export(arguments: Namespace) -> None:
     for _, file in arguments.export or ():
         if arguments.shard or arguments.impostors:
             raise DomainError("export", file, "left out with --shard and --impostors", "they give no verdicts")
-        export.check_target(file)
+        files.check_target("export", file)
 
 
 def _conclude(session: Run, arguments: Namespace) -> int:

@@ -1,4 +1,4 @@
-"""Files that `dpbounds solve ftrl` writes: whole or not at all, and pictures."""
+"""Files that commands write: whole or not at all, never in the place of a device, and pictures."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 
 from dpbounds import DomainError
 from tests.verify.cli.solve.examples import SOLVE, call, refused
-from verify.cli.solve import files
+from verify.cli import files
 from verify.cli.solve.ftrl import plot
 
 QUICK = ("--mechanism", "sgd", "--program", "f", "--max-lag", "2")
@@ -90,6 +90,25 @@ def test_what_is_no_place_for_a_file(tmp_path, monkeypatch, name):
     os.mkfifo("pipe")
     with pytest.raises(DomainError, match=f"plot = {name} is not allowed"):
         files.check_target("plot", name)
+
+
+QUICKEST = ("--jobs", "1", "--store", "results")
+WRITING = {
+    "export": ("verify", "ftrl/fig-4", *QUICKEST, "--export", "junit", "pipe"),
+    "save": (*SOLVE, *QUICK, "--save", "pipe"),
+    "plot": (*SOLVE, *QUICK, "--plot", "pipe.svg"),
+    "out": ("report", "--store", "results", "--out", "pipe.pdf"),
+}
+
+
+@pytest.mark.parametrize("option", WRITING)
+def test_no_command_replaces_what_is_no_regular_file(tmp_path, monkeypatch, capsys, option):
+    monkeypatch.chdir(tmp_path)
+    place = Path(WRITING[option][-1])
+    os.mkfifo(place)
+    shown = call(capsys, *WRITING[option])
+    assert shown.status == 2 and f"{option} = {place} is not allowed" in shown.err and shown.err.count("\n") == 1
+    assert place.is_fifo()
 
 
 def test_a_folder_without_the_right_to_write(tmp_path, monkeypatch):

@@ -12,7 +12,7 @@ from dpbounds.ftrl.correlations import Correlation
 from dpbounds.ftrl.design import Design, LossCurve, Objective, Participation, Plan, plan_curves, run_curves
 from dpbounds.ftrl.design.exports import export, exported_files
 from dpbounds.ftrl.design.streams import noise_stream
-from verify.cli.solve.files import write
+from verify.cli.files import write
 from verify.running.store import strict
 
 Row = Mapping[str, Any]

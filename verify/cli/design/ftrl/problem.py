@@ -16,7 +16,7 @@ from dpbounds.ftrl.design.best import DEFAULT_RHO
 from dpbounds.ftrl.design.exports.files import file_names
 from dpbounds.ftrl.design.objective import LARGEST_STATE, start_in_equal_parts
 from verify.cli.design.ftrl.arguments import FORMATS, SCHEDULES
-from verify.cli.solve.files import check_target
+from verify.cli.files import check_target
 from verify.cli.solve.ftrl.spectra import numbers, spectra
 
 SOURCES = ("decay", "eigenvalues", "spectrum")

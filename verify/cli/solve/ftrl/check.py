@@ -25,7 +25,7 @@ from dpbounds.ftrl.strongly_convex import ConvexBound, Noise, Program, recertify
 from dpbounds.ftrl.strongly_convex.bounds import proves
 from dpbounds.ftrl.strongly_convex.programs import least_curvature
 from verify.cli.console import print_json
-from verify.cli.solve.files import read, write
+from verify.cli.files import read, write
 from verify.cli.solve.ftrl.rows import SIMPLE, SIMULATED, Case, Row, is_certified, row_of, show
 from verify.running.store import strict
 

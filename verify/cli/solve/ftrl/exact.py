@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dpbounds import DomainError
 from dpbounds.errors import within
 from verify.cli.console import print_json, progress
-from verify.cli.solve.files import check_target, write
+from verify.cli.files import check_target, write
 from verify.cli.solve.ftrl import show
 from verify.cli.solve.ftrl.exact_cases import ExactCase, mean_cases, regression_cases
 from verify.cli.solve.ftrl.mechanisms import check_coefficients

@@ -9,7 +9,7 @@ from pathlib import Path
 from dpbounds import DomainError
 from dpbounds.errors import within
 from dpbounds.ftrl import correlations
-from verify.cli.solve.files import read
+from verify.cli.files import read
 
 
 def fixed_correlation(mechanism: str, arguments: Namespace, decay: float) -> correlations.ToeplitzCorrelation:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from reports.results import Picture, Series
-from verify.cli.solve.files import write
+from verify.cli.files import write
 from verify.cli.solve.ftrl.rows import Row
 from verify.cli.solve.pictures import drawn
 

@@ -14,7 +14,7 @@ import numpy as np
 from dpbounds import DomainError
 from dpbounds.errors import all_moderate
 from dpbounds.ftrl import linear_regression as regression
-from verify.cli.solve.files import read_bytes
+from verify.cli.files import read_bytes
 
 SOURCES = ("kappa", "decay", "eigenvalues", "spectrum")
 # A row of a table of this many takes a few seconds.

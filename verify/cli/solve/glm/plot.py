@@ -6,7 +6,7 @@ from pathlib import Path
 
 from dpbounds.glm.recommendation import Recommendation, error_curves
 from reports.results import Picture, Series
-from verify.cli.solve.files import write
+from verify.cli.files import write
 from verify.cli.solve.pictures import drawn
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from dpbounds import DomainError
 from dpbounds.glm.problem import MOST_P, Problem
-from verify.cli.solve.files import read
+from verify.cli.files import read
 
 MOST_ENTRIES, MOST_BYTES = 10**8, 10**9
 MATRIX = "a file with p lines of p numbers, separated by commas or spaces"

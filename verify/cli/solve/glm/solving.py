@@ -13,7 +13,7 @@ from dpbounds.glm.prediction import Prediction
 from dpbounds.glm.recommendation import Recommendation, recommend
 from simulators.glm.recommended import recommendation_experiments, share_without_root
 from verify.cli.console import print_json
-from verify.cli.solve.files import check_target, write
+from verify.cli.files import check_target, write
 from verify.cli.solve.glm.problem import assumptions, settings
 from verify.cli.solve.glm.show import show
 from verify.cli.solve.simulating import Simulated, median_interval, simulate

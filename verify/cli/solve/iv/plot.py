@@ -10,7 +10,7 @@ from typing import get_args
 from dpbounds.iv import Answer
 from dpbounds.iv.bound import Term
 from reports.results import Picture, Series
-from verify.cli.solve.files import write
+from verify.cli.files import write
 from verify.cli.solve.pictures import drawn
 
 # Points of a curve at most.

@@ -16,7 +16,7 @@ from dpbounds.errors import within
 from dpbounds.iv import Choices, Constants, Population
 from dpbounds.iv.moments import finite_array
 from dpbounds.iv.plans import MANY_RECORDS
-from verify.cli.solve.files import read
+from verify.cli.files import read
 
 MATRIX = "a file with {} rows of {} numbers, as JSON lists or as CSV without a header"
 

@@ -9,7 +9,7 @@ from argparse import Namespace
 from dpbounds import DomainError
 from dpbounds.iv import Answer, DataSet, Population, data_answer, population_answer
 from verify.cli.console import print_json
-from verify.cli.solve.files import check_target, write
+from verify.cli.files import check_target, write
 from verify.cli.solve.iv import budgets, data, problem
 from verify.cli.solve.iv.confidence.settings import require_without
 from verify.cli.solve.iv.show import show

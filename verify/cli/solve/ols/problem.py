@@ -10,7 +10,7 @@ from dpbounds import DomainError
 from dpbounds.errors import count
 from dpbounds.ols import AssumedDesign, Choices, ScaledData, bounded_data
 from simulators.ols import read_table
-from verify.cli.solve.files import read
+from verify.cli.files import read
 
 SPECTRUM = "a file with d positive numbers, one a line or separated by commas"
 # Arguments of one kind of problem that the other has no use for.

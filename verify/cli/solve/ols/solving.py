@@ -11,7 +11,7 @@ from dpbounds import DomainError
 from dpbounds.ols import AssumedDesign, Comparison, ScaledData, compare
 from simulators.ols import assumed_records, rehearsals, scaled_records
 from verify.cli.console import print_json
-from verify.cli.solve.files import check_target, write
+from verify.cli.files import check_target, write
 from verify.cli.solve.ols.problem import choices, problem
 from verify.cli.solve.ols.show import show
 from verify.cli.solve.simulating import median_interval, simulate

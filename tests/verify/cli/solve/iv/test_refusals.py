@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.verify.cli.solve.examples import Shown, call, refused
-from verify.cli.solve import files
+from verify.cli import files
 
 SMALL = ("solve", "iv", "--n", 2000, "--p", 2, "--q", 3, "--rho1", 1, "--rho2", 1)
 

@@ -11,7 +11,7 @@ from dpbounds import DomainError
 from dpbounds.iv.confidence import ReleasePlan
 from simulators.iv.confidence.disclosing import private_answer
 from verify.cli.console import print_json
-from verify.cli.solve.files import check_target, write
+from verify.cli.files import check_target, write
 from verify.cli.solve.iv.confidence import planning, plot, records, show, signs
 from verify.cli.solve.iv.confidence.settings import release_plan
 from verify.cli.solve.pictures import drawn
