@@ -2,11 +2,19 @@
 
 import jaxtyping
 import pytest
+from threadpoolctl import threadpool_limits
 
 from tests import typecheck
 
 jaxtyping.jaxtyped = typecheck.only_where_shaped(jaxtyping.jaxtyped)
 jaxtyping.install_import_hook(["dpbounds", "simulators"], f"{typecheck.__name__}.{typecheck.checked.__name__}")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    """Linear algebra on one thread: a worker of pytest-xdist stands on each core, and threads would wait in a loop."""
+    with threadpool_limits(1):
+        yield
 
 
 @pytest.fixture(autouse=True)

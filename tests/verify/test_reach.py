@@ -93,9 +93,9 @@ def meaning(module: str, name: str) -> Meaning | None:
 
 def mentioned(module: str, code: ast.AST) -> tuple[set[Meaning], set[str]]:
     """The definitions that the code names, modules that it hands on as values, and attributes of whatever."""
-    found, attributes = set(), set()
-    bases = {id(node.value) for node in ast.walk(code) if isinstance(node, ast.Attribute)}
-    for node in ast.walk(code):
+    found, attributes, nodes = set(), set(), list(ast.walk(code))
+    bases = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
+    for node in nodes:
         if isinstance(node, ast.Name):
             meant = meaning(module, node.id)
             found.add(meant if meant and (meant[1] or id(node) not in bases) else None)

@@ -11,7 +11,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_limits
 
 from dpbounds import DomainError
 from dpbounds.ftrl import correlations
@@ -37,12 +36,6 @@ SPECTRA = {
     "damped anti-PGD": correlations.damped_anti_pgd(0.2),
     "finite": correlations.from_coefficients((1.0, 0.6, -0.2)),
 }
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    with threadpool_limits(1):
-        yield
 
 
 def runs(loss, settings, trials: int = 1000, sigma_sgd: float = 0.0, seed: int = 0):

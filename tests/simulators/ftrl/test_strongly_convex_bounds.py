@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from jaxtyping import config
 from scipy import signal, special
-from threadpoolctl import threadpool_limits
 
 from dpbounds import DomainError
 from dpbounds.ftrl import correlations
@@ -41,12 +40,6 @@ ALPHA = 1e-9
 # 210 cases: draws of spectrum and parameters, and losses on each.
 CHUNKS, DRAWS, LOSSES, TRIALS = 6, 5, 7, 1000
 FORGOTTEN = 6.0
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    with threadpool_limits(1):
-        yield
 
 
 @pytest.fixture

@@ -37,6 +37,11 @@ def run(folder: Path, executor=None, *, seed: int = 0, resume: bool = False, nam
         return results.write(folder, session.decide(), level="quick", seed=seed).read_bytes()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    """Not here: the runner itself sees to it, or its bytes would be others."""
+
+
 @pytest.fixture(scope="module")
 def reference(tmp_path_factory) -> bytes:
     return run(tmp_path_factory.mktemp("serial"))
