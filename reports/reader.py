@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from reports.consistency import check_entry, check_texts
 from reports.results import (
     FORMAT,
     FORMS,
@@ -40,8 +41,8 @@ LARGEST = 100_000_000
 
 
 def read(path: Path) -> Results:
-    """The content of a results file. Raises `ReportError` if it is missing, cut off, not of this format, or changed: an
-    edited verdict is named, anything else is seen by the checksum.
+    """The content of a results file. Raises `ReportError` if it is missing, cut off, not of this format, or changed:
+    what contradicts its evidence is named, anything else is seen by the checksum. Raises it for text that is a program.
     """
     content = _Fields(_parsed(path), str(path))
     found = content.data.get("format")
@@ -52,7 +53,7 @@ def read(path: Path) -> Results:
     if not entries:
         raise ReportError(f"{path}: no claims in it; run `dpbounds verify` first")
     for entry in entries:
-        _check_word(entry, path)
+        check_entry(entry, path)
     papers = content.objects("topics", "topic", _paper)
     if content.text("checksum") != checksum(content.data):
         raise ReportError(f"{path}: checksum does not fit; the file was changed, run `dpbounds verify` again")
@@ -62,39 +63,21 @@ def read(path: Path) -> Results:
             raise ReportError(f"{path}: topic {_brief(entry.topic)} of {_brief(entry.claim)} is not among its topics")
     run = _run(path.with_name(RUN))
     when_and_where: dict[str, Any] = {key: str(run.get(key, "")) for key in ("date", "machine")}
-    return Results(
+    found = Results(
         path=path,
         versions={name: str(version) for name, version in versions.items()},
         papers=papers,
         entries=entries,
         **when_and_where,
     )
+    check_texts(found)
+    return found
 
 
 def checksum(content: Mapping[str, Any]) -> str:
     """Of everything in the file but its format and itself, as `dpbounds verify` computes it."""
     body = {key: value for key, value in content.items() if key not in ("format", "checksum")}
     return hashlib.sha256(json.dumps(body, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
-
-
-def _check_word(entry: Entry, path: Path) -> None:
-    """The verdict must be the one that its evidence gives."""
-    word = _word(entry)
-    if entry.verdict != word:
-        said = f"the verdict of {_brief(entry.claim)} is {entry.verdict!r}, but its evidence says {word!r}"
-        raise ReportError(f"{path}: {said}; run `dpbounds verify` again")
-
-
-def _word(entry: Entry) -> str:
-    """The verdict that follows from the evidence, by the same rules as `dpbounds verify`."""
-    printed, corrected = ([item.outcome for item in entry.evidence if item.form == form] for form in FORMS)
-    if not printed:
-        return "not run"
-    if "fails" in printed:
-        if not entry.correction or "fails" in corrected:
-            return "refuted"
-        return "corrected" if corrected and set(corrected) == {"holds"} else "undecided"
-    return "undecided" if entry.open or "unclear" in printed else "confirmed"
 
 
 def _parsed(path: Path) -> Any:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 
 import typst
 
+from reports.consistency import markup_texts
 from reports.document import SUMMARIES, SUMMARY_PAGES, Data, build
-from reports.pictures import panels
 from reports.reader import read
-from reports.results import TEXTS, Entry, ReportError, Results
+from reports.results import ReportError, Results
 from reports.text import one_line, printable
 
 TEMPLATE, PROBE = "template.typ", "probe.typ"
@@ -125,30 +125,10 @@ def write(out: Path, content: bytes) -> None:
 
 def _blamed(results: Results, error: Exception) -> ReportError:
     """Which text does not compile; that of the report itself, if all of them do."""
-    for name, markup in _texts(results):
+    for name, markup in markup_texts(results):
         try:
             compile_file(PROBE, {"markup": printable(markup)})
         except typst.TypstError as found:
             said = f"{results.path}: the {name} is not Typst markup ({one_line(str(found))})"
             return ReportError(f"{said}: {one_line(markup)!r}")
     return ReportError(f"{results.path}: the report does not compile ({one_line(str(error))})")
-
-
-def _texts(results: Results) -> Iterator[tuple[str, str]]:
-    """Every text that is set as markup, with its name."""
-    for entry in results.entries:
-        yield from ((f"{name} of {one_line(entry.claim)}", entry.typeset[name]) for name in TEXTS)
-        yield from _labels(entry)
-    for paper in results.papers:
-        for item in (*paper.stands, *paper.sharper):
-            yield f"highlight of {one_line(paper.name)}", item.typeset
-        for figure in paper.figures:
-            for text in (figure.typeset, *(panel.typeset for panel in figure.panels)):
-                if "$" in text:
-                    yield f"{one_line(figure.name)} of {one_line(paper.name)}", text
-
-
-def _labels(entry: Entry) -> Iterator[tuple[str, str]]:
-    for picture in panels(entry):
-        labels = [*picture.typeset.values(), *(item.typeset for item in (*picture.series, *picture.slopes))]
-        yield from ((f"picture of {one_line(entry.claim)}", label) for label in labels if "$" in label)

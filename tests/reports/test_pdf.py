@@ -24,6 +24,7 @@ from tests.reports.examples import (
     evidence,
     full_topic,
     highlight,
+    of_slack,
     one_of_each,
     picture,
     results,
@@ -205,9 +206,9 @@ def test_mixed_code_versions_are_told(tmp_path: Path) -> None:
 
 def test_slack_is_shown_where_it_means_something(tmp_path: Path) -> None:
     entries = [
-        claim("ftrl/a", slack=1.5, kind="inequality"),
-        claim("ftrl/b", slack="inf", kind="inequality"),
-        claim("ftrl/c", slack=1.5, kind="identity"),
+        claim("ftrl/a", **of_slack(1.5), kind="inequality"),
+        claim("ftrl/b", **of_slack("inf"), kind="inequality"),
+        claim("ftrl/c", **of_slack(1.5), kind="identity"),
     ]
     shown = document.build(results(tmp_path, entries))["chapters"][0]["claims"]
     assert [item["slack"] for item in shown] == ["1.5", "", ""]
@@ -263,15 +264,12 @@ def test_any_text_survives(tmp_path_factory: pytest.TempPathFactory, text: str) 
     ("name", "markup"),
     [
         ("statement", "$a"),
-        ("statement", "#unknown"),
         ("statement", "@nothing"),
         ("statement", "*bold"),
-        ("statement", "#pagebreak()"),
-        ("statement", '#read("/etc/hostname")'),
         ("hypotheses", "$undefined symbol$"),
-        ("correction", "#panic()"),
+        ("correction", "$x_$"),
         ("finding", "$ $ $"),
-        ("remark", "#let"),
+        ("remark", "$frac(a)$"),
     ],
 )
 def test_broken_markup_names_its_claim(tmp_path: Path, name: str, markup: str) -> None:
@@ -292,9 +290,9 @@ def test_broken_labels_and_highlights_are_named_too(tmp_path: Path) -> None:
 
 
 def test_markup_cannot_reach_out_of_its_place(tmp_path: Path) -> None:
-    wild = "#set text(size: 50pt)\n#show: upper\nloud // ] } ) $"
+    wild = "= loud // ] } ) $"
     found = text_of(compile_pdf(results(tmp_path, [claim(statement=wild), claim("ftrl/next", statement="after it")])))
-    assert "LOUD" in found
+    assert "loud" in found
     assert "afterit" in found
 
 

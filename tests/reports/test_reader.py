@@ -18,6 +18,7 @@ from tests.reports.examples import (
     evidence,
     failed,
     full_topic,
+    highlight,
     one_of_each,
     picture,
     results,
@@ -60,7 +61,7 @@ def test_a_file_is_read_in_full(tmp_path: Path) -> None:
 
 def test_numbers_that_json_lacks(tmp_path: Path) -> None:
     drawn = picture(series(y=["inf", "-inf", "nan"]))
-    (entry,) = results(tmp_path, [claim(slack="inf", evidence=[evidence(picture=drawn)])]).entries
+    (entry,) = results(tmp_path, [claim(slack="inf", evidence=[evidence(picture=drawn, slack="inf")])]).entries
     assert entry.slack == math.inf
     assert entry.evidence[0].picture is not None
     y = entry.evidence[0].picture.series[0].y
@@ -118,7 +119,9 @@ def test_a_missing_key_of_a_claim(tmp_path: Path, key: str) -> None:
 @pytest.mark.parametrize("key", sorted(set(evidence()) - {"rows"}))
 def test_a_missing_key_of_evidence(tmp_path: Path, key: str) -> None:
     cut = {name: value for name, value in evidence().items() if name != key}
-    _refused(write(tmp_path, [claim(evidence=[cut])]), f"ftrl/thm-1.*evidence 1: the key '{key}' is missing")
+    _refused(
+        write(tmp_path, [claim(how="numeric", evidence=[cut])]), f"ftrl/thm-1.*evidence 1: the key '{key}' is missing"
+    )
 
 
 @pytest.mark.parametrize(
@@ -143,7 +146,7 @@ def test_a_missing_key_of_evidence(tmp_path: Path, key: str) -> None:
     ],
 )
 def test_a_wrong_field_of_a_claim(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
-    _refused(write(tmp_path, [claim(**changes)]), message)
+    _refused(write(tmp_path, [claim(**{"how": "numeric", **changes})]), message)
 
 
 @pytest.mark.parametrize(
@@ -196,13 +199,64 @@ def test_a_claim_of_a_topic_that_is_not_there(tmp_path: Path) -> None:
         (claim(evidence=[evidence(outcome="unclear")], verdict="undecided"), "confirmed", "undecided"),
         (claim(open=True, verdict="undecided"), "confirmed", "undecided"),
         (corrected(evidence=[failed(), failed(form="corrected")], verdict="refuted"), "corrected", "refuted"),
-        (corrected(evidence=[failed()], verdict="undecided"), "corrected", "undecided"),
+        (corrected(evidence=[failed()], verdict="undecided", severity=None), "corrected", "undecided"),
     ],
 )
 def test_an_edited_verdict_is_named(tmp_path: Path, entry: dict[str, Any], word: str, said: str) -> None:
     assert results(tmp_path, [entry]).entries[0].verdict == said
     path = write(tmp_path, [{**entry, "verdict": word}])
     _refused(path, f"the verdict of '{entry['claim']}' is '{word}', but its evidence says '{said}'")
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        (claim(how="proved"), "the ground of 'ftrl/thm-1' is 'proved', but its evidence says 'numeric'"),
+        (corrected(how="numeric"), "the ground of 'ftrl/thm-2' is 'numeric', but its evidence says 'proved'"),
+        (claim(evidence=[evidence(), evidence(how="proved")], how="proved"), "but its evidence says 'numeric'"),
+        (claim(slack=1.5), "the slack of 'ftrl/thm-1' is 1.5, but its evidence says None"),
+        (claim(severity="slip"), "the severity of 'ftrl/thm-1' is 'slip', but a claim that is confirmed has none"),
+        (
+            claim(evidence=[failed(outcome="holds")]),
+            "outcome of 'ftrl/thm-1' is 'holds', but there is a counterex",
+        ),
+        (claim(evidence=[evidence(how="proved", alpha=1e-9)]), "is 'proved', but chance decides it"),
+        (claim(evidence=[evidence(how="certified", trials=5)]), "is 'certified', but chance decides it"),
+        (claim(evidence=[evidence(how="statistical")]), "is 'statistical', but there is no rate of false alarms"),
+    ],
+)
+def test_what_contradicts_its_evidence_is_named(tmp_path: Path, entry: dict[str, Any], said: str) -> None:
+    """With a checksum that fits."""
+    _refused(write(tmp_path, [entry]), said)
+
+
+PROGRAMS = (
+    "#unknown",
+    "#pagebreak()",
+    '#read("/etc/hostname")',
+    '#import "@preview/cetz:0.3.0"',
+    "#for i in range(9) { for j in range(9) [x] }",
+    "$x #panic() y$",
+    '$std.eval("1")$',
+    '$2std.read("a")$',
+    "// ` a comment \n#let x = 1 // `",
+    "one backslash too many: \\\\#let x = 1",
+)
+
+
+@pytest.mark.parametrize("text", PROGRAMS)
+@pytest.mark.parametrize("field", ["statement", "remark", "picture", "sentence"])
+def test_text_that_is_a_program_is_refused(tmp_path: Path, field: str, text: str) -> None:
+    topics, changes = [topic()], {field: text}
+    if field == "picture":
+        changes = {"evidence": [evidence(picture=picture(series(typeset=f"$a$ {text}")))]}
+    if field == "sentence":
+        topics, changes = [topic(stands=[highlight(text, "ftrl/thm-1")])], {}
+    _refused(write(tmp_path, [claim(**changes)], topics), "is a program, not text: ")
+
+
+def test_signs_that_are_text_are_none(tmp_path: Path) -> None:
+    results(tmp_path, [claim(statement="Number \\#1, the std. of $x$, standard.", remark='$"stdev"$')])
 
 
 @pytest.mark.parametrize("change", ["finding", "severity", "versions", "page", "checksum"])

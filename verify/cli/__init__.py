@@ -30,6 +30,11 @@ NAMES = (
 )
 
 
+# Linear algebra on one thread, before numpy is loaded: the last bits then do not depend on the machine's cores, and on
+# problems of this size threads wait for each other longer than they work.
+THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
+
+
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """One line instead of the usage."""
@@ -39,6 +44,8 @@ class _Parser(argparse.ArgumentParser):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
     words = sys.argv[1:] if argv is None else argv
+    for name in THREADS:
+        os.environ.setdefault(name, "1")
     if "_ARGCOMPLETE" in os.environ:
         importlib.import_module("verify.cli.completing").complete()
     try:

@@ -15,6 +15,9 @@ _FORMULA = r'\$(?:[^$"\\]|\\.|"(?:[^"\\]|\\.)*+")*+\$'
 _WHOLE = re.compile(rf"(?:[^$\\`]|\\.|`[^`]*+`|{_FORMULA})*+", re.DOTALL)
 _PART = re.compile(rf"\\.|`[^`]*+`|({_FORMULA})", re.DOTALL)
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f]")
+# Typst code, wherever it stands (a sign behind one backslash is a character), and functions that formulas reach by way
+# of the standard library: they would read files, load packages and run without end where the text is set.
+_CODE = re.compile(r"(?<!\\)(?:\\\\)*#|std\.\w")
 _COMMAND = re.compile(r"\\[A-Za-z]{2,}")
 _DANGLING = re.compile(r"[_^]\s*\$")
 # In a formula: texts and escaped signs, which are passed over, and brackets, some of them of a call.
@@ -24,12 +27,15 @@ _ALL_AT_ONCE = b'#for text in json(bytes(sys.inputs.texts)) { eval(text, mode: "
 
 def check_markup(name: str, text: str) -> None:
     """Raise `DomainError` for a text that is not Typst markup, as far as a glance tells: dollar signs that do not pair,
-    a call that is not closed, an index or exponent without one, commands of LaTeX, characters that control a terminal.
+    a call that is not closed, an index or exponent without one, commands of LaTeX, characters that control a terminal,
+    and code of Typst: a text is no program.
     """
     allowed = "Typst markup"
     if _CONTROL.search(text):
         remedy = "a backslash is written twice in a Python string, or once in a raw one"
         raise DomainError(name, text, f"{allowed} without control characters", remedy)
+    if _CODE.search(text):
+        raise DomainError(name, text, f"{allowed} without code", "a number sign of its own is \\#")
     if not _WHOLE.fullmatch(text):
         remedy = "close every formula and raw text; a dollar sign of its own is \\$"
         raise DomainError(name, text, f"{allowed} with dollar signs and backticks in pairs", remedy)

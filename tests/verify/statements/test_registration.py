@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from dpbounds import DomainError
+from tests.reports.test_reader import PROGRAMS
 from verify.checks import Agreement, Fact, Identity, Inequality, Survey, Times
 from verify.checks.domains import Real
 from verify.statements.claims import Claim, Correction, Fault
@@ -95,11 +96,27 @@ def test_what_is_right_is_taken():
 
 
 @pytest.mark.parametrize(
-    "text", ["$(0, 1]$ and $[0, 1)$", "costs \\$5", "`$`", '$"a $ b"$', "$sqrt( [0, 1) )$", "a_b", ""]
+    "text",
+    [
+        "Number \\#1, the std. of $x$",
+        "$(0, 1]$ and $[0, 1)$",
+        "costs \\$5",
+        "`$`",
+        '$"a $ b"$',
+        "$sqrt( [0, 1) )$",
+        "a_b",
+        "",
+    ],
 )
 def test_markup_that_compiles_is_taken(text):
     check_markup("text", text)
     check_compiled([("a/one", "statement", text)])
+
+
+@pytest.mark.parametrize("text", PROGRAMS)
+def test_code_is_no_text_for_claims_as_for_reports(text):
+    with pytest.raises(DomainError, match=r"text = .*markup without code"):
+        check_markup("text", text)
 
 
 def test_what_only_the_compiler_sees_is_named():
