@@ -51,8 +51,8 @@ def markup_texts(results: Results) -> Iterator[tuple[str, str]]:
 
 def _contradictions(entry: Entry) -> Iterator[tuple[str, object, str]]:
     """What is said, as it stands, and what contradicts it."""
-    for number, item in enumerate(entry.evidence):
-        yield from ((f"evidence {number}: {what}", *rest) for what, *rest in _in_evidence(item))
+    for number, item in enumerate(entry.evidence, 1):
+        yield from ((f"evidence {number}: {what}", found, given) for what, found, given in _in_evidence(item))
     word = _word(entry)
     if entry.verdict != word:
         yield "verdict", entry.verdict, f"its evidence says {word!r}"

@@ -115,7 +115,7 @@ def test_markup_that_compiles_is_taken(text):
 
 @pytest.mark.parametrize("text", PROGRAMS)
 def test_code_is_no_text_for_claims_as_for_reports(text):
-    with pytest.raises(DomainError, match=r"text = .*markup without code"):
+    with pytest.raises(DomainError, match=r"(?s)text = .*markup without code"):
         check_markup("text", text)
 
 
