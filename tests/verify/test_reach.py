@@ -20,7 +20,6 @@ LAYERS = ("dpbounds", "simulators", "verify")
 SHIPPED = ("dpbounds.", "simulators.")
 # What no claim has a use for, with the reason.
 EXCEPTIONS: dict[str, str] = {
-    "dpbounds.circle.balls.allowance": "limits the work of proofs, and computes nothing",
     "dpbounds.ftrl.strongly_convex.bounds.ConvexBound.plot": "shows, and computes nothing",
     "dpbounds.ftrl.strongly_convex.show.html": "shows, and computes nothing",
     "dpbounds.ftrl.strongly_convex.show.plot": "shows, and computes nothing",

@@ -2,6 +2,7 @@
 App. E.
 """
 
+from dpbounds.ftrl.strongly_convex.answers import bound_row, tightest
 from dpbounds.ftrl.strongly_convex.bounds import ConvexBound, bound, bound_density, bound_program, recertify
 from dpbounds.ftrl.strongly_convex.noise import Noise
 from dpbounds.ftrl.strongly_convex.optimise import (
@@ -28,7 +29,9 @@ __all__ = [
     "bound",
     "bound_density",
     "bound_program",
+    "bound_row",
     "optimize_correlation",
     "recertify",
     "spectral_root",
+    "tightest",
 ]

@@ -26,7 +26,7 @@ from dpbounds.ftrl.strongly_convex.certificate import enclosed
 from dpbounds.ftrl.strongly_convex.newton import Candidate
 from dpbounds.ftrl.strongly_convex.noise import Density, GivenSpectrum, Noise, NoiseSpectrum, fields
 from dpbounds.ftrl.strongly_convex.programs import Grid, Program, ProgramName, Quadratics, squared_distance
-from dpbounds.ftrl.strongly_convex.quadratic import simple_bounds, value_of, worst_curvature, worst_quadratic
+from dpbounds.ftrl.strongly_convex.quadratic import Simple, simple_bounds, value_of, worst_curvature, worst_quadratic
 from dpbounds.ftrl.strongly_convex.settings import StronglyConvex
 from dpbounds.values import Value
 
@@ -51,7 +51,7 @@ class ConvexBound:
 
     - `value`: the program at `multipliers`; kind `upper` if certified, else `estimate`. `program` "paper" is always an
       estimate of the printed expression, which is not a bound.
-    - `lower`: error of F = `curvature` |theta|^2 / 2. `simple`: bounds that need no program.
+    - `lower`: error of F = `curvature` |theta|^2 / 2. `simple_by_name`: bounds that need no program.
     - `grid_value`, `duality_gap`, `steps`, `nodes`: what the solver says of itself; `solve_seconds`, `certify_seconds`.
     """
 
@@ -61,13 +61,23 @@ class ConvexBound:
     value: Value
     lower: Value
     curvature: float
-    simple: tuple[Value, ...]
+    simple_by_name: Mapping[Simple, Value]
     grid_value: float
     duality_gap: float
     steps: int
     nodes: int
     solve_seconds: float
     certify_seconds: float
+
+    @property
+    def simple(self) -> tuple[Value, ...]:
+        """The bounds that need no program: contraction, and for white noise co-coercivity."""
+        return tuple(self.simple_by_name.values())
+
+    @property
+    def is_certified(self) -> bool:
+        """Whether both ends are proved: the program's value and `lower`."""
+        return self.value.kind == "upper" and self.value.certified and self.lower.certified
 
     @property
     def best(self) -> Value:
@@ -271,7 +281,7 @@ def _frame(
     """The lower end and the bounds that need no program."""
     return {
         "lower": worst_quadratic(m, program, curvature, quadratic),
-        "simple": simple_bounds(m, program, total, white=noise.white),
+        "simple_by_name": simple_bounds(m, program, total, white=noise.white),
     }
 
 

@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -21,6 +21,8 @@ from dpbounds.ftrl.strongly_convex.programs import Grid, Program, squared_distan
 from dpbounds.values import Kind, Value
 
 CONVENTION = "F - F*"
+# Bounds that need no program.
+Simple = Literal["contraction", "co_coercivity"]
 # Curvatures that are tried first, around the best of them, and how often.
 CURVATURES, CLOSER, ZOOMS = 49, 9, 5
 
@@ -50,8 +52,8 @@ def worst_quadratic(m: Arithmetic, program: Program, curvature: float, integral:
     return value_of(error, "lower", "dpbounds, worst quadratic")
 
 
-def simple_bounds(m: Arithmetic, program: Program, total: Any, *, white: bool) -> tuple[Value, ...]:
-    """Bounds that need no program, from the total noise N = (1 / 2 pi) int S, a ball or a float.
+def simple_bounds(m: Arithmetic, program: Program, total: Any, *, white: bool) -> dict[Simple, Value]:
+    """Bounds that need no program, by name, from the total noise N = (1 / 2 pi) int S, a ball or a float.
 
     Contraction, any correlation: the step without noise contracts by c = max(1 - eta mu, eta L - 1), so by Minkowski's
     inequality E |theta|^2 <= eta^2 N / (1 - c)^2 and F - F* <= L/2 of it. Co-coercivity, white noise: stationarity of E
@@ -59,11 +61,12 @@ def simple_bounds(m: Arithmetic, program: Program, total: Any, *, white: bool) -
     """
     mu, L, eta = (m.number(x) for x in (program.mu, program.L, program.eta))
     rest = m.minimum(eta * mu, 2 - eta * L)
-    found = [value_of(total * L * eta**2 / 2 / rest**2, "upper", "dpbounds, contraction")]
+    contraction = value_of(total * L * eta**2 / 2 / rest**2, "upper", "dpbounds, contraction")
+    found: dict[Simple, Value] = {"contraction": contraction}
     if white:
         worst = m.maximum(m.number(1), 1 / (2 - eta * L))
-        found.append(value_of(total * eta / 2 * worst, "upper", "dpbounds, co-coercivity"))
-    return tuple(found)
+        found["co_coercivity"] = value_of(total * eta / 2 * worst, "upper", "dpbounds, co-coercivity")
+    return found
 
 
 def value_of(number: Any, kind: Kind, source: str) -> Value:

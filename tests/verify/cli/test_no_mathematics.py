@@ -19,9 +19,6 @@ OPERATORS = (ast.Pow, ast.Div, ast.MatMult)
 # "file: function" to the reason why it may.
 ALLOWED: dict[str, str] = {
     "verify/cli/solve/ftrl/spectra.py: _npy": "reads a header and a body of bounded size",
-    "verify/cli/solve/ftrl/rows.py: row_of": "the quotient of the two ends that are printed",
-    "verify/cli/solve/ftrl/check.py: _compare": "the same quotient, of the ends that are stored",
-    "verify/cli/solve/ftrl/check.py: _proved": "floats of wrong data may overflow before they are refused",
     "verify/cli/solve/glm/problem.py: module": "limits of options, written as powers",
 }
 

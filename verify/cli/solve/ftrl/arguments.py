@@ -8,6 +8,7 @@ from verify.cli.solve import simulating
 from verify.cli.solve.pictures import SUFFIXES, picture_file
 
 PROBLEMS = ("mean-estimation", "linear-regression", "strongly-convex")
+# Those of `dpbounds.ftrl.mechanisms`, which takes longer to load than help may.
 MECHANISMS = (
     "sgd",
     "nu",

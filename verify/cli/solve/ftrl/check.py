@@ -14,36 +14,24 @@ import time
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
-
-import numpy as np
+from typing import Any
 
 from dpbounds import DomainError
-from dpbounds.circle.balls import OVERHEAD, allowance
-from dpbounds.ftrl.correlations import DampedAntiPGD, FiniteImpulse, HalfPowers, NuCorrelation, ToeplitzCorrelation
-from dpbounds.ftrl.strongly_convex import ConvexBound, Noise, Program, recertify
-from dpbounds.ftrl.strongly_convex.bounds import proves
-from dpbounds.ftrl.strongly_convex.programs import least_curvature
+from dpbounds.circle.balls import allowance
+from dpbounds.ftrl.mechanisms import names_of
+from dpbounds.ftrl.strongly_convex import ConvexBound, Noise, recertify
+from dpbounds.ftrl.strongly_convex.answers import UNPROVED, condition_number, contradiction, least_work
 from verify.cli.console import print_json
 from verify.cli.files import read, write
-from verify.cli.solve.ftrl.rows import SIMPLE, SIMULATED, Case, Row, is_certified, row_of, show
+from verify.cli.solve.ftrl.rows import SIMULATED, Case, Row, row_of, show
 from verify.running.store import strict
 
 FORMAT = "dpbounds-bounds/1"
 ALLOWED = "a file of bounds that dpbounds saved"
 # What the proofs of a file may cost, in the units of `allowance`: about 25 rows with 41 multipliers, ten seconds.
-MOST_WORK, LEAST_EVALUATIONS = 4_000_000, 2_000
-# What rows without a proof say of themselves.
-UNPROVED = ("estimate", "failed", "not a bound")
-# Ends of a row, by side; `gap` and `ratio` follow from them.
-ENDS: dict[str, Literal["upper", "lower"]] = {
-    "lower": "lower",
-    "value": "upper",
-    "upper": "upper",
-    **dict.fromkeys(SIMPLE, "upper"),
-}
+MOST_WORK = 4_000_000
 # Columns that are compared otherwise, or are not printed.
-FREE = ("seconds", "gap", "ratio", *SIMULATED, "failure", "mechanism", "nu", "best_nu")
+FREE = ("seconds", *SIMULATED, "failure", "mechanism")
 
 
 def knows(file: str) -> bool:
@@ -80,7 +68,7 @@ def run(arguments: Namespace) -> int:
 def save(file: str, solved: Sequence[tuple[Row, ConvexBound | None]]) -> None:
     """Write the rows, those that are proved with what proves them; the whole file or nothing."""
     rows = [
-        {**row, "certificate": found.data() if found is not None and is_certified(found) else None}
+        {**row, "certificate": found.data() if found is not None and found.is_certified else None}
         for row, found in solved
     ]
     rows = strict(rows)
@@ -144,7 +132,7 @@ def _claims_proof(path: Path, number: int, stored: Mapping[str, Any]) -> bool:
 def _least_work(data: Any) -> int:
     """What a proof costs at the least; of other data nothing, which are refused later."""
     try:
-        return LEAST_EVALUATIONS * (OVERHEAD + len(data["multipliers"]) // 2)
+        return least_work(len(data["multipliers"]))
     except (KeyError, TypeError):
         return 0
 
@@ -154,16 +142,15 @@ def _proved(path: Path, place: str, stored: Mapping[str, Any]) -> Row:
     started = time.perf_counter()
     data = stored["certificate"]
     try:
-        with np.errstate(all="ignore"):  # of wrong data; what is proved does not rest on floats
-            found = recertify(data)
+        found = recertify(data)
         program, noise = found.program, Noise.from_data(data["noise"])
         if program.name == "paper":
             raise DomainError("program", "paper", "f or theta", "the expression as printed bounds nothing")
     except (ValueError, ArithmeticError, TypeError) as error:
         reason = " ".join(f"{place}: {error}".split())  # one line, whatever the file holds
         raise DomainError("check", path, ALLOWED, reason) from None
-    names = _names(noise.correlation)
-    case = Case(mechanism=names[0], kappa=_kappa(program, stored.get("kappa")), program=program, noise=noise)
+    names, kappa = names_of(noise.correlation), condition_number(program, stored.get("kappa"))
+    case = Case(mechanism=names[0], kappa=kappa, program=program, noise=noise)
     row = row_of(case, found, time.perf_counter() - started)
     if len(stored) > 1:
         _compare(path, place, stored, row, names)
@@ -177,38 +164,10 @@ def _compare(path: Path, place: str, stored: Mapping[str, Any], row: Row, names:
     if stored["mechanism"] not in names:
         said = f"{place}: mechanism {stored['mechanism']!r}, but its noise is that of {' or '.join(names)}"
         raise DomainError("check", path, ALLOWED, said)
-    for name, value in row.items():
-        given = stored.get(name)
-        if name in ENDS and value is not None:
-            follows = isinstance(given, float) and proves(value, given, ENDS[name])
-        else:
-            follows = name in FREE or (given == value and isinstance(given, bool) == isinstance(value, bool))
-        if not follows:
-            raise DomainError("check", path, ALLOWED, f"{place}: {name} is not what its certificate proves")
-    if [stored["nu"], stored["best_nu"]] not in ([row["nu"], None], [None, row["nu"]]):
-        raise DomainError("check", path, ALLOWED, f"{place}: nu is not what its certificate proves")
-    for name, value in (("gap", stored["upper"] - stored["lower"]), ("ratio", stored["upper"] / stored["lower"])):
-        if stored[name] != value:
-            raise DomainError("check", path, ALLOWED, f"{place}: {name} is not that of its ends")
-
-
-def _names(correlation: ToeplitzCorrelation) -> tuple[str, ...]:
-    """What this noise is, and then the mechanisms of which a row may say so: a search may end at simpler noise."""
-    if isinstance(correlation, FiniteImpulse):
-        white = not any(correlation.beta[1:])
-        return ("sgd", "nu", "best-nu", "optimal", "coefficients") if white else ("coefficients",)
-    if isinstance(correlation, NuCorrelation):
-        return ("nu", "best-nu", "optimal")
-    if isinstance(correlation, DampedAntiPGD):
-        return ("damped-anti-pgd",)
-    return ("half-powers", "optimal") if isinstance(correlation, HalfPowers) else ()
-
-
-def _kappa(program: Program, stored: Any) -> float:
-    """The stored condition number if mu is L over it, which L / mu misses by rounding; else L / mu."""
-    if isinstance(stored, float) and stored >= 1 and least_curvature(program.L, stored) == program.mu:
-        return stored
-    return program.kappa
+    damping = [row["nu"], None] if stored["best_nu"] is None else [None, row["nu"]]
+    said = contradiction(stored, row | dict(zip(("nu", "best_nu"), damping, strict=True)), FREE)
+    if said:
+        raise DomainError("check", path, ALLOWED, f"{place}: {said.replace('best_nu', 'nu')}")
 
 
 def _digest(content: Any) -> str:

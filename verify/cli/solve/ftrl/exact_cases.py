@@ -25,6 +25,7 @@ from dpbounds.ftrl.exact_errors import (
     regression_error,
 )
 from dpbounds.ftrl.linear_regression import Regression
+from dpbounds.ftrl.mechanisms import Mechanism, search_of
 from verify.cli.solve.ftrl.budgets import budgets
 from verify.cli.solve.ftrl.mechanisms import fixed_correlation
 from verify.cli.solve.ftrl.spectra import spectra
@@ -78,7 +79,7 @@ def mean_cases(arguments: Namespace) -> Iterator[ExactCase]:
     options = {"clip_norm": arguments.clip_norm, "sigma_sgd": arguments.sigma_sgd}
     for eta, budget, mechanism in itertools.product(arguments.eta, budgets(arguments), arguments.mechanism):
         moderate("eta", eta)  # of smaller ones the square, and with it the error, is no float
-        optimal = mechanism == "optimal" or _searches(mechanism, arguments)
+        optimal = search_of(mechanism, arguments.nu) is not None
         correlation = (
             mean_estimation.optimal_correlation(eta) if optimal else fixed_correlation(mechanism, arguments, eta)
         )
@@ -90,7 +91,7 @@ def mean_cases(arguments: Namespace) -> Iterator[ExactCase]:
 def regression_cases(arguments: Namespace) -> Iterator[ExactCase]:
     """One for each spectrum, learning rate, budget, mechanism and T."""
     etas: list[float] = arguments.eta
-    mechanisms: list[str] = arguments.mechanism
+    mechanisms: list[Mechanism] = arguments.mechanism
     options = {"clip_norm": arguments.clip_norm, "sigma_sgd": arguments.sigma_sgd}
     for (kappa, spectrum), eta in itertools.product(spectra(arguments), etas):
         find = _finders(arguments, spectrum, eta)
@@ -106,19 +107,15 @@ def regression_cases(arguments: Namespace) -> Iterator[ExactCase]:
 def _finders(arguments: Namespace, spectrum: np.ndarray, eta: float) -> dict[str, Callable[[], ToeplitzCorrelation]]:
     """How to get the correlation of each mechanism that is asked for; searched once."""
 
-    def finder(mechanism: str) -> Callable[[], ToeplitzCorrelation]:
-        if mechanism == "optimal":
+    def finder(mechanism: Mechanism) -> Callable[[], ToeplitzCorrelation]:
+        search = search_of(mechanism, arguments.nu)
+        if search == "correlation":
             return lambda: optimal_weights(spectrum, eta)
-        if _searches(mechanism, arguments):
+        if search == "nu":
             return lambda: nu(regression.best_nu(spectrum, eta)[0])
         return lambda: fixed_correlation(mechanism, arguments, eta * float(spectrum.min()))
 
     return {mechanism: cache(finder(mechanism)) for mechanism in arguments.mechanism}
-
-
-def _searches(mechanism: str, arguments: Namespace) -> bool:
-    """Whether the mechanism is the best nu."""
-    return mechanism == "best-nu" or (mechanism == "nu" and arguments.nu is None)
 
 
 def _mean_row(found: LongRun) -> Row:

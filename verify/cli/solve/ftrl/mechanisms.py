@@ -7,26 +7,15 @@ from argparse import Namespace
 from pathlib import Path
 
 from dpbounds import DomainError
-from dpbounds.errors import within
-from dpbounds.ftrl import correlations
+from dpbounds.ftrl.correlations import ToeplitzCorrelation
+from dpbounds.ftrl.mechanisms import Mechanism, named_correlation
 from verify.cli.files import read
 
 
-def fixed_correlation(mechanism: str, arguments: Namespace, decay: float) -> correlations.ToeplitzCorrelation:
+def fixed_correlation(mechanism: Mechanism, arguments: Namespace, decay: float) -> ToeplitzCorrelation:
     """The correlation of a mechanism that needs no search; `decay` is the smallest eta lambda_j, the usual damping."""
-
-    def damping() -> float:
-        return within("nu", decay if arguments.nu is None else arguments.nu, "(0, 1]", "choose it with --nu")
-
-    makers = {
-        "sgd": correlations.independent,
-        "nu": lambda: correlations.nu(damping()),
-        "optimal-counting": correlations.optimal_counting,
-        "anti-pgd": correlations.anti_pgd,
-        "damped-anti-pgd": lambda: correlations.damped_anti_pgd(damping()),
-        "coefficients": lambda: correlations.from_coefficients(_coefficients(arguments.coefficients)),
-    }
-    return makers[mechanism]()
+    weights = _coefficients(arguments.coefficients) if mechanism == "coefficients" else ()
+    return named_correlation(mechanism, decay, damping=arguments.nu, weights=weights)
 
 
 def check_coefficients(arguments: Namespace) -> None:

@@ -6,11 +6,10 @@ import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
-from dpbounds import Value
-from dpbounds.ftrl.strongly_convex import ConvexBound, Noise, Program
-from dpbounds.ftrl.strongly_convex.bounds import outwards
+from dpbounds.ftrl.mechanisms import Search
+from dpbounds.ftrl.strongly_convex import ConvexBound, Noise, Program, bound_row
 from dpbounds.showing import rounded
 from verify.cli.console import print_table
 from verify.cli.solve.ftrl.budgets import Budget, epsilon_of, sentences
@@ -43,7 +42,7 @@ class Case:
     kappa: float
     program: Program
     noise: Noise
-    search: Literal["nu", "correlation"] | None = None
+    search: Search | None = None
 
     @property
     def label(self) -> str:
@@ -56,31 +55,13 @@ class Case:
 
 
 def row_of(case: Case, found: ConvexBound, seconds: float) -> Row:
-    """The row of a bound: `upper` is the tightest of the program's `value` and the bounds that need no program.
-
-    Ends as they are stored, a little outside what was proved. The program as printed bounds nothing: its row has no
-    `upper`.
-    """
-    lower = outwards(float(found.lower), "lower")
-    row = _asked(case, seconds) | {"lower": lower, "value": outwards(float(found.value), "upper")}
-    row |= {_name(value): outwards(float(value), "upper") for value in found.simple}
-    if case.program.name == "paper":
-        return {**row, "status": "not a bound"}
-    upper = min(found.value, *found.simple)
-    end = outwards(float(upper), "upper")
-    row |= {"upper": end, "gap": end - lower, "ratio": end / lower}
-    tightest = "program" if upper is found.value else _name(upper)
-    return {**row, "tightest": tightest, "status": "certified" if is_certified(found) else "estimate"}
+    """The row of a bound."""
+    return _asked(case, seconds) | bound_row(found)
 
 
 def failed_row(case: Case, failure: str, seconds: float) -> Row:
     """The row of a case that solver or certificate could not do: no number, and the reason."""
     return {**_asked(case, seconds), "status": "failed", "failure": failure}
-
-
-def is_certified(found: ConvexBound) -> bool:
-    """Whether both ends are proved."""
-    return found.value.kind == "upper" and found.value.certified and found.lower.certified
 
 
 def _asked(case: Case, seconds: float) -> Row:
@@ -90,11 +71,6 @@ def _asked(case: Case, seconds: float) -> Row:
     nu = getattr(noise.correlation, "nu", None)
     row |= {"nu": None, "best_nu": nu} if case.search else {"nu": nu, "best_nu": None}
     return {**row, **dict.fromkeys((*FOUND, *SIMPLE, *SIMULATED)), "seconds": round(seconds, 3), "failure": None}
-
-
-def _name(simple: Value) -> str:
-    """`contraction`, `co_coercivity`."""
-    return simple.source.removeprefix("dpbounds, ").replace("-", "_")
 
 
 def show(rows: Sequence[Row], delta: float = 1e-5) -> None:

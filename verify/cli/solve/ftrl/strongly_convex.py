@@ -13,19 +13,13 @@ import time
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 from dpbounds import DomainError
 from dpbounds.errors import positive
 from dpbounds.ftrl import correlations
-from dpbounds.ftrl.strongly_convex import (
-    ConvexBound,
-    Noise,
-    StronglyConvex,
-    best_nu,
-    bound_program,
-    optimize_correlation,
-)
+from dpbounds.ftrl.mechanisms import Mechanism, search_of
+from dpbounds.ftrl.strongly_convex import ConvexBound, Noise, StronglyConvex, tightest
 from dpbounds.ftrl.strongly_convex.bounds import MOST_MULTIPLIERS
 from dpbounds.ftrl.strongly_convex.programs import ProgramName, least_curvature
 from verify.cli.console import print_json, progress
@@ -106,7 +100,7 @@ def _cases(arguments: Namespace) -> list[Case]:
     ]
 
 
-def _case(arguments: Namespace, kappa: float, eta: float, rho: float, mechanism: str, name: ProgramName) -> Case:
+def _case(arguments: Namespace, kappa: float, eta: float, rho: float, mechanism: Mechanism, name: ProgramName) -> Case:
     """Where a correlation has to be searched for, the noise is independent until then."""
     L = positive("L", 1.0 if arguments.L is None else arguments.L)
     problem = StronglyConvex(
@@ -118,16 +112,10 @@ def _case(arguments: Namespace, kappa: float, eta: float, rho: float, mechanism:
         clip_norm=arguments.clip_norm,
         sigma_sgd=arguments.sigma_sgd,
     )
-    search = _search(mechanism, arguments.nu)
+    search = search_of(mechanism, arguments.nu)
     correlation = correlations.independent() if search else fixed_correlation(mechanism, arguments, eta * problem.mu)
     noise, program = problem.noise(correlation), problem.program(name)
     return Case(mechanism=mechanism, kappa=kappa, program=program, noise=noise, search=search)
-
-
-def _search(mechanism: str, damping: float | None) -> Literal["nu", "correlation"] | None:
-    if mechanism == "best-nu" or (mechanism == "nu" and damping is None):
-        return "nu"
-    return "correlation" if mechanism == "optimal" else None
 
 
 def _solved(
@@ -156,22 +144,9 @@ def _solved(
 
 
 def _bound(case: Case, options: Mapping[str, Any]) -> tuple[Case, ConvexBound]:
-    """The case with its correlation, and the bound; that of `paper` at what is best for `theta`."""
-    if case.search is not None:
-        found = _searched(case, options)
-        if isinstance(found.noise, Noise):
-            case = replace(case, noise=found.noise)
-        if found.program == case.program:
-            return case, found
-    return case, bound_program(case.noise, case.program, **options)
-
-
-def _searched(case: Case, options: Mapping[str, Any]) -> ConvexBound:
-    """The tightest bound found: of the best nu or the optimal correlation, or of simpler noise where that is better."""
-    program: Literal["f", "theta"] = "f" if case.program.name == "f" else "theta"
-    if case.search == "nu":
-        return best_nu(StronglyConvex.of(case.program, case.noise), program=program, **options).bound
-    return optimize_correlation(StronglyConvex.of(case.program, case.noise), program=program, **options).tightest
+    """The case with the noise that was found, and its bound."""
+    found = tightest(case.noise, case.program, case.search, **options)
+    return (replace(case, noise=found.noise) if isinstance(found.noise, Noise) else case), found
 
 
 def _adversary(case: Case) -> Row:

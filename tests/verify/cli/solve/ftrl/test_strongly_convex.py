@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from typing import get_args
 
 import pytest
 
 import simulators.ftrl
 from dpbounds import AccuracyError
 from dpbounds.ftrl import correlations
-from dpbounds.ftrl.strongly_convex import BestNu, bound, bound_program
+from dpbounds.ftrl.mechanisms import Mechanism
+from dpbounds.ftrl.strongly_convex import BestNu, answers, bound, bound_program
+from dpbounds.ftrl.strongly_convex.bounds import NODES
 from tests.verify.cli.solve.examples import SOLVE, call, refused, rows_of
-from verify.cli.solve.ftrl import plot, strongly_convex
+from verify.cli.solve.ftrl import arguments, plot, strongly_convex
 from verify.cli.solve.ftrl import rows as table
 
 PROGRAM = ("--program", "f", "--certify")
@@ -154,11 +157,11 @@ def test_only_the_printed_program_is_solved_again_after_a_search(capsys, monkeyp
         solved.append(program.name)
         return bound_program(noise, program, **options)
 
-    monkeypatch.setattr(strongly_convex, "best_nu", search)
-    monkeypatch.setattr(strongly_convex, "bound_program", solve)
+    monkeypatch.setattr(answers, "best_nu", search)
+    monkeypatch.setattr(answers, "bound_program", solve)
     best = ("--mechanism", "nu", "--program", "f", "--max-lag", "1", "--json")
     rows = [call(capsys, *SOLVE, *best, *more).rows[0] for more in ((), ("--nodes", "2000"), ("--program", "paper"))]
-    assert searched == [("f", None, False), ("f", 2000, False), ("theta", None, False)]
+    assert searched == [("f", NODES, False), ("f", 2000, False), ("theta", NODES, False)]
     assert solved == ["paper"] and {row["best_nu"] for row in rows} == {0.03}
     (given,) = call(capsys, *SOLVE, *best, "--nu", "0.03", "--program", "paper").rows
     assert given["value"] == rows[-1]["value"]
@@ -245,14 +248,14 @@ def test_a_search_that_fails_costs_no_bound(capsys, monkeypatch):
 
 
 def test_a_case_that_fails_is_named_and_costs_no_other_row(capsys, monkeypatch, tmp_path):
-    honest = strongly_convex.bound_program
+    honest = answers.bound_program
 
     def failing(noise, program, **options):
         if program.mu == 0.1 and hasattr(noise.correlation, "nu"):
             raise AccuracyError("certificate: a denominator is not positive")
         return honest(noise, program, **options)
 
-    monkeypatch.setattr(strongly_convex, "bound_program", failing)
+    monkeypatch.setattr(answers, "bound_program", failing)
     asked, kept, drawn = (*TABLE, "--program", "f", *QUICK), tmp_path / "rest.json", tmp_path / "rest.svg"
     shown = call(capsys, *asked, "--json", "--save", kept, "--plot", drawn)
     assert shown.status == 3 and drawn.exists()
@@ -269,7 +272,7 @@ def test_nothing_found_is_nothing_written(capsys, monkeypatch, tmp_path):
     def failing(*_, **__):
         raise AccuracyError("no multiplier is feasible")
 
-    monkeypatch.setattr(strongly_convex, "bound_program", failing)
+    monkeypatch.setattr(answers, "bound_program", failing)
     files = ("--save", tmp_path / "a.json", "--plot", tmp_path / "a.svg")
     shown = call(capsys, *SOLVE, "--mechanism", "sgd", *PROGRAM, *files)
     assert shown.status == 3 and "no multiplier" in shown.err and list(tmp_path.iterdir()) == []
@@ -341,8 +344,7 @@ def test_bad_input_is_one_line_and_computes_nothing(capsys, monkeypatch, tmp_pat
     for name, content in (("unstable", "[1, -3]"), ("text", "1 -3"), ("object", '{"beta": [1]}')):
         (tmp_path / name).write_text(content)
     before = sorted(tmp_path.iterdir())
-    for name in ("bound_program", "best_nu", "optimize_correlation"):
-        monkeypatch.setattr(strongly_convex, name, None)
+    monkeypatch.setattr(strongly_convex, "tightest", None)
     monkeypatch.setattr(simulators.ftrl, "adversarial_lower", None)
     shown = call(capsys, *SOLVE, "--mechanism", "nu", "--program", "f", *arguments)
     assert refused(shown, *words), shown
@@ -356,3 +358,8 @@ def test_options_of_another_problem_are_refused(capsys, option):
 
 def test_kappa_is_needed(capsys):
     assert refused(call(capsys, "solve", "ftrl", "--eta", "0.1", "--program", "f"), "kappa", "mu = L / kappa")
+
+
+def test_mechanisms_on_the_command_line_are_those_of_theory():
+    """They stand twice so that `--help` need not load the theory."""
+    assert get_args(Mechanism) == arguments.MECHANISMS
