@@ -175,11 +175,13 @@ def general_sample_sizes(
     epsilon: float,
     delta: float,
     failure: float,
+    squared: bool = False,
     constants: tuple[float, float] = (1.0, 1.0),
 ) -> tuple[Value, Value]:
-    """What glm Theorem 14 asks of n and of m."""
+    """What glm Theorem 14 asks of n and of m; `squared`: of n as Theorem 17 does, with log(p^2 / xi)."""
     size = (covariance.varrho * positive("omega", omega) * p) ** 2 * max(1.0, omega**2)
-    logs = math.log(1.0 / within("delta", delta, "(0, 1)")) * math.log(p / within("failure", failure, "(0, 1)"))
+    inner = math.log((p * p if squared else p) / within("failure", failure, "(0, 1)"))
+    logs = math.log(1.0 / within("delta", delta, "(0, 1)")) * inner
     private = constants[0] * covariance.norm**2 * size * logs
     return (
         _value("glm (7)", private / (positive("epsilon", epsilon) * covariance.capital_lambda) ** 2),

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from dpbounds import DomainError
 from verify.statements.markup import Text, check_markup
@@ -97,8 +97,9 @@ class Topic:
     def claims(self) -> Mapping[str, Claim]:
         """All claims by id: modules by name (sections before the rest), claims in the order in which they stand.
 
-        Loads all of them. Raises `DomainError` for an id that is used twice or is of another topic, and where the topic
-        or a fault names a claim that there is not.
+        Loads all of them. Raises `DomainError` for an id that is used twice or is of another topic, where the topic or
+        a fault names a claim that there is not, and for a root that does not fall by itself or is less serious than
+        what follows from it.
         """
         claims: dict[str, Claim] = {}
         for module in self.modules():
@@ -110,6 +111,8 @@ class Topic:
         for place, name in self._references(claims):
             if name not in claims:
                 raise DomainError(place, name, f"the id of a claim of {self.name}", "correct it there")
+        for claim in claims.values():
+            _check_root(claim, claims)
         return claims
 
     @cached_property
@@ -150,6 +153,21 @@ class Topic:
             folder = importlib.import_module(f"{package.__name__}.{shelf}")
             found = sorted((module.name for module in pkgutil.iter_modules(folder.__path__)), key=_place)
             yield from (f"{folder.__name__}.{name}" for name in found)
+
+
+def _check_root(claim: Claim, claims: Mapping[str, Claim]) -> None:
+    """Raise `DomainError` unless what the claim follows from falls by itself, and is as serious."""
+    from verify.statements.claims import Severity
+
+    if claim.fault is None or not claim.fault.root:
+        return
+    root, order = claims[claim.fault.root].fault, get_args(Severity)
+    if root is None or root.root:
+        allowed = "a claim with a fault that has no root of its own"
+        raise DomainError(f"root of {claim.id}", claim.fault.root, allowed, "name the root of both")
+    if order.index(claim.fault.severity) < order.index(root.severity):
+        allowed = f"at most that of its root {claim.fault.root}, {root.severity}"
+        raise DomainError(f"severity of {claim.id}", claim.fault.severity, allowed, "what follows is no more serious")
 
 
 def claims_of(module: ModuleType) -> Iterator[Claim]:

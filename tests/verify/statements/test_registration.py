@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 
 import pytest
@@ -146,17 +147,37 @@ def test_a_topic_names_claims_that_there_are(fields, message, tmp_path, monkeypa
         assert Topic(name="x", package="named", sources=("named",), title="X", **fields).claims
 
 
-def test_a_root_is_a_claim_that_there_is(tmp_path, monkeypatch):
+ROOTS = """
+from verify import Claim, Fault
+
+def _claim(name, severity="slip", root=""):
+    fault = None
+    if severity:
+        fault = Fault(severity=severity, touches="text", finding="No.", consequence="None.", root=root)
+    return Claim(id=f"x/{name}", where="", page=1, kind="number", statement="So.", not_run="No.", fault=fault)
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("claims", "message"),
+    [
+        ('_claim("a", root="x/no"),', "root of x/a = x/no "),
+        ('_claim("a", root="x/b"), _claim("b", "")', "root of x/a = x/b .*a claim with a fault that has no root"),
+        ('_claim("a", root="x/b"), _claim("b", root="x/c"), _claim("c")', "root of x/a = x/b "),
+        ('_claim("a", root="x/a"),', "root of x/a = x/a "),
+        ('_claim("a", "hypothesis", "x/b"), _claim("b")', "severity of x/a = hypothesis .*of its root x/b, slip"),
+    ],
+)
+def test_a_root_falls_by_itself_and_is_as_serious(tmp_path, monkeypatch, claims, message):
     (tmp_path / "rooted" / "claims").mkdir(parents=True)
     (tmp_path / "rooted" / "__init__.py").write_text("")
     (tmp_path / "rooted" / "claims" / "__init__.py").write_text("")
-    (tmp_path / "rooted" / "claims" / "s1_one.py").write_text(
-        "from verify import Claim, Fault\n"
-        'FAULT = Fault(severity="slip", touches="text", finding="No.", consequence="None.", root="x/no")\n'
-        'ONE = Claim(id="x/one", where="", page=1, kind="number", statement="So.", not_run="No.", fault=FAULT)\n'
-    )
+    (tmp_path / "rooted" / "claims" / "s1_one.py").write_text(f"{ROOTS}ALL = ({claims})\n")
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(DomainError, match="root of x/one = x/no"):
+    for name in [name for name in sys.modules if name.partition(".")[0] == "rooted"]:
+        monkeypatch.delitem(sys.modules, name)
+    with pytest.raises(DomainError, match=message):
         assert Topic(name="x", package="rooted", sources=("rooted",), title="X").claims
 
 

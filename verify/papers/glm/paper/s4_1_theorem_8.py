@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
+from typing import cast
 
 import numpy as np
+from scipy.optimize import brentq
 
 from dpbounds.glm import asymptotics, bounds, privacy, scale
 from dpbounds.glm.bounds import Covariance
@@ -138,6 +140,33 @@ THM_8 = Claim(
     checks=(Agreement(facts=_vanishing),),
 )
 
+
+def _sine_limit(frequency: float, largest: float) -> float:
+    """||w_hat - w*|| at n = m = oo for f = sin(a z), z ~ N(0, 1), ||w*|| = 1, the scale sought in (0, largest].
+
+    E f'(c z / c_f) = a exp(-a^2 c^2 / (2 c_f^2)), c_f = 1 / E f'(z), and w_hat = c w_ols = (c / c_f) w*.
+    """
+    c_f = math.exp(frequency**2 / 2) / frequency
+
+    def excess(c: float) -> float:
+        return c * frequency * math.exp(-((frequency * c / c_f) ** 2) / 2) - 1
+
+    return abs(cast(float, brentq(excess, 1e-9, largest)) / c_f - 1)
+
+
+# (a, overline(c)), c_f = 5.10, 2.27 and 1.67; c E f' rises on all of (0, overline(c)].
+ABOVE = ((0.2, 5.5), (0.5, 2.4), (0.9, 1.7))
+# c_f = 3.69; c E f' rises to 1 and on before.
+BELOW = ((2.0, 1.25),)
+
+
+def _sine_limits(rng: np.random.Generator, cases: Sequence[tuple[float, float]] = ABOVE) -> Iterator[Fact]:
+    """No error is left with all the data there are."""
+    for frequency, largest in cases:
+        error = _sine_limit(frequency, largest)
+        yield Fact(f"the error left, f = sin({frequency:g} z), overline(c) = {largest:g}", error, 0.0, 1e-9)
+
+
 THM_22 = Claim(
     id="glm/thm-22",
     where="Theorem 22, (11), (12)",
@@ -159,11 +188,18 @@ THM_22 = Claim(
         root="glm/eq-17",
     ),
     correction=Correction(
-        statement="As Theorem 8 corrected, with $c_f$.",
-        ground="As for Theorem 8.",
-        checks=(_repair("sigmoid"), _EXPONENTS),
+        statement=(
+            "As Theorem 8 corrected, with $c_f$, where $c_f <= overline(c)$: else the root in $[0, overline(c)]$ is "
+            "another, and an error stays with all the data there are."
+        ),
+        ground='As for Theorem 8; $c bb(E) f\'(c chevron.l x, w^"ols" chevron.r)$ rises to 1 once, at $c_f$.',
+        checks=(
+            _repair("sigmoid"),
+            _EXPONENTS,
+            Agreement(facts=_sine_limits, impostors={"as printed": {"facts": {"cases": BELOW}}}),
+        ),
     ),
-    checks=(Agreement(facts=partial(_vanishing, link="sigmoid")),),
+    checks=(Agreement(facts=partial(_vanishing, link="sigmoid")), Agreement(facts=partial(_sine_limits, cases=BELOW))),
 )
 
 # --- (3) and (4) ---
@@ -213,7 +249,7 @@ THM_8_N = Claim(
             "asks for grows from ${ordinary:2}$ at $norm(w^*) = 1$ to ${small:2}$ at $10^(-3)$ ($Sigma = I$, $p = 5$)."
         ),
         consequence="For $norm(w^*)$ of order 1 the order $p^3\\/epsilon^2$ is enough.",
-        root="glm/eq-17",
+        root="glm/eq-35",
     ),
     correction=Correction(
         statement=(

@@ -173,10 +173,12 @@ def _powers(rng: np.random.Generator, *, shift: float = 0.0) -> Iterator[Fact]:
     """Slopes of the exact limit bias in p, 128 to 512."""
     for link, shape, power in (
         ("logistic", SYMMETRIC, -2.0),
+        ("logistic", SKEWED, -2.0),
         ("poisson", SYMMETRIC, -2.0),
         ("poisson", SKEWED, -1.0),
         ("sigmoid", SYMMETRIC, -2.0),
         ("cubic", SYMMETRIC, -1.0),
+        ("cubic", SKEWED, -1.0),
     ):
         ends = [float(np.abs(bias(link, np.full(p, 1.0), design_of(shape, p)).limit).max()) for p in (128, 512)]
         kind = "symmetric" if shape == SYMMETRIC else "skewed"
@@ -212,11 +214,12 @@ CONCL_BIAS = Claim(
     correction=Correction(
         statement=(
             "For $w^* = bold(1)$ and independent coordinates of size $1\\/p$ the bias is $Theta(p^(-2))$ for logistic "
-            "and Poisson regression in symmetric designs, $Theta(p^(-1))$ in skewed ones and for the cubic."
+            "regression and, in symmetric designs, for Poisson regression; it is $Theta(p^(-1))$ for Poisson "
+            "regression in skewed designs and for the cubic."
         ),
         ground=(
             '$w^"ols"_j = w_j bb(E) mu\'(V_j + w_j u\\/p)$, $u$ uniform: second order in $w_j\\/p$ if the coordinate '
-            "has no skew."
+            "has no skew, or $mu''(0) = 0$."
         ),
         checks=(Agreement(facts=_powers, impostors={"power 0.1 off": {"facts": {"shift": 0.1}}}), _SHIPPED),
     ),

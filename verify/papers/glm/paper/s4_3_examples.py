@@ -330,7 +330,7 @@ THM_20_B = Claim(
     ),
     equation="Theorem 20",
     fault=Fault(
-        severity="hypothesis",
+        severity="slip",
         touches="statement",
         finding=(
             "No law has these cumulants: at $0$ the second is $1\\/4$ and the fourth ${fourth}$, below ${least}$, the "

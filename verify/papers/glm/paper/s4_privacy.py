@@ -327,7 +327,6 @@ THM_25_PRIV = Claim(
         consequence=(
             "Local privacy must not rest on the model; with $y$ clipped to $L r + abs(f(0)) + C$ the theorem holds."
         ),
-        root="glm/thm-7",
     ),
     correction=Correction(
         statement=(

@@ -69,7 +69,7 @@ LEM_33 = Claim(
     equation="(16)",
     setting="Leading order, $Sigma = lambda I$.",
     fault=Fault(
-        severity="hypothesis",
+        severity="substantive",
         touches="statement",
         finding=(
             "(16) holds; the condition on $n$ has a factor $norm(Sigma)^2$ too much, which for $norm(Sigma) < 1$ "

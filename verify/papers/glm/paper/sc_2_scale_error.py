@@ -189,9 +189,13 @@ LEM_38 = Claim(
             "5$, $xi = 0.05$, $delta = 10^(-6)$."
         ),
         consequence="None: Theorem 25 is stated with the root.",
+        root="glm/eq-58",
     ),
     correction=Correction(
-        statement="(60) with $sqrt(log(1\\/delta) log(p\\/xi^2))$.",
+        statement=(
+            "(60) with $sqrt(log(1\\/delta) log(p\\/xi^2))$, and the noise of (58) corrected, $L r + abs(f(0)) + C$ "
+            'and $r norm(w^"ols")$, in place of its factor $C$.'
+        ),
         ground="The argument of Lemma 36 with (59).",
         checks=(_scale("sigmoid"), _LEADING),
     ),
@@ -244,7 +248,6 @@ EQ_58 = Claim(
             "With $C >= 1$ nothing changes; the experiments have $C = 0.001$. (59) and (64) moreover inherit the "
             "fault of (17)."
         ),
-        root="glm/eq-17",
     ),
     correction=Correction(
         statement=(

@@ -144,7 +144,7 @@ FC_DIM = Claim(
     statement="The moments $1/n (Z^T Z, Z^T X, Z^T Y)$ live in $RR^d$ with $d approx p q + p^2 + p$.",
     checks=(Agreement(facts=_stacked_length), Rate(ratios=_dimension_ratio, relation="upper")),
     fault=Fault(
-        severity="slip",
+        severity="hypothesis",
         touches="text",
         finding=(
             "$p$ and $q$ are exchanged in $d approx p q + p^2 + p$: at $p = 1$, $q = 4$ the moments have ${entries}$ "
