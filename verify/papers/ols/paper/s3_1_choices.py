@@ -72,7 +72,7 @@ EQ5 = Claim(
     setting="The scale of (4) is taken as $C^2$, as in (6): with it the branch without $lambda^X$ is (5)'s.",
     checks=(Agreement(facts=_printed_balance),),
     fault=Fault(
-        severity="slip",
+        severity="hypothesis",
         touches="statement",
         finding=(
             "In (5) $D ell_1\\/lambda^X$ should be $D ell_1\\/(epsilon lambda^X)$, as in (6): for $epsilon = 0.1$, $n "

@@ -83,7 +83,7 @@ PROP_5 = Claim(
         ),
         consequence=(
             "Only budgets above 4.8 for the eigenvalue alone are concerned. With $eta = gamma\\/sqrt(k)$, as the paper "
-            "always takes it, and $tilde(epsilon) <= 12$ all releases together keep $delta$ with a factor 7 to spare."
+            "always takes it, and $tilde(epsilon) <= 12$ all releases together keep $delta$."
         ),
     ),
     correction=Correction(

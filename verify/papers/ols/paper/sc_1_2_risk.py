@@ -246,7 +246,7 @@ THM_1_STEP_E = Claim(
     ),
     checks=(Agreement(facts=_extreme),),
     fault=Fault(
-        severity="slip",
+        severity="hypothesis",
         touches="proof",
         finding=(
             "(59) bounds $1/(1 - chi\\/2) dot w_T\\/sqrt(k)$ by $1/(2 sqrt(8) - 1) = {predicted}$; at $chi = "
@@ -326,7 +326,7 @@ THM_1_A2A3 = Claim(
     ),
     checks=(Agreement(facts=_own_derivation), Symbolic(residuals=partial(_rearranged, 1, 1))),
     fault=Fault(
-        severity="slip",
+        severity="hypothesis",
         touches="proof",
         finding=(
             "(60) to (63) are consistent, but inherit the factor 2 lost in (59): at $a_3 = 1$, $C_Y = norm(theta^*) = "

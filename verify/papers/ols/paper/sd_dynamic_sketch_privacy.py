@@ -88,7 +88,7 @@ LEM_13 = Claim(
         ),
     ),
     fault=Fault(
-        severity="hypothesis",
+        severity="substantive",
         touches="statement",
         finding=(
             "Lines 5 and 6 of Algorithm 5 compare $tilde(lambda)$ with $gamma$, where Lemma 1 and line 9 need $gamma "
@@ -274,8 +274,8 @@ THM_2_EQ132 = Claim(
         touches="proof",
         finding=(
             "(132) lets $tilde(k)$ grow like $tilde(lambda)^2$; line 6 charges the test with $eta = "
-            "gamma\\/sqrt(tilde(k))$, so that $tilde(k) <= ((epsilon + delta) gamma)^2 \\/ (2 log(3.75\\/delta)) < 6 "
-            "k$ for every eigenvalue: at $k = {k}$, $epsilon = {epsilon}$, $delta = {delta}$ and $tilde(lambda) = "
+            "gamma\\/sqrt(tilde(k))$, so that $tilde(k) <= ((epsilon + delta) gamma)^2 \\/ (2 log(3.75\\/delta))$ for "
+            "every eigenvalue: at $k = {k}$, $epsilon = {epsilon}$, $delta = {delta}$ and $tilde(lambda) = "
             "{level} gamma$ it is ${larger}$ less 1, (132) ${smaller}$."
         ),
         consequence=(

@@ -182,8 +182,8 @@ ALG_3 = Claim(
         touches="statement",
         finding=(
             "The noise $tilde(eta) C_X$ carries $C_X$ twice, since Algorithm 2 returns $tilde(eta)^2 = gamma C_X^2 - "
-            "tilde(lambda)$: for $C_X = {C}$ and $tilde(lambda) = 0$ a record has leverage ${leverage:3}$ and not $1 "
-            "\\/ gamma = {allowed}$."
+            "tilde(lambda)$: for $C_X = {C}$ and $tilde(lambda) = 0$ a record can have leverage ${leverage:3}$ and not "
+            "$1 \\/ gamma = {allowed}$."
         ),
         consequence=(
             "Rows bounded by less than 1 are less private than stated; for $C_X > 1$, as where Algorithm 4 calls it "

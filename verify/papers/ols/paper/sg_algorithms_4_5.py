@@ -148,12 +148,12 @@ ALG_5 = Claim(
     ),
     setting="$C_X = C_Y = 1$. " + STEP_TESTS,
     fault=Fault(
-        severity="hypothesis",
+        severity="substantive",
         touches="statement",
         finding=(
             "Lines 5 and 6 compare $tilde(lambda)$ with $gamma$ and use it in $tilde(epsilon)$, both of which are "
             "for rows of norm 1, while rows of $(X, Y)$ have squared norm up to $C_X^2 + C_Y^2 = 2$: at "
-            "$tilde(lambda) = gamma = {gamma}$ no noise is added and a record has leverage ${leverage:3}$ and not "
+            "$tilde(lambda) = gamma = {gamma}$ no noise is added and a record can have leverage ${leverage:3}$ and not "
             "$1\\/gamma = {allowed:3}$."
         ),
         consequence=(

@@ -161,8 +161,8 @@ EQ_157 = Claim(
             "$epsilon = {epsilon}$, $delta = {delta}$, $sigma$ is ${ratio}$ times the analytic one."
         ),
         consequence=(
-            "(157) is private. Figures 4 and 5 compare IHM with a DP-GD whose noise variance is 5 to 8 times what the "
-            "same accounting as IHM's would give it."
+            "(157) is private. Figures 4 and 5 compare IHM with a DP-GD whose noise variance is larger by "
+            "the square of that than what the same accounting as IHM's would give it."
         ),
         exhibit=1,
     ),
@@ -170,7 +170,7 @@ EQ_157 = Claim(
         statement=(
             "DP-GD with the $sigma^2$ of (157) is $(epsilon, delta)$-DP even for replaced records; with zero-out "
             "neighbours $sigma = sqrt(T) C \\/ (n mu)$ is enough and least, $mu$ the Gaussian privacy parameter of "
-            "$(epsilon, delta)$, 2.2 to 2.9 times smaller."
+            "$(epsilon, delta)$."
         ),
         ground="All gradients together are one Gaussian mechanism of sensitivity $sqrt(T) C\\/n$.",
         checks=(
