@@ -23,6 +23,7 @@ from dpbounds.errors import real_array
 # Long arrays in pieces that stay in the processor's cache.
 PIECE = 8192
 
+LinkName = Literal["logistic", "boosting", "poisson", "sigmoid", "cubic", "softplus"]
 Labels = Literal["binary", "count", "real"]
 
 
@@ -31,6 +32,7 @@ Labels = Literal["binary", "count", "real"]
 class Link:
     """One mean function.
 
+    - `name`: its key, by which closed forms are chosen.
     - `jet(m, z)`: mu, mu', mu'', mu''' at z in arithmetic m (floats, digits, balls real and complex).
     - `labels`: the law of y given z that the model states: `binary` (Bernoulli of mean mu), `count` (Poisson), `real`
       (mu plus bounded noise).
@@ -39,7 +41,7 @@ class Link:
     - `sign`: that of mu' everywhere.
     """
 
-    name: str
+    name: LinkName
     jet: Callable[[Arithmetic, Any], tuple[Any, Any, Any, Any]]
     labels: Labels
     ends: tuple[float, float]
