@@ -10,7 +10,7 @@ from textwrap import shorten
 from typing import Any
 
 from reports.facts import digest
-from reports.findings import FALSE, Finding, findings, numbers
+from reports.findings import FALSE, Finding, findings, grounds_of, numbers
 from reports.panels import MOST_COLUMNS, pictures_of, rates_used, rows, slope_cells
 from reports.pictures import panels
 from reports.results import GROUNDS, VERDICTS, Entry, Figure, Highlight, Paper, Results
@@ -225,7 +225,7 @@ def _finding(item: Finding) -> Data:
         "finding": _said(entry),
         "number": item.number,
         "verdict": entry.verdict,
-        "how": entry.how or "",
+        "how": grounds_of(entry),
         "touches": entry.touches or "",
         "root": one_line(entry.root),
         "support": [
@@ -288,7 +288,7 @@ def _claim(entry: Entry, of: Mapping[str, int]) -> Data:
     return {
         **_stated(entry),
         "verdict": entry.verdict,
-        "how": entry.how or "",
+        "how": grounds_of(entry),
         "slack": _slack(entry),
         "finding": of.get(entry.claim, 0),
         "correction": markup(entry.typeset["correction"]) if follows else "",

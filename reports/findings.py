@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from reports.results import SEVERITIES, Entry
+from reports.results import GROUNDS, SEVERITIES, Entry
 
 FALSE = ("refuted", "corrected")
 
@@ -59,3 +59,13 @@ def _root(entry: Entry, false: Mapping[str, Entry]) -> str:
             return entry.claim
         seen.add(claim)
     return claim
+
+
+def grounds_of(entry: Entry) -> str:
+    """On what the verdict stands. A corrected claim has two grounds: that of its refutation, the strongest of the
+    checks that fail, and that of its correction.
+    """
+    if entry.verdict != "corrected" or entry.how is None:
+        return entry.how or ""
+    failing = (item.how for item in entry.evidence if item.form == "printed" and item.outcome == "fails")
+    return f"false: {min(failing, key=GROUNDS.index)}; correction: {entry.how}"

@@ -7,6 +7,7 @@ from math import isnan
 from typing import Any
 
 from reports.figures import ROLE_NAMES, Style, drawing, palettes, shared_curves, swatch
+from reports.findings import grounds_of
 from reports.pictures import panels
 from reports.results import ROLES, Entry, Picture, Series, Slope
 from reports.rich import Rich, rich, sentence_of
@@ -147,7 +148,7 @@ def _setup(entry: Entry, picture: Picture) -> tuple[str, list[str]]:
             parts.append(f"{sign}\u00a0=\u00a0{number(max(values), 2)}")
     if entry.verdict in ("refuted", "corrected"):
         parts.append("as printed" if any(item.form == "printed" for item in drawn) else "as corrected")
-    ground = f" ({entry.how})" if entry.how else ""
+    ground = f" ({grounds_of(entry)})" if entry.how else ""
     return "; ".join([*parts, f"{entry.verdict}{ground}"]), rates
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reports.findings import findings, numbers
-from tests.reports.examples import claim, corrected, failed, results
+from reports.findings import findings, grounds_of, numbers
+from tests.reports.examples import claim, corrected, evidence, failed, results
 
 
 def ordered(folder: Path, *claims: dict) -> list[tuple[int, str, list[str]]]:
@@ -41,3 +41,13 @@ def test_roots_in_a_circle_lose_nobody(tmp_path: Path) -> None:
     shown = ordered(tmp_path, *circle, corrected("a/own", root="a/own"))
     named = [claim for _, head, followers in shown for claim in (head, *followers)]
     assert sorted(named) == ["a/own", "a/x", "a/y", "a/z"]
+
+
+def test_a_correction_has_two_grounds(tmp_path: Path) -> None:
+    """The refutation's is the strongest of what fails as printed, whatever else was tried."""
+    found = [failed(how="statistical", alpha=1e-9), failed(how="certified"), evidence(how="proved")]
+    mended = corrected("a/x", evidence=[*found, evidence(form="corrected", how="statistical", alpha=1e-9)])
+    (entry,) = results(tmp_path, [mended]).entries
+    assert grounds_of(entry) == "false: certified; correction: statistical"
+    wrong, right = results(tmp_path, [claim("a/x", verdict="refuted", evidence=[failed()]), claim("a/y")]).entries
+    assert (grounds_of(wrong), grounds_of(right)) == ("numeric", "numeric")

@@ -95,7 +95,8 @@ def _rule(item: Decision) -> Mapping[str, Any]:
 def _result(index: int, item: Decision) -> Mapping[str, Any]:
     claim, verdict = item.claim, item.verdict
     kind = "open" if item.failure else KINDS[verdict.word]
-    properties = {"verdict": verdict.word, "how": verdict.how, "severity": verdict.severity, "root": verdict.root}
+    properties = {"verdict": verdict.word, "how": verdict.how, "refutation": verdict.refutation}
+    properties |= {"severity": verdict.severity, "root": verdict.root}
     properties |= {"page": claim.page, "equation": claim.equation, "seconds": round(item.seconds, 3)}
     location = {"fullyQualifiedName": claim.id, "name": claim.where, "kind": "claim"}
     return {

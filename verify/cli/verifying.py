@@ -131,12 +131,12 @@ def _print_detection(judged: Sequence[Impostor]) -> None:
 def _print_findings(decided: Sequence[Decision]) -> None:
     for item in decided:
         if item.verdict.finding and item.verdict.word != "not run":
-            severity = f", {item.verdict.severity}" if item.verdict.severity else ""
-            print(
-                f"\n{item.claim.id} ({item.claim.where}) {item.verdict.word}{severity}: {plain(item.verdict.finding)}"
-            )
-            if item.claim.correction is not None and item.verdict.word == "corrected":
-                print(f"  Corrected: {plain(item.claim.correction.statement)}")
+            verdict = item.verdict
+            severity = f", {verdict.severity}" if verdict.severity else ""
+            print(f"\n{item.claim.id} ({item.claim.where}) {verdict.word}{severity}: {plain(verdict.finding)}")
+            if item.claim.correction is not None and verdict.word == "corrected":
+                grounds = f"refutation {verdict.refutation}, correction {verdict.how}"
+                print(f"  Corrected ({grounds}): {plain(item.claim.correction.statement)}")
             if item.verdict.consequence:
                 print(f"  Consequence: {plain(item.verdict.consequence)}")
 
@@ -158,6 +158,7 @@ def _row(item: Decision, seed: int) -> dict:
         "topic": item.claim.topic,
         "verdict": verdict.word,
         "how": verdict.how,
+        "refutation": verdict.refutation,
         "slack": verdict.slack,
         "seconds": round(item.seconds, 3),
         "seed": seed,

@@ -14,12 +14,15 @@ from verify.statements.wording import filled, literal
 class Verdict:
     """The word on a claim, on what ground, and what is to be said of it (Typst markup).
 
-    `severity`, `touches`, `root` and `consequence` belong to what is refuted or corrected as reviewed; a fault found
+    A corrected claim has two grounds: `how` is that of the correction, the weakest of its checks, `refutation` that of
+    the counterexamples, the strongest of the checks that fail. `severity`, `touches`, `root` and `consequence` belong
+    to what is refuted or corrected as reviewed; a fault found
     for the first time has none yet. `remark` belongs to what is confirmed.
     """
 
     word: Word
     how: How | None = None
+    refutation: How | None = None
     slack: float | None = None
     finding: str = ""
     severity: Severity | None = None
@@ -45,9 +48,9 @@ def decide(claim: Claim, printed: Sequence[Evidence | None], corrected: Sequence
     broken = [item for item in mended if item.outcome == "fails"]
     if broken:
         said = f"The correction fails: {literal(broken[0].summary)}"
-        return Verdict(word=word, how=_strongest(broken), finding=said)
+        return Verdict(word=word, how=_strongest(broken), refutation=_strongest(failures), finding=said)
     grounds = {"how": weakest(mended), "slack": tightest(mended)} if mended else {"how": _strongest(failures)}
-    return Verdict(word=word, **grounds, **_fault(claim, printed, failures))
+    return Verdict(word=word, refutation=_strongest(failures), **grounds, **_fault(claim, printed, failures))
 
 
 def word_of(printed: Sequence[Outcome], corrected: Sequence[Outcome], *, correctable: bool, is_open: bool) -> Word:

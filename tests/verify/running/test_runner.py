@@ -200,6 +200,19 @@ def test_verdicts_follow_from_evidence(printed, corrected, word, how):
     assert (verdict.word, verdict.how) == (word, how)
 
 
+def test_a_correction_has_two_grounds():
+    """The strongest counterexample refutes, the weakest check of the correction confirms it."""
+    mended = Correction(statement="Thus.", checks=stated(1.0))
+    printed = [found("fails", "statistical"), found("fails", "certified"), found("holds", "proved")]
+    verdict = decide(
+        claim(checks=stated(1.0), correction=mended, fault=FAULT, page=1),
+        printed,
+        [found("holds", "proved"), found("holds")],
+    )
+    assert (verdict.word, verdict.refutation, verdict.how) == ("corrected", "certified", "numeric")
+    assert decide(claim(checks=stated(1.0)), [found("holds")], []).refutation is None
+
+
 def test_verdicts_carry_their_reasons():
     plain = claim(checks=stated(1.0), remark="Read kindly.")
     assert decide(claim(not_run="no data"), [], []).finding == "no data"
