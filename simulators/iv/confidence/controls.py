@@ -28,6 +28,7 @@ from dpbounds.errors import choice, in_floats, moderate, moderate_or_zero, withi
 from dpbounds.iv.confidence import ADJACENCIES, Adjacency, MomentRelease, box_weights, noise_scales
 from dpbounds.iv.confidence.budget import CENTRING_SHARE
 from dpbounds.iv.confidence.cells import cell_form, cell_sensitivity
+from dpbounds.iv.confidence.plan import DEFAULT_RATIO
 from simulators.engine import Arrays, Streams, trial_count
 from simulators.iv.confidence.models import CellSample
 from simulators.iv.confidence.noise import symmetric_noise
@@ -75,7 +76,7 @@ class TwoStageDesign:
     allowance: float = 2.0
     dropped: float = 4.0
     slope_limit: float = 4.0
-    ratio: float = 0.5
+    ratio: float = DEFAULT_RATIO
     adjacency: Adjacency = "zero-out"
 
     def __post_init__(self) -> None:

@@ -23,6 +23,7 @@ from scipy.special import ndtr
 from dpbounds.arguments import typed
 from dpbounds.errors import DomainError, choice, in_floats, listed, moderate, real, within
 from dpbounds.iv.confidence import ADJACENCIES, Adjacency, MomentRelease, block_scales, box_weights, noise_scales
+from dpbounds.iv.confidence.plan import DEFAULT_RATIO
 from simulators.engine import Arrays, Streams, trial_count
 from simulators.iv.confidence.models import WeakInstruments
 from simulators.iv.confidence.noise import symmetric_noise, wishart
@@ -53,7 +54,7 @@ class MomentDesign:
     regressor_bounds: tuple[float, ...]
     outcome_centre: float = 0.0
     regressor_centres: tuple[float, ...] = ()
-    ratio: float = 0.5
+    ratio: float = DEFAULT_RATIO
     share: float | None = None
     adjacency: Adjacency = "replace-one"
 

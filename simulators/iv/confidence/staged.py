@@ -35,6 +35,7 @@ from dpbounds.iv.confidence import (
     noise_scales,
 )
 from dpbounds.iv.confidence.budget import CENTRING_SHARE
+from dpbounds.iv.confidence.plan import DEFAULT_RATIO
 from simulators.iv.confidence.controls import StageZero, residual_moments
 from simulators.iv.confidence.sources import GaussianSource
 
@@ -66,7 +67,7 @@ class StagedDesign:
 
     mu: float
     instrument_bound: float
-    ratio: float = 0.5
+    ratio: float = DEFAULT_RATIO
     share: float = CENTRING_SHARE
     adjacency: Adjacency = "replace-one"
 

@@ -14,6 +14,7 @@ from dpbounds.ftrl.design import Plan, learning_rates, lower_bound, plan, prefix
 from dpbounds.ftrl.design.amplification import installed, poisson_noise_multiplier
 from dpbounds.ftrl.design.noise_kinds import OF_A_RUN, NoiseKind
 from dpbounds.ftrl.design.objective import Objective
+from dpbounds.ftrl.design.tuning import Training
 from simulators.ftrl import experiment_of, planned_training
 from verify.checks import Agreement, Case, Fact, Holds, Means, MonteCarlo, Times, Within
 from verify.checks.pictures import Picture, Series
@@ -170,6 +171,16 @@ def _rows(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact | With
         yield Fact(f"{name}: percentages in words", percent, shares, 0.06)
 
 
+def _batch_sizes(rng: np.random.Generator) -> Iterator[Fact]:
+    """By default all powers of 4 that give 16 to 16,384 steps."""
+    del rng
+    for n, epochs in ((100, 1), (5000, 4), (10**6, 1)):
+        training = Training(eigenvalues=np.ones(2), n=n, rho=RHO, initial=1.0, epochs=epochs)
+        powers = [4**i for i in range(12)]
+        fitting = [m for m in powers if 16 <= epochs * (n // m) <= 16_384]
+        yield Fact(f"batch sizes, n = {n}, {epochs} epochs", list(training.batch_sizes), fitting, 0)
+
+
 def _not_worth(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Within | Holds]:
     """With a large budget little is gained, and the plan says so."""
     eigenvalues = spectra(24, 4)["flat"]
@@ -195,6 +206,7 @@ JOINT_TUNING = Claim(
     checks=(
         Agreement(facts=_tuned, impostors={"3 % off": {"facts": {"factor": 1.03}}}),
         Agreement(facts=_rows, impostors={"1 % off": {"facts": {"factor": 0.99}}}),
+        Agreement(facts=_batch_sizes, impostors={"1 % more": {"facts": Times(1.01)}}),
         Agreement(facts=_not_worth, impostors={"another gain": {"facts": {"factor": 0.5}}}),
     ),
 )

@@ -197,6 +197,11 @@ def _rows(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
     yield Holds("of an estimator under both calibrations the tight one is recommended", taken == ["tight"])
     for label, n, m in _sizes(problem, pooled.needed):
         yield from _least_size(f"regression, {label}", problem, "pooled", n, m, 0.01)
+    generous = dataclasses.replace(problem, epsilon=1e3)
+    for error in (0.25, 0.5):
+        n = next(n for n in range(4, 1000) if _with(generous, "public-covariance", n, problem.m) <= error)
+        found = records_needed(generous, "public-covariance", error, fixed_m=True)
+        yield Fact(f"n for {100 * error:g} %, one by one", math.nan if found is None else found, n)
 
 
 def _bounds(name: str, problem: Problem) -> Iterator[Fact]:

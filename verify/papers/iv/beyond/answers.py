@@ -141,12 +141,21 @@ PREDICTED = Claim(
 # --- the best T, and how to split the budget ---
 
 
-def _best(rng: np.random.Generator) -> Iterator[Fact]:
+def _best(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
     found = answer(_plan(), list(range(1, 60)))
     rows = {row["T"]: row for row in found.rows if row["T"] < 60}
     assert found.best is not None and found.optimum is not None
     yield Fact("T of least predicted error", found.best, min(rows, key=lambda T: rows[T]["rms"]), 0)
     yield Fact("T of the least bound", found.optimum.steps, min(rows, key=lambda T: rows[T]["total"]), 0)
+    bests = {found.best: "prediction", found.optimum.steps: "bound"}
+    named = {T: row["best_for"] for T, row in rows.items() if row["best_for"]}
+    yield Holds("the rows at these T are said to be best, and no others", named == bests)
+    alone = answer(_plan(), curve=True)
+    yield Fact("T that are shown where none is wanted", alone.shown, sorted(bests), 0)
+    last = max(row["T"] for row in alone.rows if row["reliable"])
+    yield Within("end of the curve over the last T that is reliable", max(alone.curve) / last, 0.8, 1.25)
+    drawn = {T: error for T, error in alone.curve.items() if T in rows}
+    yield Fact("the curve", list(drawn.values()), [rows[T]["rms"] for T in drawn], 1e-9)
     # A stage's noise variance goes as 1 over its budget; the first has two thirds of it here.
     best = rows[found.best]
     first, second = best["first_noise"] ** 2 * 2 / 3, best["second_noise"] ** 2 / 3

@@ -17,10 +17,13 @@ from dpbounds.iv.confidence import (
     MomentRelease,
     PrivacyBudget,
     ReleasePlan,
+    SignRelease,
     bias_aware,
     clamping_aware_set,
     confidence_set,
+    sign_critical,
 )
+from dpbounds.iv.confidence.answers import StatisticCurve
 from dpbounds.iv.confidence.clamping import ClampedCount
 from simulators.iv.confidence.disclosing import private_answer
 from simulators.iv.confidence.records import bounded_records
@@ -76,6 +79,8 @@ def _journey_facts(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
     held = bounded_records(_plan(1.0), data.columns)
     units = [held.instruments[:, 0], held.regressors[:, 0], held.outcome]
     yield Fact("records in units of their ranges", units, [2 * data.z - 1, data.x - 2, data.y - 30], 1e-12)
+    ten = {name: column[:10] for name, column in data.columns.items()}
+    yield Fact("ten records are enough", bounded_records(_plan(1.0), ten).n, 10, 1e-12)
     cases = {
         "means in cells": (_plan(1e3, controls=("cell",)), textbook_ends(data)),
         "one mean": (_plan(1e3), textbook_ends(replace(data, cells=np.zeros(N, dtype=int)))),
@@ -93,11 +98,17 @@ def _journey_facts(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
             f"{name}: length measured", (answer.measured_ratio or 0.0) * width, answer.confidence_set.length, 1e-8
         )
         curve, low, high = answer.curve(), *map(float, answer.confidence_set.pieces[0])
+        margin = 0.75 * (high - low)
+        around = np.linspace(low - margin, high + margin, 300)
+        yield Fact(f"{name}: where the curve is drawn", curve.coefficients, around, 1e-9)
         inside = (curve.coefficients >= low) & (curve.coefficients <= high)
         accepted = curve.statistic <= curve.critical
         yield Holds(f"{name}: the curve is accepted on the set", bool((inside == accepted).all()))
         far = float(np.max(curve.near().statistic / curve.near().critical))
         yield Within(f"{name}: farthest of the curve that is near, over its critical value", far, 1.0, 4.0)
+    points = np.linspace(-10.0, 10.0, 201)
+    bowl = StatisticCurve(points, 100 + points**2, np.ones(201)).near()  # at most 150
+    yield Fact("ends of what is near where all is far", bowl.coefficients[[0, -1]], [-7.0, 7.0], 1e-9)
 
 
 def _sign_facts(rng: np.random.Generator) -> Iterator[Fact]:
@@ -112,6 +123,13 @@ def _sign_facts(rng: np.random.Generator) -> Iterator[Fact]:
     accepted = near.statistic <= near.critical
     held = [point in answer.confidence_set for point in grid[accepted]]
     yield Fact("design s: accepted points that are in the set", sum(held), int(accepted.sum()), 1e-12)
+    for release, deviation in (
+        (answer.disclosure.release, answer.disclosure.budget[0].noise_sd),
+        (answer.disclosure.exact, 1e-3 * math.sqrt(N)),
+    ):
+        assert isinstance(release, SignRelease)
+        stated = sign_critical(N, deviation, 0.5, 0.95)
+        yield Fact(f"design s: critical value, noise {deviation:.3g}", release.critical(), stated, 1e-9)
     ratio = math.sqrt(1 + answer.disclosure.budget[0].noise_sd ** 2 / (N / 4))
     yield Fact("design s: price", answer.price.ratio, ratio, 1e-9)
 
@@ -190,6 +208,9 @@ def _aware_facts(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
         ends = [float(end) for piece in found.pieces for end in piece if math.isfinite(end)]
         if ends:
             yield Fact(f"{shape}: critical at its ends", [margin(end) for end in ends], [1.0] * len(ends), 1e-6)
+        units = replace(release, outcome_weight=1.5e4, regressor_weights=np.full(1, 0.5e-4))
+        moved = 1e-8 * np.array(clamping_aware_set(units, clamped).pieces, dtype=float)
+        yield Fact(f"{shape}: in other units", np.arctan(moved), np.arctan(np.array(found.pieces, dtype=float)), 1e-6)
         points = [
             *np.tan(rng.uniform(-1.5, 1.5, 60)).tolist(),
             *(end * factor for end in ends for factor in (0.99, 1.01)),

@@ -52,6 +52,9 @@ def _price_facts(rng: np.random.Generator) -> Iterator[Fact | Holds]:
             yield Holds(f"a least one where the noise hides it, {label}", found.least == (bare <= hidden))
             n_star = found.equivalent_sample(release.n)
             yield Fact(f"n* of it, {label}", math.sqrt(1 + n_star / release.n), found.ratio, 1e-12)
+    infinite = price_of_privacy(random_release(0, q=1), math.inf)
+    yield Fact("length ratio at an infinite coefficient", infinite.ratio, 1.0, 1e-12)
+    yield Holds("a least one there", infinite.least)
 
 
 PRICE = Claim(
@@ -71,17 +74,19 @@ PRICE = Claim(
 
 BASE: dict[str, Any] = {"outcome": "y", "regressors": ("x",), "bounds": {"y": (0.0, 52.0), "x": (0.0, 1.0)}}
 MEANS = {"a": 0.5, "b": 0.4}
+EPSILON, DELTA = 2.0, 1e-6
 
 
 def _plans() -> Iterator[tuple[str, ReleasePlan]]:
     for adjacency in ADJACENCIES:
         base = ReleasePlan(
-            **BASE, instruments=("a", "b"), budget=PrivacyBudget(epsilon=1.0, delta=1e-6), adjacency=adjacency
+            **BASE, instruments=("a", "b"), budget=PrivacyBudget(epsilon=EPSILON, delta=DELTA), adjacency=adjacency
         )
         yield f"public means, {adjacency}", replace(base, instrument_means=MEANS)
         yield f"a guess, {adjacency}", replace(base, instrument_means=MEANS, beta=9.0, clamping="natural")
         yield f"estimated means, {adjacency}", base
         yield f"short instruments, {adjacency}", replace(base, instrument_bound=0.7)
+        yield f"a bound beyond all instruments, {adjacency}", replace(base, instrument_bound=3.0)
 
 
 def _needed(plan: ReleasePlan, mu: float, deviation: float) -> float:
@@ -91,18 +96,20 @@ def _needed(plan: ReleasePlan, mu: float, deviation: float) -> float:
     recentring 0 around an outcome that ranges as far as y - b0 x does.
     """
     Y, X = plan.halves
+    ends = np.array(list(itertools.product((-1.0, 1.0), repeat=len(plan.instruments))))
+    centre = [2 * mean - 1 for mean in (plan.instrument_means or {}).values()] or [0.0]
+    reach = plan.instrument_bound or float(np.linalg.norm(ends - centre, axis=1).max())
     if plan.two_stage:
         design = staged_design(plan, budget_shares(mu, counted=plan.counted, centred=True).estimate)
         share = math.sqrt(1 - design.share) * design.mu
         run = moment_design(replace(plan, instrument_means=MEANS, instrument_bound=None), share)
         scale, weight = run.scales[0], run.weights[0] * (1 + plan.ratio)
-        reach, length = design.instrument_bound, weight
+        length = weight
     else:
         run = moment_design(plan, budget_shares(mu, counted=plan.counted, centred=False).moments)
         guess = plan.ratio * Y / X
-        scale, reach = run.scales[0], run.instrument_bound
+        scale = run.scales[0]
         length = math.hypot(run.weights[0], guess * run.weights[1][0])
-    ends = np.array(list(itertools.product((-1.0, 1.0), repeat=len(plan.instruments))))
     shrunk = ends / np.maximum(np.linalg.norm(ends, axis=1) / reach, 1.0)[:, None] if plan.two_stage else ends
     return (scale * length * reach) ** 2 / (float(np.mean(shrunk[:, 0] ** 2)) * deviation**2)
 
@@ -113,13 +120,18 @@ def _plan_facts(rng: np.random.Generator) -> Iterator[Fact | Within]:
         rows = expected_prices(plan, 20_000)
         for factor, price in zip((0.3, 1.0, 3.0), rows, strict=True):
             yield Fact(f"{label}: n*, {factor} of the budget", price.n_star, _needed(plan, price.mu, 13.0), 1e-9)
-            yield Fact(f"{label}: delta", float(gaussian_delta(price.mu, factor)), 1e-6, 1e-9)
+            yield Fact(f"{label}: epsilon", price.epsilon, factor * EPSILON, 1e-9)
+            yield Fact(f"{label}: delta", float(gaussian_delta(price.mu, price.epsilon)), DELTA, 1e-6)
             yield Fact(f"{label}: length ratio", price.length_ratio, math.sqrt(1 + price.n_star / 20_000), 1e-12)
             enough, short = (math.sqrt(1 + price.n_star / (price.records_wanted - less)) for less in (0, 1))
             yield Within(f"{label}: ratio at the records wanted", enough, most=1.1)
             yield Within(f"{label}: ratio at one record less", short, least=1.1)
         (other,) = (price for price in expected_prices(plan, 20_000, deviation=6.5) if price.mu == rows[1].mu)
         yield Fact(f"{label}: half the deviation of the error", other.n_star, 4 * rows[1].n_star, 1e-9)
+        if plan.beta is None:
+            guessed = expected_prices(replace(plan, beta=26.0), 20_000)  # half of Y / X
+            found, stated = ([price.n_star for price in each] for each in (rows, guessed))
+            yield Fact(f"{label}: without a guess half of the largest slope", found, stated, 1e-12)
         mus = PrivacyBudget(mu=0.4), PrivacyBudget(rho=0.08)
         by_mu, by_rho = (expected_prices(replace(plan, budget=budget), 20_000) for budget in mus)
         yield Fact(f"{label}: mu", [price.mu for price in by_mu], [0.12, 0.4, 1.2], 1e-12)
@@ -210,7 +222,14 @@ def _bounded_facts(rng: np.random.Generator) -> Iterator[Fact | Holds]:
         plan = ReleasePlan(**BASE, instruments=names, budget=PrivacyBudget(mu=0.3), clamping="natural")
         answer = confidence_answer(plan, Disclosure(release=release, budget=()))
         yield Fact(f"{label}: first-stage F needed", answer.needed_f, critical / q, 1e-9)
-        yield Holds(f"{label}: the answer names both", (answer.remedy().mu, answer.remedy().n) == (budget, stated))
+        remedy = answer.remedy()
+        yield Holds(f"{label}: the answer names both", (remedy.mu, remedy.n) == (budget, stated))
+        if budget is not None:
+            spent = float(gaussian_delta(budget, remedy.epsilon or math.nan))
+            yield Fact(f"{label}: delta at the epsilon that it names", spent, plan.budget.delta, 1e-6)
+            large = replace(plan, budget=PrivacyBudget(mu=0.3 * 1050 / budget))  # which 1050 would be enough for
+            beyond = confidence_answer(large, Disclosure(release=release, budget=())).remedy()
+            yield Holds(f"{label}: a budget beyond 1000 has no epsilon", beyond.epsilon is None)
     hidden = replace(_typical(2, 1.0), first=np.array([1.0, 1.0, 0.1, 0.1]))
     stated = bounded_set_budget(hidden, 0.3), bounded_set_records(hidden)
     yield Holds("nothing is known where the noise hides the signal", stated == (None, None))

@@ -116,11 +116,11 @@ def _corner(rng: np.random.Generator) -> tuple[tuple[float, ...], float, float, 
 
 def _centring(rng: np.random.Generator, second: int = 1) -> Iterator[Fact | Holds]:
     """The means against the noisy sums they come from; with hardly any noise, plain least squares within cells."""
-    n, K = 400, 3
-    cells = np.minimum(np.arange(n) // 197, 2)  # the last has 6 records
+    n, K = 400, 14
+    cells = np.repeat(np.arange(K), [110, 110, *[15] * 12])  # small ones about as large as cells must be
     u = rng.uniform(-1, 1, n)
     records = CellRecords(
-        Z=rng.uniform(-0.5, 0.5, (n, 2)), x=0.5 * u + 0.2 * cells, y=0.3 * u - 0.1 * cells, cells=cells, K=K
+        Z=rng.uniform(-0.5, 0.5, (n, 2)), x=0.5 * u + 0.03 * cells, y=0.3 * u - 0.02 * cells, cells=cells, K=K
     )
     for mu in (2.0, 1e5):
         design = StagedDesign(mu=mu, instrument_bound=np.sqrt(2), adjacency="replace-one")
@@ -130,12 +130,30 @@ def _centring(rng: np.random.Generator, second: int = 1) -> Iterator[Fact | Hold
         large = sums[:, :2].min(axis=1) > 4 * np.sqrt(14) / (0.5 * mu)
         yield Holds(f"mu = {mu:g}: large cells are kept", kept.tolist() == large.tolist())
         yield Fact(f"mu = {mu:g}: counts", means.counts, sums[:, :2].tolist(), 1e-12)
-        yield Fact(f"mu = {mu:g}: z over the first count", means.z[kept], sums[kept, 2:4] / sums[kept, :1], 1e-12)
-        stated = sums[kept, 4:] / sums[kept, second][:, None]
+        stated = sums[kept, 2:4] / sums[kept, :1]
+        stated /= np.maximum(np.linalg.norm(stated, axis=1), 1.0)[:, None]
+        yield Fact(f"mu = {mu:g}: z over the first count", means.z[kept], stated, 1e-12)
+        stated = np.clip(sums[kept, 4:] / sums[kept, second][:, None], -1.0, 1.0)
         yield Fact(f"mu = {mu:g}: x and y over the second", np.stack([means.x, means.y], axis=1)[kept], stated, 1e-12)
         if mu > 1e3:
             x, y = (part - (np.bincount(cells, part) / np.bincount(cells))[cells] for part in (records.x, records.y))
             yield Fact("slope within cells", slope, float(x @ y / (x @ x)), 1e-3)
+    yield from _slopes(rng)
+
+
+def _slopes(rng: np.random.Generator) -> Iterator[Fact]:
+    """Outcomes `rise` times +-1 over regressors `run` times +-1 in one cell, whose means are 0: the slope follows from
+    the noisy totals, sum xx at least two deviations of their noise, and is at most 4 either way.
+    """
+    signs = np.where(np.arange(400) % 2, 1.0, -1.0)
+    design = StagedDesign(mu=1e5, instrument_bound=1.0)
+    for run, rise in ((0.5, 0.3), (1e-5, 0.08), (0.1, 0.9), (0.1, -0.9)):
+        records = CellRecords(Z=signs[:, None], x=run * signs, y=rise * signs, cells=np.zeros(400, dtype=int), K=1)
+        source = Replayed(rng)
+        _, slope = stage_zero(records, design, source)
+        (xx, xy, _), noise = source.answers[1], source.seen[1][1]
+        stated = min(max(xy / max(xx, 2 * noise), -4.0), 4.0)
+        yield Fact(f"slope of {rise} over {run}", slope, stated, 1e-4)
 
 
 def _ranges(rng: np.random.Generator, bound: float = 0.8) -> Iterator[Fact]:
