@@ -33,7 +33,7 @@ from verify.papers.ftrl.beyond.exact import OURS
 from verify.papers.ftrl.tools.design import weighted_loss
 from verify.statements.claims import Claim
 
-RHO, SMALL_RHO, CLIP, T = 0.7, 0.01, 1.3, 32
+RHO, SMALL_RHO, CLIP, T = 0.7, 1e-3, 1.3, 32
 EIGENVALUES = np.array([1.0, 0.4, 0.1])
 # Records in one pass, twice, and twice with some distance.
 PASSES: Mapping[str, Participation] = {

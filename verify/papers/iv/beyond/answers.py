@@ -141,7 +141,7 @@ PREDICTED = Claim(
 # --- the best T, and how to split the budget ---
 
 
-def _best(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
+def _best(rng: np.random.Generator) -> Iterator[Fact | Holds]:
     found = answer(_plan(), list(range(1, 60)))
     rows = {row["T"]: row for row in found.rows if row["T"] < 60}
     assert found.best is not None and found.optimum is not None
@@ -152,8 +152,8 @@ def _best(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
     yield Holds("the rows at these T are said to be best, and no others", named == bests)
     alone = answer(_plan(), curve=True)
     yield Fact("T that are shown where none is wanted", alone.shown, sorted(bests), 0)
-    last = max(row["T"] for row in alone.rows if row["reliable"])
-    yield Within("end of the curve over the last T that is reliable", max(alone.curve) / last, 0.8, 1.25)
+    beyond = round(1.25 * max(alone.curve))
+    yield Holds("the curve ends where no prediction is reliable", not answer(_plan(), [beyond]).row(beyond)["reliable"])
     drawn = {T: error for T, error in alone.curve.items() if T in rows}
     yield Fact("the curve", list(drawn.values()), [rows[T]["rms"] for T in drawn], 1e-9)
     # A stage's noise variance goes as 1 over its budget; the first has two thirds of it here.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -24,6 +25,7 @@ from dpbounds.ols import (
     typical_clips,
 )
 from dpbounds.privacy import gaussian_mu
+from dpbounds.values import Value
 from simulators.ols import LeastSquares, assumed_records, experiment_of, family
 from verify.checks import Agreement, Fact, Holds, Within
 from verify.statements.claims import Claim
@@ -83,6 +85,13 @@ def _advice(rng: np.random.Generator, place: int = 0) -> Iterator[Fact | Holds]:
         yield Fact(f"recommended, {name}", found.recommended.method, order[place], 0)
         yield Holds(f"the reason names the second, {name}", LABELS[found.ranking[1].method] in found.reason)
         yield Fact(f"mu, {name}", found.mu, float(gaussian_mu(EPSILON, _problem(name).n ** -2.0)), 1e-12)
+    by_method = {row.method: row for row in found.under("tight")}
+    for risk, first in ((1.95, "IHM"), (2.05, "PRN")):  # beside 1 of PRN
+        risks = {"IHM": Value(risk, kind="exact"), "PRN": Value(1.0, kind="estimate")}
+        rows = tuple(replace(by_method[method], risk=value) for method, value in risks.items())
+        yield Holds(f"{first} before a risk {risk} times PRN's", replace(found, rows=rows).recommended.method == first)
+    experiments = Choices(steps=3, rate=0.25, outcome_bound=1.0)
+    yield Holds("choices by default are those of the experiments", Choices() == experiments)
     for d, failure in ((3, 1e-7), (40, 1e-7), (1, 0.5)):
         stated = max(int(2.5 * max(d, math.log(2 / failure))), 1)
         yield Fact(f"rows of linear mixing, d = {d}", linear_sketch_size(d, failure), stated, 0)
@@ -115,9 +124,14 @@ def _clips(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
     yield Fact("share not clipped where all are", none.unclipped, 1 / 50, 1e-12)
 
     short = AssumedDesign(n=2000, d=3, spectrum=(2.0, 2.0, 2.0), theta_norm=5.0, residual=1e-4).gram
-    for name, gram, bound in (("half", data.statistics, 0.5), ("a short fit", short, 1.0)):
-        stated: dict[str, float] = {} if bound == 1.0 else {"outcome_bound": bound}
-        typical, n = typical_clips(features(gram), float(np.trace(gram.A)), mu, **stated), gram.n
+    cases: tuple[tuple[str, Gram, dict[str, float]], ...] = (
+        ("half", data.statistics, {"outcome_bound": 0.5}),
+        ("half, C_Y = 1 by default", data.statistics, {}),
+        ("a short fit", short, {}),
+    )
+    for name, gram, bounds in cases:
+        typical, n = typical_clips(features(gram), float(np.trace(gram.A)), mu, **bounds), gram.n
+        bound = bounds.get("outcome_bound", 1.0)
         residual = gram.y_squared - float(gram.b @ np.linalg.solve(gram.A, gram.b))
         length = math.sqrt(np.trace(gram.A) / n)
         spread, start = (length * math.sqrt(size / n) / bound for size in (residual, gram.y_squared))
