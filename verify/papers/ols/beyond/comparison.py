@@ -85,11 +85,12 @@ def _advice(rng: np.random.Generator, place: int = 0) -> Iterator[Fact | Holds]:
         yield Fact(f"recommended, {name}", found.recommended.method, order[place], 0)
         yield Holds(f"the reason names the second, {name}", LABELS[found.ranking[1].method] in found.reason)
         yield Fact(f"mu, {name}", found.mu, float(gaussian_mu(EPSILON, _problem(name).n ** -2.0)), 1e-12)
-    by_method = {row.method: row for row in found.under("tight")}
-    for risk, first in ((1.95, "IHM"), (2.05, "PRN")):  # beside 1 of PRN
-        risks = {"IHM": Value(risk, kind="exact"), "PRN": Value(1.0, kind="estimate")}
-        rows = tuple(replace(by_method[method], risk=value) for method, value in risks.items())
-        yield Holds(f"{first} before a risk {risk} times PRN's", replace(found, rows=rows).recommended.method == first)
+    tight = _compared("wellcond").under("tight")
+    for times, first in ((1.95, "IHM"), (2.05, "PRN")):
+        risks = {"IHM": Value(times, kind="estimate", source="given"), "PRN": Value(1, kind="estimate", source="given")}
+        rows = tuple(replace(row, risk=risks[row.method]) for row in tight if row.method in risks)
+        found = replace(_compared("wellcond"), rows=rows)
+        yield Holds(f"{first} where IHM's risk is {times} times PRN's", found.recommended.method == first)
     experiments = Choices(steps=3, rate=0.25, outcome_bound=1.0)
     yield Holds("choices by default are those of the experiments", Choices() == experiments)
     for d, failure in ((3, 1e-7), (40, 1e-7), (1, 0.5)):
