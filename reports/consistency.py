@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from reports.results import FORMS, GROUNDS, Entry, Evidence, ReportError, Results
+from reports.results import FORMS, GROUNDS, Clause, Entry, Evidence, ReportError, Results
 from reports.text import one_line
 
 # Typst code, wherever it stands (a sign behind one backslash is a character), and functions that formulas reach by way
@@ -43,6 +43,8 @@ def markup_texts(results: Results) -> Iterator[tuple[str, str]]:
                 yield from ((f"picture of {one_line(entry.claim)}", label) for label in labels if "$" in label)
     for paper in results.papers:
         yield from ((f"highlight of {one_line(paper.name)}", item.typeset) for item in (*paper.stands, *paper.sharper))
+        for item in paper.notation:
+            yield from ((f"notation of {one_line(paper.name)}", text) for text in item.typeset.values())
         for figure in paper.figures:
             of_figure = f"{one_line(figure.name)} of {one_line(paper.name)}"
             titles = (figure.typeset, *(panel.typeset for panel in figure.panels))
@@ -51,6 +53,10 @@ def markup_texts(results: Results) -> Iterator[tuple[str, str]]:
 
 def _contradictions(entry: Entry) -> Iterator[tuple[str, object, str]]:
     """What is said, as it stands, and what contradicts it."""
+    for clause in entry.clauses:
+        found, given = _on_ground(clause.word, clause.how), _of_clause(clause, entry)
+        if found not in given:
+            yield f"clause {clause.letter} as {clause.form}", found, f"its evidence says {given[0]!r}"
     for number, item in enumerate(entry.evidence, 1):
         yield from ((f"evidence {number}: {what}", found, given) for what, found, given in _in_evidence(item))
     word = _word(entry)
@@ -75,6 +81,22 @@ def _in_evidence(item: Evidence) -> Iterator[tuple[str, object, str]]:
         yield "ground", item.how, "chance decides it"
     if item.how == "statistical" and item.alpha is None:
         yield "ground", item.how, "there is no rate of false alarms"
+
+
+def _of_clause(clause: Clause, entry: Entry) -> Sequence[str]:
+    """What the evidence that names the clause says of it; without any, whether there is a check is not known here."""
+    named = [item for item in entry.evidence if item.form == clause.form and clause.letter in item.clauses]
+    if not named:
+        return "open", "not run"
+    failing = [item for item in named if item.outcome == "fails"]
+    if failing:
+        return [_on_ground("fails", _ground(failing, strongest=True))]
+    word = "unclear" if any(item.outcome == "unclear" for item in named) else "holds"
+    return [_on_ground(word, _ground(named, strongest=False))]
+
+
+def _on_ground(word: str, how: str | None) -> str:
+    return f"{word}, {how}" if how else word
 
 
 def _word(entry: Entry) -> str:

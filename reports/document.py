@@ -42,6 +42,7 @@ SEVERITY_TITLES = {
 }
 # Kinds of claims whose slack, bound over truth, tells how tight a bound is.
 BOUNDS = ("inequality", "privacy", "mc-rate", "number", "algorithm")
+OPEN_CLAUSE = "open, no check decides it"
 FRONT_PICTURE = 2.7
 # Characters of a check's own words in the table of claims.
 MOST_EVIDENCE = 150
@@ -141,10 +142,15 @@ def _count_sentence(entries: Sequence[Entry], own: Sequence[Finding]) -> str:
     count = Counter(entry.verdict for entry in entries)
     said = ", ".join(f"{count[word]} {word}" for word in VERDICTS if count[word])
     total = f"{counted(len(entries), 'statement')}: {said}."
+    partly = sum(bool(entry.open_clauses) for entry in entries)
+    if partly:
+        total += f" {number(partly)} of them but for a clause that no check decides."
     followers = sum(len(item.followers) for item in own)
     if not followers:
         return total
-    return f"{total} {counted(len(own), 'fault')} by root: {followers} of the false ones follow from another."
+    return (
+        f"{total} {counted(len(own), 'fault')} by root: {followers} of the false ones fall only because another does."
+    )
 
 
 def _others(own: Sequence[Finding]) -> str:
@@ -266,6 +272,7 @@ def _chapter(paper: Paper, entries: Sequence[Entry], of: Mapping[str, int]) -> D
     settled = [entry for entry in entries if entry.verdict not in ("undecided", "not run")]
     return {
         **_paper(paper),
+        "notation": [[markup(item.typeset[part]) for part in ("symbol", "meaning")] for item in paper.notation],
         "claims": [_claim(entry, of) for entry in settled],
         "figures": figures,
         "gallery": gallery,
@@ -292,8 +299,23 @@ def _claim(entry: Entry, of: Mapping[str, int]) -> Data:
         "slack": _slack(entry),
         "finding": of.get(entry.claim, 0),
         "correction": markup(entry.typeset["correction"]) if follows else "",
-        "evidence": typographic(_evidence(entry)),
+        "evidence": typographic(f"{_evidence(entry)} {_by_clause(entry)}".strip()),
     }
+
+
+def _by_clause(entry: Entry) -> str:
+    """The ground of each clause where they differ, and which are open."""
+    form = "corrected" if entry.verdict == "corrected" else "printed"
+    grounds: dict[str, list[str]] = {}
+    for clause in entry.clauses:
+        if clause.form == form:
+            grounds.setdefault(clause.how or clause.word, []).append(f"({clause.letter})")
+    if len(grounds) < 2 and "open" not in grounds:
+        return ""
+    return (
+        "; ".join(f"{', '.join(letters)}: {OPEN_CLAUSE if how == 'open' else how}" for how, letters in grounds.items())
+        + "."
+    )
 
 
 def _slack(entry: Entry) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import isnan
 from typing import Any
 
-from reports.figures import ROLE_NAMES, Style, drawing, palettes, shared_curves, swatch
+from reports.figures import COLOURS, ROLE_NAMES, Style, drawing, palettes, shared_curves, swatch
 from reports.findings import grounds_of
 from reports.pictures import panels
 from reports.results import ROLES, Entry, Picture, Series, Slope
@@ -20,6 +20,9 @@ TEXT_WIDTH, GUTTER = 17 / 2.54, 10 / 72
 MOST_COLUMNS = 3
 # Curves beyond this many are drawn, but not named.
 MOST_NAMES = 14
+# A picture with so few places and points is a table.
+FEW_PLACES, FEW_POINTS = 2, 6
+ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 # And in a sentence on those that hide one another.
 MOST_COINCIDENT = 4
 # What the numbers of a caption are called, and what they mean.
@@ -39,9 +42,18 @@ def pictures_of(titled: Sequence[tuple[Rich, Entry]]) -> list[Item]:
 
 
 def rows(items: Sequence[Item], columns: int, numbers: Mapping[str, int], width: float = TEXT_WIDTH) -> list[Data]:
-    """The pictures in rows of so many columns; what several panels of a row show is in one legend below it."""
+    """The pictures in rows of so many columns; what several panels of a row show is in one legend below it. A curve
+    looks the same in all rows, as long as there are colours for all curves.
+    """
     wide = (width - (columns - 1) * GUTTER) / columns
-    return [_row(items[first : first + columns], columns, wide, numbers) for first in range(0, len(items), columns)]
+    whole = palettes([picture for *_, picture in items])
+    one = len({name for styles in whole for name in styles}) <= len(COLOURS)
+    found = []
+    for first in range(0, len(items), columns):
+        some = items[first : first + columns]
+        styles = whole[first : first + columns] if one else palettes([picture for *_, picture in some])
+        found.append(_row(some, styles, columns, wide, numbers))
+    return found
 
 
 def rates_used(rows: Sequence[Data]) -> list[list[str]]:
@@ -58,11 +70,17 @@ def slope_cells(slope: Slope) -> list[Rich]:
     return [rich(slope.curve, slope.typeset), *shown, interval]
 
 
-def _row(items: Sequence[Item], columns: int, width: float, numbers: Mapping[str, int]) -> Data:
+def _row(
+    items: Sequence[Item],
+    styles: Sequence[Mapping[str, Style]],
+    columns: int,
+    width: float,
+    numbers: Mapping[str, int],
+) -> Data:
     pictures = [picture for *_, picture in items]
-    shared = shared_curves(pictures)
-    styles = palettes(pictures)
-    series = [item for picture in pictures for item in picture.series]
+    drawn = [picture for picture in pictures if not few(picture)]
+    shared = shared_curves(drawn)
+    series = [item for picture in drawn for item in picture.series]
     roles = [role for role in ROLES if any(item.role == role for item in series)]
     samples = [{"svg": swatch(None, (role,)), "name": ROLE_NAMES[role]} for role in roles] if roles != ["exact"] else []
     shown = [_panel(item, width, style, shared, numbers) for item, style in zip(items, styles, strict=True)]
@@ -76,25 +94,56 @@ def _panel(
     item: Item, width: float, styles: Mapping[str, Style], shared: Sequence[str], numbers: Mapping[str, int]
 ) -> Data:
     title, entry, index, picture = item
-    drawn = drawing(picture, width, styles)
+    table = _table(picture) if few(picture) else []
+    drawn = None if table else drawing(picture, width, styles)
     own = [name for name in dict.fromkeys(series.curve for series in picture.series) if name not in shared]
     setup, rates = _setup(entry, picture)
     settings = entry.typeset["setting"] or entry.typeset["hypotheses"]
     return {
-        "title": title or typographic(entry.where),
+        "title": [title or typographic(entry.where), f", {ORDINALS[index]} picture"]
+        if index
+        else title or typographic(entry.where),
         "claim": one_line(entry.claim),
         "finding": numbers.get(entry.claim, 0),
         "x": rich(picture.x, picture.typeset.get("x", "")),
         "y": rich(picture.y, picture.typeset.get("y", "")),
-        "svg": drawn.svg,
+        "svg": drawn.svg if drawn else "",
+        "table": table,
+        "roles": _roles_named(_roles(picture)),
         "alt": f"{one_line(entry.claim)}: {typographic(picture.y)} against {typographic(picture.x)}",
-        "legend": _names(picture.series, own, styles),
+        "legend": _names(picture.series, own, styles) if drawn else [],
         "setting": "" if index else {"markup": settings} if settings else "",
         "setup": setup,
         "rates": rates,
-        "notes": _notes(drawn.coincident, drawn.thinned, picture),
+        "notes": _notes(drawn.coincident, drawn.thinned, picture) if drawn else [],
         "slopes": [_slope_line(slope) for slope in picture.slopes],
     }
+
+
+def few(picture: Picture) -> bool:
+    """Whether it has so few points that they are told as numbers: axes would show less."""
+    places = {x for series in picture.series for x in series.x}
+    return len(places) <= FEW_PLACES and sum(len(series.x) for series in picture.series) <= FEW_POINTS
+
+
+def _table(picture: Picture) -> list[list[Rich]]:
+    """A line per point: curve, with its role where there are several, abscissa, value, interval."""
+    lines = []
+    for series in picture.series:
+        curve = rich(series.curve, series.typeset)
+        curve = curve if len(_roles(picture)) == 1 else [curve, f", {_roles_named([series.role])}"]
+        for place, (x, y) in enumerate(zip(series.x, series.y, strict=True)):
+            ends = f"[{number(series.low[place], 3)}, {number(series.high[place], 3)}]" if series.low else ""
+            lines.append([curve, number(x), number(y, 3), ends])
+    return lines
+
+
+def _roles(picture: Picture) -> list[str]:
+    return [role for role in ROLES if any(series.role == role for series in picture.series)]
+
+
+def _roles_named(roles: Sequence[str]) -> str:
+    return " and ".join(ROLE_NAMES[role].partition(",")[0] for role in roles)
 
 
 def _names(series: Sequence[Series], wanted: Sequence[str], styles: Mapping[str, Style]) -> list[Data]:
@@ -126,7 +175,7 @@ def _coincidence(group: Sequence[Series], several: bool) -> Rich:
         roles.setdefault(item.curve, []).append(item)
     named = [_named(items, several) for items in list(roles.values())[:MOST_COINCIDENT]]
     rest = len(roles) - len(named)
-    return ["One under the other: ", *sentence_of([*named, *([f"{rest} more"] if rest else [])]), "."]
+    return ["They hide one another: ", *sentence_of([*named, *([f"{rest} more"] if rest else [])]), "."]
 
 
 def _named(items: Sequence[Series], several: bool) -> Rich:

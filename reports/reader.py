@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from reports.consistency import check_entry, check_texts
 from reports.results import (
+    CLAUSE_WORDS,
     FORMAT,
     FORMS,
     GROUNDS,
@@ -22,6 +23,7 @@ from reports.results import (
     TEXTS,
     TOUCHES,
     VERDICTS,
+    Clause,
     Entry,
     Evidence,
     Figure,
@@ -33,6 +35,7 @@ from reports.results import (
     Results,
     Series,
     Slope,
+    Symbol,
 )
 
 _Item = TypeVar("_Item")
@@ -114,6 +117,7 @@ def _entry(data: Any, place: str) -> Entry:
         severity=fields.optional_choice("severity", SEVERITIES),
         touches=fields.optional_choice("touches", TOUCHES),
         level=fields.choice("level", LEVELS),
+        clauses=fields.objects("clauses", "clause", _clause),
         evidence=fields.objects("evidence", "evidence", _evidence),
         **_plain(Entry, fields, "verdict", "reviewed", "level"),
     )
@@ -128,8 +132,18 @@ def _evidence(data: Any, place: str) -> Evidence:
         how=fields.choice("how", GROUNDS),
         counterexample=None if counterexample is None else fields.mapping("counterexample"),
         picture=None if picture is None else _picture(picture, f"{place}, picture"),
-        facts=fields.strings("facts") if "facts" in fields.data else (),
+        facts=fields.strings("facts"),
         **_plain(Evidence, fields, "form", "outcome", "how"),
+    )
+
+
+def _clause(data: Any, place: str) -> Clause:
+    fields = _Fields(data, place)
+    return Clause(
+        form=fields.choice("form", FORMS),
+        word=fields.choice("word", CLAUSE_WORDS),
+        how=fields.optional_choice("how", GROUNDS),
+        **_plain(Clause, fields, "form", "word"),
     )
 
 
@@ -165,7 +179,14 @@ def _paper(data: Any, place: str) -> Paper:
         stands=fields.objects("stands", "highlight", _highlight),
         sharper=fields.objects("sharper", "highlight", _highlight),
         figures=fields.objects("figures", "figure", _figure),
+        notation=fields.objects("notation", "symbol", _symbol),
     )
+
+
+def _symbol(data: Any, place: str) -> Symbol:
+    fields = _Fields(data, place)
+    typeset = _Fields(fields.get("typeset"), f"{place}, typeset").texts(("symbol", "meaning"))
+    return Symbol(typeset=typeset, **_plain(Symbol, fields))
 
 
 def _highlight(data: Any, place: str) -> Highlight:

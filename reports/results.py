@@ -1,6 +1,6 @@
 """The results file as `dpbounds verify` writes it, and what it holds; `reports.reader` reads it.
 
-A JSON object with `format` = "dpbounds-results/2", `checksum` (of all the rest), `versions` (name to version), `topics`
+A JSON object with `format` = "dpbounds-results/3", `checksum` (of all the rest), `versions` (name to version), `topics`
 and `claims`. All text is plain; where there is a `typeset` beside it, that is the same text as Typst markup. Numbers
 that JSON lacks are the strings "inf", "-inf", "nan".
 
@@ -14,10 +14,12 @@ A claim has
 - `how`: proved, certified, numeric, statistical or null; `slack`: bound / truth at its tightest, or null;
 - `severity` (substantive, hypothesis, slip) and `touches` (statement, proof, figure, text), or null; `root`: a claim;
 - `level`, `seed`, `code`: how it was run, `code` a hash of the sources;
+- `clauses`: a list of objects with `form`, `letter`, `text`, `word` (holds, fails, unclear, not run, or open: no check
+  decides it) and `how`; those of the statement, and of the correction where it holds;
 - `evidence`: a list of objects with `form` (printed or corrected), `outcome` (holds, fails, unclear), `how`, `summary`,
   `slack`, `counterexample` (an object or null), `resolution`, `alpha`, `beta`, `trials`, `evaluations`, `needed`,
-  `picture`, `facts` (what was found to be so or not so, a line each; a file of 0.1 may lack it) and `rows` (the single
-  comparisons, not read here).
+  `picture`, `clauses` (the letters of those that it decides), `facts` (what was found to be so or not so, a line each)
+  and `rows` (the single comparisons, not read here).
 
 A picture is null or an object with the axis labels `x` and `y` (`typeset` has both), `log` (which of "x", "y" are
 logarithmic), `series` and `slopes`. A series has `curve`, `typeset`, `role` (exact, approximate, upper, lower, printed
@@ -25,8 +27,8 @@ or simulated), the numbers `x` and `y`, and `low` and `high`, empty or the ends 
 `typeset`, and the exponents `printed`, `exact` (on the same grid), `simulated` with its interval `low`, `high`.
 
 A topic has `name`, `title`, `authors`, `venue`, `version`, `link`, `main_picture` (a claim), `stands` and `sharper`
-(lists of `sentence`, `typeset`, `claims`), and `figures` (`name`, `title`, `typeset`, `panels` of `claim`, `title`,
-`typeset`).
+(lists of `sentence`, `typeset`, `claims`), `figures` (`name`, `title`, `typeset`, `panels` of `claim`, `title`,
+`typeset`), and `notation` (a list of `symbol`, `meaning`, both again in `typeset`).
 
 Beside it `run.json` holds the `date`, the `machine` and the `seconds` of each claim; it may be missing.
 """
@@ -38,12 +40,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-FORMAT = "dpbounds-results/2"
+FORMAT = "dpbounds-results/3"
 RUN = "run.json"
 VERDICTS = ("confirmed", "corrected", "refuted", "undecided", "not run")
 GROUNDS = ("proved", "certified", "numeric", "statistical")
 FORMS = ("printed", "corrected")
 OUTCOMES = ("holds", "fails", "unclear")
+CLAUSE_WORDS = ("holds", "fails", "unclear", "not run", "open")
 ROLES = ("exact", "approximate", "upper", "lower", "printed", "simulated")
 LEVELS = ("quick", "full", "paper")
 SEVERITIES = ("substantive", "hypothesis", "slip")
@@ -110,7 +113,19 @@ class Evidence:
     evaluations: int
     needed: str
     picture: Picture | None
-    facts: tuple[str, ...] = ()
+    clauses: str
+    facts: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clause:
+    """A piece of the statement or of its correction, and what its checks found."""
+
+    form: str
+    letter: str
+    text: str
+    word: str
+    how: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,7 +158,14 @@ class Entry:
     level: str
     seed: int
     code: str
+    clauses: tuple[Clause, ...]
     evidence: tuple[Evidence, ...]
+
+    @property
+    def open_clauses(self) -> tuple[Clause, ...]:
+        """The clauses of what is confirmed, or of the correction that holds, that no check decides."""
+        form = {"confirmed": "printed", "corrected": "corrected"}.get(self.verdict, "")
+        return tuple(item for item in self.clauses if item.form == form and item.word == "open")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,6 +197,15 @@ class Figure:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Symbol:
+    """A symbol of the paper and what it means; `typeset` has both as markup."""
+
+    symbol: str
+    meaning: str
+    typeset: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Paper:
     """What a topic says of its paper."""
 
@@ -188,6 +219,7 @@ class Paper:
     stands: tuple[Highlight, ...]
     sharper: tuple[Highlight, ...]
     figures: tuple[Figure, ...]
+    notation: tuple[Symbol, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -34,7 +34,11 @@ def picture(*content: Data, **changes: Any) -> Data:
 def evidence(**changes: Any) -> Data:
     fields = {"form": "printed", "outcome": "holds", "how": "numeric", "summary": "129 points agree.", "slack": None}
     fields |= {"counterexample": None, "resolution": None, "alpha": None, "beta": None, "trials": 0, "evaluations": 129}
-    return {**fields, "needed": "", "rows": [], "picture": None, **changes}
+    return {**fields, "needed": "", "rows": [], "picture": None, "clauses": "a", "facts": [], **changes}
+
+
+def clause(word: str, how: str | None = None, **changes: Any) -> Data:
+    return {"form": "printed", "letter": "a", "text": "a² = b.", "word": word, "how": how, **changes}
 
 
 def claim(name: str = "ftrl/thm-1", **changes: Any) -> Data:
@@ -45,7 +49,7 @@ def claim(name: str = "ftrl/thm-1", **changes: Any) -> Data:
     fields |= {key: text.replace("$", "") for key, text in texts.items()}
     fields |= {"equation": "", "typeset": texts, "verdict": "confirmed", "how": "numeric", "slack": None}
     fields |= {"severity": None, "touches": None, "root": "", "open": False, "reviewed": "confirmed"}
-    fields |= {"level": "quick", "seed": 0, "code": "c0de", "evidence": [evidence()], **changes}
+    fields |= {"level": "quick", "seed": 0, "code": "c0de", "clauses": [], "evidence": [evidence()], **changes}
     return fields if "how" in changes else {**fields, "how": _ground(fields)}
 
 
@@ -104,7 +108,8 @@ def highlight(sentence: str, *claims: str) -> Data:
 def topic(name: str = "ftrl", **changes: Any) -> Data:
     """A paper as a third party gives it: nothing but a title."""
     texts = dict.fromkeys(("authors", "venue", "version", "link", "main_picture"), "")
-    return {"name": name, "title": f"The paper {name}", **texts, "stands": [], "sharper": [], "figures": [], **changes}
+    lists = {key: [] for key in ("stands", "sharper", "figures", "notation")}
+    return {"name": name, "title": f"The paper {name}", **texts, **lists, **changes}
 
 
 def full_topic(name: str = "ftrl", **changes: Any) -> Data:

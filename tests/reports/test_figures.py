@@ -126,7 +126,7 @@ def test_the_caption_says_what_is_hidden(tmp_path: Path) -> None:
     found = results(tmp_path, [claim(evidence=[evidence(picture=pictured)])]).entries
     ((panel,),) = [row["panels"] for row in rows(pictures_of([("", found[0])]), 2, {})]
     (note,) = panel["notes"]
-    assert note[0] == "One under the other: "
+    assert note[0] == "They hide one another: "
     assert {"markup": "$nu$-FTRL"} in note[3]
     assert [entry["name"] for entry in panel["legend"]] == [
         "SGD",
@@ -138,6 +138,26 @@ def test_the_caption_says_what_is_hidden(tmp_path: Path) -> None:
 
 
 # --- drawing ---
+
+
+def test_a_few_points_are_told_as_numbers(tmp_path: Path) -> None:
+    one = picture(
+        simulated(x=[5.0], y=[0.25], low=[0.125], high=[0.5]),
+        simulated("$nu$-FTRL", x=[5.0], y=[2.0], low=[1.0], high=[3.0]),
+    )
+    found = results(tmp_path, [claim(evidence=[evidence(picture=one)])]).entries
+    ((panel,),) = [row["panels"] for row in rows(pictures_of([("", found[0])]), 2, {})]
+    assert panel["svg"] == "" and panel["legend"] == [] and panel["roles"] == "simulated"
+    assert panel["table"] == [["SGD", "5", "0.25", "[0.125, 0.5]"], [{"markup": "$nu$-FTRL"}, "5", "2", "[1, 3]"]]
+
+
+def test_a_curve_keeps_its_colour_through_all_rows(tmp_path: Path) -> None:
+    """As long as there are colours for all curves."""
+    first, second = picture(series("A"), series("B")), picture(series("B"), series("C"), x="another")
+    found = results(tmp_path, [claim(evidence=[evidence(picture=first), evidence(picture=second)])]).entries
+    drawn = rows(pictures_of([("", found[0])]), 1, {})
+    samples = [{entry["name"]: entry["svg"] for entry in row["panels"][0]["legend"]} for row in drawn]
+    assert samples[0]["B"] == samples[1]["B"] != samples[1]["C"]
 
 
 def test_every_series_is_in_the_axes() -> None:

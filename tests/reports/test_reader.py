@@ -13,6 +13,7 @@ from reports.reader import as_number, checksum, read
 from reports.results import ReportError
 from tests.reports.examples import (
     claim,
+    clause,
     content,
     corrected,
     evidence,
@@ -78,14 +79,14 @@ def test_what_is_not_a_number(value: Any) -> None:
     ("text", "message"),
     [
         ("", "not a whole JSON file"),
-        ('{"format": "dpbounds-results/2", "claims": [', "not a whole JSON file"),
+        ('{"format": "dpbounds-results/3", "claims": [', "not a whole JSON file"),
         ("[" * 100_000, "not a whole JSON file"),
         ("[]", "must be an object"),
         ("{}", "format is None"),
-        ('{"format": "dpbounds-results/1"}', "reads dpbounds-results/2"),
-        ('{"format": "dpbounds-results/2"}', "'versions' is missing"),
-        ('{"format": "dpbounds-results/2", "versions": {}, "claims": {}}', "'claims' must be a list"),
-        ('{"format": "dpbounds-results/2", "versions": {}, "claims": []}', "no claims in it"),
+        ('{"format": "dpbounds-results/2"}', "reads dpbounds-results/3"),
+        ('{"format": "dpbounds-results/3"}', "'versions' is missing"),
+        ('{"format": "dpbounds-results/3", "versions": {}, "claims": {}}', "'claims' must be a list"),
+        ('{"format": "dpbounds-results/3", "versions": {}, "claims": []}', "no claims in it"),
     ],
 )
 def test_a_broken_file_is_named(tmp_path: Path, text: str, message: str) -> None:
@@ -222,6 +223,9 @@ def test_an_edited_verdict_is_named(tmp_path: Path, entry: dict[str, Any], word:
         ),
         (claim(evidence=[evidence(how="proved", alpha=1e-9)]), "is 'proved', but chance decides it"),
         (claim(evidence=[evidence(how="certified", trials=5)]), "is 'certified', but chance decides it"),
+        (claim(clauses=[clause("holds", "proved")]), "clause a as printed of 'ftrl/thm-1' is 'holds, proved'"),
+        (claim(clauses=[clause("open")]), "is 'open', but its evidence says 'holds, numeric'"),
+        (claim(clauses=[clause("holds", "numeric", letter="b")]), "but its evidence says 'open'"),
         (claim(evidence=[evidence(how="statistical")]), "is 'statistical', but there is no rate of false alarms"),
     ],
 )

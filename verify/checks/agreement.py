@@ -20,7 +20,7 @@ class Fact:
     """Something observed, something predicted independently, and the largest difference that counts as equal.
 
     Arrays are compared entry by entry. `tolerance` is relative to the largest predicted entry (absolute if that is 0);
-    0 means equal bit for bit, or exactly for rationals and symbols. `numbers` are further numbers for the finding.
+    0 means equal bit for bit, or exactly for rationals and symbols. `numbers` are further numbers for the texts.
     """
 
     label: str
@@ -45,8 +45,8 @@ class Fact:
         difference = self._difference()
         row = {"fact": self.label, "difference": difference, "tolerance": self.tolerance}
         if difference > self.tolerance:
-            row |= {"observed": _shown(self.observed), "predicted": _shown(self.predicted), **self.numbers}
-        return row
+            row |= {"observed": _shown(self.observed), "predicted": _shown(self.predicted)}
+        return {**row, **self.numbers}
 
     def _difference(self) -> float:
         """Largest relative difference; inf for different shapes or not-a-number."""
@@ -83,7 +83,7 @@ class Within:
         ends = {"least": float(self.least), "most": float(self.most)}
         row = {"fact": self.label, "holds": bool(self.least <= observed <= self.most), "observed": observed}
         row |= {name: end for name, end in ends.items() if math.isfinite(end)}
-        return row if row["holds"] else {**row, **self.numbers}
+        return {**row, **self.numbers}
 
 
 @dataclass(frozen=True)
@@ -102,8 +102,7 @@ class Holds:
 
     def row(self) -> dict[str, Any]:
         """What it says and whether it is so."""
-        row: dict[str, Any] = {"fact": self.label, "holds": bool(self.truth)}
-        return row if row["holds"] else {**row, **self.numbers}
+        return {"fact": self.label, "holds": bool(self.truth), **self.numbers}
 
 
 @final

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
 
@@ -42,13 +42,15 @@ class Seed:
 class Check(ABC):
     """A way to decide a statement; what inherits from it directly is final.
 
-    `level` is the lowest level at which it runs. `impostors` names deliberately wrong versions of it, each given by the
-    fields that it replaces: the check must fail on every one of them, else it proves nothing. In place of a function
-    an impostor may give `Times(1.05)`, which multiplies its values, or keyword arguments as a mapping, with which it is
-    then called.
+    `level` is the lowest level at which it runs. `decides` names the clauses of the statement that it decides by their
+    letters; "" is all of a statement of one clause. `impostors` names deliberately wrong versions of it, each given by
+    the fields that it replaces: the check must fail on every one of them, else it proves nothing. In place of a
+    function an impostor may give `Times(1.05)`, which multiplies its values, or keyword arguments as a mapping, with
+    which it is then called.
     """
 
     level: Level = "quick"
+    decides: str = ""
     impostors: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def tasks(self, level: Level) -> Sequence[Task]:
@@ -87,7 +89,7 @@ class Check(ABC):
         """
         if self.level not in LEVELS:
             raise DomainError(f"level of {place}", self.level, f"one of {', '.join(LEVELS)}")
-        replaceable = [item.name for item in fields(self) if item.name != "impostors"]
+        replaceable = [item.name for item in fields(self) if item.name not in ("impostors", "decides")]
         for name, replaced in self.impostors.items():
             impostor = f"impostor {name!r} of {place}"
             if not replaced:
@@ -104,6 +106,15 @@ class Check(ABC):
         """The wrong version called `name`."""
         replaced = {key: self._replaced(key, value) for key, value in self.impostors[name].items()}
         return replace(self, **replaced, impostors={})
+
+    @property
+    def clauses(self) -> str:
+        """The letters of the clauses that it decides."""
+        return self.decides or "a"
+
+    def deciding(self, clauses: str) -> Self:
+        """The same check as one that decides these clauses."""
+        return replace(self, decides=clauses)
 
     def runs_at(self, level: Level) -> bool:
         """Whether the check belongs to `level`."""

@@ -31,6 +31,7 @@ class Evidence:
     - `needed`: for `unclear`, what would decide it.
     - `facts`: what was found to be so or not so, each in a line; `rows`: the comparisons as numbers.
     - `picture`: the arrays of its figure.
+    - `clauses`: the letters of the clauses that it decides.
     """
 
     outcome: Outcome
@@ -47,15 +48,34 @@ class Evidence:
     facts: Sequence[str] = ()
     rows: Sequence[Mapping[str, Any]] = field(default=())
     picture: Picture | None = None
+    clauses: str = "a"
 
     def __post_init__(self) -> None:
         if self.how == "statistical" and self.alpha is None:
             raise DomainError("alpha", None, "the rate of false alarms of a statistical check")
 
+    def numbers(self) -> Mapping[str, Any]:
+        """The numbers that a text may show, by name: of its rows those that have one value under their name, and of its
+        counterexample all.
+        """
+        told: dict[str, Any] = {"slack": self.slack, "resolution": self.resolution}
+        several = set()
+        for row in self.rows:
+            for name, value in row.items():
+                if told.setdefault(name, value) != value:
+                    several.add(name)
+        single = {name: value for name, value in told.items() if name not in several and value is not None}
+        return {**single, **(self.counterexample or {})}
+
 
 def weakest(evidence: Sequence[Evidence]) -> How:
     """The weakest ground among several."""
     return GROUNDS[max(GROUNDS.index(item.how) for item in evidence)]
+
+
+def strongest(evidence: Sequence[Evidence]) -> How:
+    """The strongest ground among several."""
+    return GROUNDS[min(GROUNDS.index(item.how) for item in evidence)]
 
 
 def tightest(evidence: Sequence[Evidence]) -> float | None:

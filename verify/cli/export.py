@@ -85,7 +85,7 @@ def _rule(item: Decision) -> Mapping[str, Any]:
     claim = item.claim
     rule = {
         "id": claim.id,
-        "shortDescription": {"text": f"{claim.where}: {plain(claim.statement)}"},
+        "shortDescription": {"text": f"{claim.where}: {plain(claim.stated)}"},
         "properties": {"kind": claim.kind, "paper": topics()[claim.topic].title},
     }
     link = topics()[claim.topic].link
@@ -116,8 +116,9 @@ def _message(item: Decision) -> str:
     parts = [f"{claim.where}: {verdict.word}."]
     if verdict.finding:
         parts.append(plain(verdict.finding))
-    if verdict.word == "corrected" and claim.correction is not None:
-        parts.append(f"Corrected: {plain(claim.correction.statement)}")
+    if verdict.correction:
+        parts.append(f"Corrected: {plain(verdict.correction)}")
+    parts += [f"No check decides: {plain(clause.text)}" for clause in verdict.open_clauses]
     parts += [plain(text) for text in (verdict.consequence, verdict.remark) if text]
     return " ".join(parts)
 

@@ -76,14 +76,19 @@ def _print_in_full(claim: Outline, entry: Mapping[str, Any] | None, *, alone: bo
         print(f"Given:  {plain(claim.hypotheses)}")
     if claim.setting:
         print(f"Tested: {plain(claim.setting)}")
-    if claim.remark:
-        print(f"Remark: {plain(claim.remark)}")
+    remark = entry["remark"] if entry and entry["remark"] else plain(claim.remark)
+    if remark:
+        print(f"Remark: {remark}")
     if claim.not_run:
         print(f"Not run: {plain(claim.not_run)}")
     if entry is None:
         return
     if entry["finding"]:
         print(f"Finding: {entry['finding']}")
+    for clause in entry["clauses"]:
+        if clause["word"] == "open":
+            print(f"Open: no check decides ({clause['letter']}) as {clause['form']}: {clause['text']}")
     for item in entry["evidence"]:
-        print(f"- {item['form']}: {item['outcome']} ({item['how']}). {item['summary']}")
+        form = item["form"] if item["clauses"] == "a" else f"{item['form']}, {', '.join(item['clauses'])}"
+        print(f"- {form}: {item['outcome']} ({item['how']}). {item['summary']}")
         print_facts(item.get("facts", ()))

@@ -7,6 +7,7 @@ import sys
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from threadpoolctl import threadpool_limits
@@ -94,7 +95,7 @@ def _conclude(session: Run, arguments: Namespace) -> int:
         if arguments.names and len(decided) <= MOST_WITH_FACTS:
             _print_facts(decided)
         counts = Counter(item.verdict.word for item in decided)
-        words = ", ".join(f"{n} {word}" for word, n in counts.most_common())
+        words = ", ".join(f"{n} {word}{_but_for(word, decided)}" for word, n in counts.most_common())
         print(f"\n{len(decided)} claim{'s' * (len(decided) != 1)}: {words}. Results: {path}")
     for item in changed:
         words = f"{item.claim.id} is {item.verdict.word}, reviewed was {item.claim.reviewed}"
@@ -134,11 +135,21 @@ def _print_findings(decided: Sequence[Decision]) -> None:
             verdict = item.verdict
             severity = f", {verdict.severity}" if verdict.severity else ""
             print(f"\n{item.claim.id} ({item.claim.where}) {verdict.word}{severity}: {plain(verdict.finding)}")
-            if item.claim.correction is not None and verdict.word == "corrected":
+            if verdict.correction:
                 grounds = f"refutation {verdict.refutation}, correction {verdict.how}"
-                print(f"  Corrected ({grounds}): {plain(item.claim.correction.statement)}")
+                print(f"  Corrected ({grounds}): {plain(verdict.correction)}")
             if item.verdict.consequence:
                 print(f"  Consequence: {plain(item.verdict.consequence)}")
+
+    for item in decided:
+        for clause in item.verdict.open_clauses:
+            print(f"\n{item.claim.id} {item.verdict.word} but for ({clause.letter}): {plain(clause.text)}")
+
+
+def _but_for(word: str, decided: Sequence[Decision]) -> str:
+    """How many of these verdicts leave a clause open."""
+    count = sum(bool(item.verdict.open_clauses) for item in decided if item.verdict.word == word)
+    return f" ({count} but for a clause that no check decides)" if count else ""
 
 
 def _print_facts(decided: Sequence[Decision]) -> None:
@@ -168,6 +179,7 @@ def _row(item: Decision, seed: int) -> dict:
         "root": verdict.root,
         "consequence": plain(verdict.consequence),
         "remark": plain(verdict.remark),
+        "clauses": [{**asdict(clause), "text": plain(clause.text)} for clause in verdict.clauses],
     }
 
 

@@ -12,7 +12,7 @@ from dpbounds import DomainError
 from verify.running.store import REMEDY, read_json, strict
 from verify.statements.verdicts import word_of
 
-FORMAT = "dpbounds-results/2"
+FORMAT = "dpbounds-results/3"
 FORMS = ("printed", "corrected")
 RESULTS = "results.json"
 

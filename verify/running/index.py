@@ -22,12 +22,13 @@ from dpbounds import DomainError, __version__
 from verify.running.store import write_whole
 from verify.statements.markup import check_compiled
 from verify.statements.topics import Topic, claims_of
+from verify.statements.wording import blank
 
 if TYPE_CHECKING:  # loaded with the claims
     from verify.statements.claims import Claim
 
 # Changes with the fields of `Outline`.
-FORMAT = 1
+FORMAT = 2
 FOLDER = "dpbounds"
 
 
@@ -97,9 +98,14 @@ def _outlined(topic: Topic) -> list[Outline]:
     texts = [(claim.id, name, text) for claim in topic.claims.values() for name, text in claim.texts().items()]
     check_compiled([*topic.texts(), *texts])
     names = ("id", "where", "equation", "kind", "level", "reviewed")
-    names += ("statement", "hypotheses", "setting", "remark", "not_run")
+    names += ("hypotheses", "setting", "not_run")
     return [
-        Outline(module=topic.homes[claim.id], **{name: getattr(claim, name) for name in names})
+        Outline(
+            module=topic.homes[claim.id],
+            statement=claim.stated,
+            remark=blank(claim.remark),
+            **{name: getattr(claim, name) for name in names},
+        )
         for claim in topic.claims.values()
     ]
 

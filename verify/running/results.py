@@ -22,9 +22,10 @@ from verify.running.registry import index_of, topics
 from verify.running.runner import Decision
 from verify.running.store import read_json, write_json
 from verify.running.versions import code_version, library_versions
+from verify.statements.clauses import whole
 from verify.statements.plain import plain
 from verify.statements.topics import Figure, Highlight, Topic
-from verify.statements.wording import literal
+from verify.statements.wording import blank, literal
 
 RUN = "run.json"
 
@@ -46,11 +47,11 @@ def entry_of(item: Decision, *, level: Level, seed: int) -> dict[str, Any]:
     """A claim, its verdict and its evidence as JSON data."""
     claim, verdict = item.claim, item.verdict
     typeset = {
-        "statement": claim.statement,
+        "statement": claim.stated,
         "hypotheses": claim.hypotheses,
         "setting": claim.setting,
-        "correction": claim.correction.statement if claim.correction else "",
-        "ground": claim.correction.ground if claim.correction else "",
+        "correction": verdict.correction or (blank(whole(claim.correction.statement)) if claim.correction else ""),
+        "ground": verdict.ground,
         "finding": verdict.finding,
         "consequence": verdict.consequence,
         "remark": verdict.remark,
@@ -71,6 +72,7 @@ def entry_of(item: Decision, *, level: Level, seed: int) -> dict[str, Any]:
         "touches": verdict.touches,
         "root": verdict.root,
         "open": bool(claim.open),
+        "clauses": [{**asdict(clause), "text": plain(clause.text)} for clause in verdict.clauses],
         "reviewed": claim.reviewed,
         "level": level,
         "seed": seed,
@@ -100,7 +102,13 @@ def _topic(topic: Topic) -> dict[str, Any]:
         "stands": [_highlight(item) for item in topic.stands],
         "sharper": [_highlight(item) for item in topic.sharper],
         "figures": [_figure(figure) for figure in topic.figures],
+        "notation": [_symbol(symbol, meaning) for symbol, meaning in topic.notation],
     }
+
+
+def _symbol(symbol: str, meaning: str) -> dict[str, Any]:
+    texts = {"symbol": f"${symbol}$", "meaning": meaning}
+    return {**{name: plain(text) for name, text in texts.items()}, "typeset": texts}
 
 
 def _figure(figure: Figure) -> dict[str, Any]:

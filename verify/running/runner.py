@@ -18,7 +18,8 @@ from verify.running.executor import Executor
 from verify.running.registry import claim_named, topics
 from verify.running.store import Store, key_of
 from verify.running.versions import code_version
-from verify.statements.claims import Claim, Form
+from verify.statements.claims import Claim
+from verify.statements.clauses import Form
 from verify.statements.verdicts import Verdict, decide
 
 Progress = Callable[[int, int, str], None]
@@ -219,6 +220,8 @@ class Run:
         evidence, error = attempt(self.checks[job].conclude, results, self.level)
         if error:
             self.failures[job] = error
+        else:
+            evidence = replace(evidence, clauses=self.checks[job].clauses)
         return evidence, sum(self.store.records[cell.key]["seconds"] for cell in cells)
 
     def _decide(self, claim: Claim) -> Decision:

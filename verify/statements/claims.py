@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Literal, get_args
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
 
 from dpbounds import DomainError
 from verify.checks.base import LEVELS, Check, Level
+from verify.statements.clauses import Form, Statement, check_clauses, whole
 from verify.statements.markup import check_markup
-from verify.statements.wording import check_placeholders, sample
+from verify.statements.wording import check_placeholders, formula, sample
 
 Kind = Literal["identity", "inequality", "number", "mc-equality", "mc-rate", "privacy", "algorithm"]
-Form = Literal["printed", "corrected"]
 Word = Literal["confirmed", "refuted", "corrected", "undecided", "not run"]
 Severity = Literal["substantive", "hypothesis", "slip"]
 Touches = Literal["statement", "proof", "figure", "text"]
@@ -29,7 +29,7 @@ class Fault:
       missing, or a constant is wrong with consequences) or `slip` (repaired at sight); `touches`: what it stands in.
     - `finding`: one sentence of mathematics (Typst markup): what is printed, what is true, by how much, in the mildest
       setting in which it shows. `{name}`, inside dollar signs, is a number of the counterexample of the printed check
-      number `exhibit`; `{name:2}` has two digits.
+      number `exhibit`, or one that the claim has; `{name:2}` has two digits.
     - `consequence`: what falls with it, and what stands all the same.
     - `root`: the claim whose fault this one inherits, if any.
     """
@@ -44,9 +44,11 @@ class Fault:
 
 @dataclass(frozen=True, kw_only=True)
 class Correction:
-    """The whole statement that is true instead, why (`ground`, a sentence), and the checks that show it."""
+    """The whole statement that is true instead, clause by clause, why (`ground`, a sentence), and the checks that show
+    it; both texts may have `{name}`.
+    """
 
-    statement: str
+    statement: Statement
     checks: tuple[Check, ...]
     ground: str = ""
 
@@ -57,8 +59,12 @@ class Claim:
 
     - `where` is its place as the paper names it, `page` and `equation` where to look (the page of the PDF, 0 where the
       text has no pages; both 0 and "" for what is not in the paper).
-    - `statement` and `hypotheses` are the paper's; `setting` is what we had to choose to test it; `remark` what a fair
-      reading had to supply. All texts are Typst markup, mathematics between dollar signs.
+    - `statement` and `hypotheses` are the paper's, the first as its clauses where it says several things; `setting` is
+      what we had to choose to test it; `remark` what a fair reading had to supply. All texts are Typst markup,
+      mathematics between dollar signs.
+    - Numbers in what we say of it are computed: `{name}` in `remark`, fault and correction is a number of the evidence
+      (`Evidence.numbers`) or of `given`, constants of the code by name. What is printed in the statement, small whole
+      numbers, exponents and references may be typed (`verify.statements.numerals`).
     - `fault` says what is wrong with it, `correction` what is true instead; `not_run` why there is no check, `open` why
       it cannot be decided. From these follows `reviewed`, the verdict a person last agreed with: a run that finds
       another exits with status 1.
@@ -70,7 +76,7 @@ class Claim:
     id: str
     where: str
     kind: Kind
-    statement: str
+    statement: Statement
     page: int = 0
     equation: str = ""
     hypotheses: str = ""
@@ -79,6 +85,7 @@ class Claim:
     checks: tuple[Check, ...] = ()
     fault: Fault | None = None
     correction: Correction | None = None
+    given: Mapping[str, Any] = field(default_factory=dict)
     not_run: str = ""
     open: str = ""
     user_data: Callable[[], str] = str
@@ -93,8 +100,13 @@ class Claim:
             raise DomainError(f"fault of {self.id}", None, "given where there is a correction", "say what is wrong")
         if self.fault is not None:
             self._check_fault(self.fault)
+        for name, text in self.templates().items():
+            check_placeholders(f"{name} of {self.id}", text, self._known(name))
         for name, text in self.texts().items():
             check_markup(f"{name} of {self.id}", text)
+        check_clauses(f"statement of {self.id}", self.statement, self.checks)
+        if self.correction is not None:
+            check_clauses(f"correction of {self.id}", self.correction.statement, self.correction.checks)
         for form, checks in self.forms():
             for number, check in enumerate(checks):
                 check.validate(f"check {number} of {self.id} as {form}")
@@ -112,18 +124,42 @@ class Claim:
             raise DomainError(
                 f"exhibit of {self.id}", fault.exhibit, f"the number of a check, below {len(self.checks)}"
             )
-        known = self.checks[fault.exhibit].counterexample_names() if self.checks else None
-        check_placeholders(f"finding of {self.id}", fault.finding, known)
+
+    def _known(self, name: str) -> Collection[str] | None:
+        """The names that a text may use, None where only a run tells."""
+        if name != "finding" or self.fault is None or not self.checks:
+            return None
+        names = self.checks[self.fault.exhibit].counterexample_names()
+        return None if names is None else [*names, *self.given]
+
+    def templates(self) -> dict[str, str]:
+        """The texts in which numbers of the evidence stand at their placeholders, by field."""
+        texts = {"remark": self.remark}
+        if self.fault is not None:
+            texts |= {"finding": self.fault.finding, "consequence": self.fault.consequence}
+        if self.correction is not None:
+            texts |= {"correction": whole(self.correction.statement), "ground": self.correction.ground}
+        return {name: text for name, text in texts.items() if text}
 
     def texts(self) -> dict[str, str]:
-        """Every text of it that is Typst markup, by field; in the finding a number stands at each placeholder."""
-        names = ("statement", "hypotheses", "setting", "remark", "not_run", "open")
-        texts = {name: getattr(self, name) for name in names}
-        if self.fault is not None:
-            texts |= {"finding": sample(self.fault.finding), "consequence": self.fault.consequence}
-        if self.correction is not None:
-            texts |= {"correction": self.correction.statement, "ground": self.correction.ground}
+        """Every text of it that is Typst markup, by field, with a number at each placeholder."""
+        texts = {"statement": self.stated}
+        texts |= {name: getattr(self, name) for name in ("hypotheses", "setting", "not_run", "open")}
+        texts |= {name: sample(text) for name, text in self.templates().items()}
         return {name: text for name, text in texts.items() if text}
+
+    @property
+    def stated(self) -> str:
+        """The statement, its clauses one after the other."""
+        return whole(self.statement)
+
+    @property
+    def constants(self) -> list[str]:
+        """Texts with the numbers that need no run: what is printed, how it was tested, the correction, what is "
+        "given."""
+        mended = [whole(self.correction.statement), self.correction.ground] if self.correction else []
+        printed = [self.stated, self.hypotheses, self.equation, self.where, self.setting, self.remark, *mended]
+        return [*printed, *(formula(value) for value in self.given.values())]
 
     @property
     def topic(self) -> str:

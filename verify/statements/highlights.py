@@ -11,6 +11,9 @@ title = 'Error against the number of records.'
 
 [figures.panels]
 "mine/fig-1-left" = 'Independent noise'
+
+[notation]
+'n' = 'number of records'
 ```
 """
 
@@ -25,12 +28,12 @@ from dpbounds import DomainError
 from verify.statements.topics import Figure, Highlight, Panel
 
 FILE = "highlights.toml"
-LISTS = ("stands", "sharper", "figures")
+LISTS = ("stands", "sharper", "figures", "notation")
 
 
 def highlights(beside: Path) -> dict[str, Any]:
-    """The arguments `stands`, `sharper` and `figures` of a `Topic`, from the file beside this one; a line break in a
-    sentence is a space. Raises `DomainError` where the file is not of that form.
+    """The arguments `stands`, `sharper`, `figures` and `notation` of a `Topic`, from the file beside this one; a line
+    break in a sentence is a space. Raises `DomainError` where the file is not of that form.
     """
     path = beside.with_name(FILE)
     try:
@@ -42,6 +45,7 @@ def highlights(beside: Path) -> dict[str, Any]:
             "stands": tuple(_highlight(entry) for entry in content.get("stands", ())),
             "sharper": tuple(_highlight(entry) for entry in content.get("sharper", ())),
             "figures": tuple(_figure(entry) for entry in content.get("figures", ())),
+            "notation": tuple((symbol, _line(meaning)) for symbol, meaning in content.get("notation", {}).items()),
         }
     except (tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError) as error:
         raise DomainError(

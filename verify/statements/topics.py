@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, get_args
 
 from dpbounds import DomainError
 from verify.statements.markup import Text, check_markup
+from verify.statements.numerals import check_typed
 
 if TYPE_CHECKING:  # loaded with the claims: solve does without them
     from verify.statements.claims import Claim
@@ -51,7 +52,10 @@ class Figure:
 
 @dataclass(frozen=True, kw_only=True)
 class Highlight:
-    """A sentence (Typst markup) that holds while every claim named in `claims` has the verdict it was reviewed with."""
+    """A sentence (Typst markup) that holds while every claim named in `claims` has the verdict it was reviewed with.
+
+    Its numbers are those that these claims state, correct or give (`verify.statements.numerals`).
+    """
 
     sentence: str
     claims: tuple[str, ...]
@@ -64,7 +68,8 @@ class Topic:
     - `package` holds the claims; `sources` are all packages whose code decides their results.
     - `title`, `authors`, `venue`, `version` (which text of it was read) and `link` cite it.
     - `stands`: the main results that hold, with their sharp constants; `sharper`: what is better here than in the
-      paper; `main_picture`: the claim whose picture shows the main result; `figures`: the paper's own.
+      paper; `main_picture`: the claim whose picture shows the main result; `figures`: the paper's own; `notation`: what
+      each symbol means (a formula without dollar signs, and markup).
     - `summary`: one line for --help; `solve`: a module with `add_arguments(parser)` and `run(arguments)`, or "" if
       there is nothing to solve; `check`: a module with `knows(file)` and `run(arguments)`, for saved bounds; `design`:
       a module like `solve`'s, or "" if there is nothing to design.
@@ -82,6 +87,7 @@ class Topic:
     sharper: tuple[Highlight, ...] = ()
     main_picture: str = ""
     figures: tuple[Figure, ...] = ()
+    notation: tuple[tuple[str, str], ...] = ()
     solve: str = ""
     check: str = ""
     design: str = ""
@@ -90,8 +96,8 @@ class Topic:
     def __post_init__(self) -> None:
         if not TOPIC_NAME.fullmatch(self.name):
             raise DomainError("name of a topic", self.name, "small letters, digits, _ and -, a letter first")
-        for _, field, text in self.texts():
-            check_markup(f"{field} of topic {self.name}", text)
+        for _, place, text in self.texts():
+            check_markup(f"{place} of topic {self.name}", text)
 
     @cached_property
     def claims(self) -> Mapping[str, Claim]:
@@ -113,6 +119,9 @@ class Topic:
                 raise DomainError(place, name, f"the id of a claim of {self.name}", "correct it there")
         for claim in claims.values():
             _check_root(claim, claims)
+        for item in (*self.stands, *self.sharper):
+            known = [text for name in item.claims for text in claims[name].constants]
+            check_typed(f"highlight of topic {self.name}", item.sentence, *known)
         return claims
 
     @cached_property
@@ -129,12 +138,13 @@ class Topic:
         texts = [("stands", item.sentence) for item in self.stands]
         texts += [("sharper", item.sentence) for item in self.sharper]
         texts += [(f"figure {figure.name}", text) for figure in self.figures for text in figure.texts()]
-        return [(self.name, field, text) for field, text in texts]
+        texts += [("notation", f"${symbol}$ {meaning}") for symbol, meaning in self.notation]
+        return [(self.name, place, text) for place, text in texts]
 
     def _references(self, claims: Mapping[str, Claim]) -> Iterator[tuple[str, str]]:
         """The claims that the topic and its faults name, with the place."""
-        for field, items in (("stands", self.stands), ("sharper", self.sharper)):
-            yield from ((f"{field} of topic {self.name}", claim) for item in items for claim in item.claims)
+        for name, items in (("stands", self.stands), ("sharper", self.sharper)):
+            yield from ((f"{name} of topic {self.name}", claim) for item in items for claim in item.claims)
         for figure in self.figures:
             yield from ((f"panel of {figure.name} of topic {self.name}", panel.claim) for panel in figure.panels)
         if self.main_picture:

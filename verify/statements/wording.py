@@ -34,6 +34,11 @@ def sample(template: str) -> str:
     return filled(template, {name: 1.5 for _, name, _ in _placeholders(template) if name})
 
 
+def blank(template: str) -> str:
+    """The template with an ellipsis at every placeholder, where there is no run to tell the numbers."""
+    return filled(template, {name: "…" for _, name, _ in _placeholders(template) if name})
+
+
 def check_placeholders(name: str, template: str, known: Collection[str] | None) -> None:
     """Raise `DomainError`, about the field called `name`, for a placeholder that is malformed, stands outside a formula
     or is not among the known names (None: which there are only a run tells).

@@ -35,7 +35,7 @@ def decided(name: str, word: str, *, failure: str = "", **verdict: object) -> De
 
 ALL = (
     decided("a", "confirmed", how="proved", remark="For $a > 0$."),
-    decided("b", "corrected", finding="It is $rho^2$.", severity="hypothesis"),
+    decided("b", "corrected", finding="It is $rho^2$.", severity="hypothesis", correction="For $T >= 2$, $rho$."),
     decided("c", "refuted", finding="It is $rho^2$ < 3 \0.", severity="substantive", consequence="All falls."),
     decided("d", "undecided", finding="5000 trials"),
     decided("e", "not run", finding="no data"),

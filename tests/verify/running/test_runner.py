@@ -182,7 +182,7 @@ def found(outcome, how="numeric", slack=None) -> Evidence:
 @pytest.mark.parametrize(
     ("printed", "corrected", "word", "how"),
     [
-        ([], None, "not run", None),
+        ([None], None, "not run", None),
         ([found("holds", "proved"), found("holds", "statistical")], None, "confirmed", "statistical"),
         ([found("holds"), found("fails", "statistical")], None, "refuted", "statistical"),
         ([found("fails")], [found("holds", "certified")], "corrected", "certified"),
@@ -194,18 +194,20 @@ def found(outcome, how="numeric", slack=None) -> Evidence:
     ],
 )
 def test_verdicts_follow_from_evidence(printed, corrected, word, how):
-    mended = None if corrected is None else Correction(statement="Thus.", checks=stated(1.0))
+    mended = None if corrected is None else Correction(statement="Thus.", checks=stated(1.0) * len(corrected))
     fault = None if mended is None else FAULT
-    verdict = decide(claim(checks=stated(1.0), correction=mended, fault=fault, page=1), printed, corrected or [])
+    verdict = decide(
+        claim(checks=stated(1.0) * len(printed), correction=mended, fault=fault, page=1), printed, corrected or []
+    )
     assert (verdict.word, verdict.how) == (word, how)
 
 
 def test_a_correction_has_two_grounds():
     """The strongest counterexample refutes, the weakest check of the correction confirms it."""
-    mended = Correction(statement="Thus.", checks=stated(1.0))
+    mended = Correction(statement="Thus.", checks=stated(1.0) * 2)
     printed = [found("fails", "statistical"), found("fails", "certified"), found("holds", "proved")]
     verdict = decide(
-        claim(checks=stated(1.0), correction=mended, fault=FAULT, page=1),
+        claim(checks=stated(1.0) * 3, correction=mended, fault=FAULT, page=1),
         printed,
         [found("holds", "proved"), found("holds")],
     )
@@ -214,10 +216,10 @@ def test_a_correction_has_two_grounds():
 
 
 def test_verdicts_carry_their_reasons():
-    plain = claim(checks=stated(1.0), remark="Read kindly.")
+    plain, twice = (claim(checks=stated(1.0) * number, remark="Read kindly.") for number in (1, 2))
     assert decide(claim(not_run="no data"), [], []).finding == "no data"
     assert decide(plain, [found("unclear")], []).finding == "more trials"
-    held = decide(plain, [found("holds", slack=1.5), found("holds", slack=1.1)], [])
+    held = decide(twice, [found("holds", slack=1.5), found("holds", slack=1.1)], [])
     assert held.slack == 1.1 and held.remark == "Read kindly."
     mended = claim(
         checks=stated(2.0), fault=FAULT, page=3, correction=Correction(statement="Thus.", checks=stated(1.0))
@@ -228,6 +230,42 @@ def test_verdicts_carry_their_reasons():
     assert broken.finding == "The correction fails: fails by certified." and broken.severity is None
     unclear = decide(mended, [found("fails")], [found("unclear")])
     assert "False as printed" in unclear.finding and "more trials" in unclear.finding
+
+
+def test_each_clause_has_its_verdict():
+    """The strongest that fails refutes a clause, the weakest that holds confirms it; what no check names is open."""
+    checks = [
+        replace(check, decides=letters) for check, letters in zip(stated(1.0) * 4, ("a", "ab", "b", "c"), strict=True)
+    ]
+    one = claim(statement=("One.", "Two.", "Three.", "Four."), checks=tuple(checks))
+    evidence = [found("holds", "proved"), found("holds"), found("fails", "certified"), None]
+    verdict = decide(one, evidence, [])
+    words = [(item.letter, item.word, item.how) for item in verdict.clauses]
+    assert words == [
+        ("a", "holds", "numeric"),
+        ("b", "fails", "certified"),
+        ("c", "not run", None),
+        ("d", "open", None),
+    ]
+    assert [item.text for item in verdict.open_clauses] == ["Four."]
+
+
+def test_open_clauses_are_those_of_the_correction_that_holds():
+    mended = Correction(statement=("It is ${n}$.", "Or not."), checks=(replace(stated(1.0)[0], decides="a"),))
+    one = claim(statement=("One.", "Two."), checks=(replace(stated(2.0)[0], decides="a"),), fault=FAULT, page=1)
+    verdict = decide(replace(one, correction=mended, given={"n": 12.5}), [found("fails")], [found("holds")])
+    assert verdict.correction == "(a) It is $12.5$. (b) Or not."
+    assert [(item.form, item.letter) for item in verdict.open_clauses] == [("corrected", "b")]
+    assert [item.text for item in verdict.clauses][2:] == ["It is $12.5$.", "Or not."]
+
+
+def test_texts_take_numbers_of_all_evidence(alone):
+    """Not one that two facts use for different numbers."""
+    facts = [Fact("one", 1.0, 1.0, numbers={"n": 5, "k": 1}), Fact("two", 1.0, 1.0, numbers={"ratio": 1.25, "k": 2})]
+    one = claim(checks=(Agreement(facts=lambda rng: facts),), remark="At $n = {n}$, ${ratio}$.")
+    assert alone([one])[0].verdict.remark == "At $n = 5$, $1.25$."
+    (decided,) = alone([replace(one, remark="${k}$")])
+    assert "k" in decided.failure and decided.verdict.word == "undecided"
 
 
 def test_findings_take_their_numbers_from_the_exhibit(alone):

@@ -26,6 +26,7 @@ from verify.checks.base import LEVELS
 from verify.checks.statistics import SUITE_ALPHA
 from verify.running.registry import ROOMS, select, topics
 from verify.statements.claims import Claim
+from verify.statements.clauses import whole
 from verify.statements.topics import Highlight
 
 CLAIMS = {claim.id: claim for claim in select([])}
@@ -63,7 +64,7 @@ def test_what_is_said_to_hold_has_an_impostor(claim):
 def test_corrections_are_whole_sentences():
     for claim in CLAIMS.values():
         if claim.correction is not None:
-            statement = claim.correction.statement
+            statement = whole(claim.correction.statement)
             assert statement.rstrip().endswith((".", "$", ")")), claim.id
             assert not statement[0].islower(), claim.id
 

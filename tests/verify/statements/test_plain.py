@@ -81,11 +81,7 @@ WORD = re.compile(r"(?<![A-Za-z\"])[A-Za-z]{2,}(?:\.[a-z]+)*(?![A-Za-z\"])")
 
 
 def texts_of(claim: Claim) -> Iterator[str]:
-    yield from (claim.statement, claim.hypotheses, claim.setting, claim.remark, claim.not_run, claim.open)
-    if claim.correction is not None:
-        yield from (claim.correction.statement, claim.correction.ground)
-    if claim.fault is not None:
-        yield from (re.sub(r"\{\w+(:\d+)?\}", "1", claim.fault.finding), claim.fault.consequence)
+    yield from claim.texts().values()
 
 
 def texts(topic: Topic) -> Iterator[tuple[str, str]]:

@@ -246,9 +246,14 @@ BEYOND_CURVE = Claim(
     where="beyond the paper",
     kind="identity",
     statement=(
-        "The privacy curve of the Gaussian mechanism is $delta = phi(x) (M(x) - M(x + mu))$, $x = epsilon\\/mu - "
-        "mu\\/2$, $M$ the Mills ratio; it rises with $mu$, at the rate $phi(x)$, and falls with $epsilon$, at the rate "
-        "$e^epsilon Phi(-x - mu)$, and for $x >= 0$ $ mu phi(x)\\/((x + mu)^2 + 3) <= delta <= mu phi(x)\\/(x^2 + 1). $"
+        (
+            r"The privacy curve of the Gaussian mechanism is $delta = phi(x) (M(x) - M(x + mu))$, $x = epsilon\/mu - "
+            r"mu\/2$, $M$ the Mills ratio;"
+        ),
+        (
+            "it rises with $mu$, at the rate $phi(x)$, and falls with $epsilon$, at the rate $e^epsilon Phi(-x - mu)$, "
+            r"and for $x >= 0$ $ mu phi(x)\/((x + mu)^2 + 3) <= delta <= mu phi(x)\/(x^2 + 1). $"
+        ),
     ),
     setting=(
         "$mu$ and $epsilon$ from 0.01 to 30 to 45 digits, against the integral that defines $delta$; the bounds "
@@ -256,6 +261,7 @@ BEYOND_CURVE = Claim(
     ),
     checks=(
         Identity(
+            decides="a",
             left=curves.delta_at,
             right=_integral,
             box=CURVE,
@@ -263,6 +269,7 @@ BEYOND_CURVE = Claim(
             impostors={"1e-40 off": {"left": Times(_DIGITS_OFF)}},
         ),
         Identity(
+            decides="b",
             left=lambda m, mu, epsilon: epsilon,
             right=_epsilon_back,
             box=CURVE,
@@ -271,6 +278,7 @@ BEYOND_CURVE = Claim(
             impostors={"1e-40 off": {"right": Times(_DIGITS_OFF)}},
         ),
         Identity(
+            decides="b",
             left=lambda m, mu, epsilon: mu,
             right=_mu_back,
             box=CURVE,
@@ -278,8 +286,9 @@ BEYOND_CURVE = Claim(
             where=_in_floats,
             impostors={"1e-40 off": {"right": Times(_DIGITS_OFF)}},
         ),
-        Symbolic(residuals=_derivatives, impostors={"twice the slope": {"residuals": {"share": 2}}}),
+        Symbolic(decides="b", residuals=_derivatives, impostors={"twice the slope": {"residuals": {"share": 2}}}),
         Inequality(
+            decides="b",
             smaller=_least,
             larger=_at,
             box=TAIL,
@@ -287,6 +296,7 @@ BEYOND_CURVE = Claim(
             impostors={"10 % more": {"smaller": Times("1.1")}},
         ),
         Inequality(
+            decides="b",
             smaller=_at,
             larger=_most,
             box=TAIL,
@@ -315,11 +325,11 @@ BEYOND_COMPOSITION = Claim(
     where="beyond the paper",
     kind="privacy",
     statement=(
-        "Mechanisms run one after the other add up: $rho$, $mu^2$ and the Rényi divergences of each order; exactly so "
-        "for Gaussian ones."
+        "Mechanisms run one after the other add up: $rho$, $mu^2$ and the Rényi divergences of each order;",
+        "exactly so for Gaussian ones.",
     ),
     setting="Three Gaussian mechanisms against their joint law.",
-    checks=(Agreement(facts=_composed, impostors={"1 % off": {"facts": Times(1.01)}}),),
+    checks=(Agreement(decides="ab", facts=_composed, impostors={"1 % off": {"facts": Times(1.01)}}),),
 )
 
 # --- calibration ---
@@ -370,13 +380,15 @@ BEYOND_CALIBRATION = Claim(
     where="beyond the paper",
     kind="privacy",
     statement=(
-        "The least noise multiplier for a budget is $gamma_T \\/ sqrt(2 rho)$ under zero-out and add-remove "
-        "adjacency, twice that under replace-one; for $(epsilon, delta)$ in place of $rho$ the exact $mu$ stands for "
-        "$sqrt(2 rho)$."
+        (
+            r"The least noise multiplier for a budget is $gamma_T \/ sqrt(2 rho)$ under zero-out and add-remove "
+            "adjacency, twice that under replace-one;"
+        ),
+        "for $(epsilon, delta)$ in place of $rho$ the exact $mu$ stands for $sqrt(2 rho)$.",
     ),
     setting="Exact laws of $C G + W$ for three encoders, $T <= 7$, every position.",
     checks=(
-        GaussianPrivacy(pairs=_calibrated, impostors={"1 % less noise": {"pairs": {"share": 0.98}}}),
-        Agreement(facts=_budgets, impostors={"1e-6 off": {"facts": Times(1 + 1e-6)}}),
+        GaussianPrivacy(decides="a", pairs=_calibrated, impostors={"1 % less noise": {"pairs": {"share": 0.98}}}),
+        Agreement(decides="ab", facts=_budgets, impostors={"1e-6 off": {"facts": Times(1 + 1e-6)}}),
     ),
 )

@@ -213,10 +213,11 @@ ANSWERS = Claim(
     where="`solve ftrl` for strongly convex losses",
     kind="algorithm",
     statement=(
-        "The row of a bound has the tightest of its ends, a little outside what was proved, and says which that is; "
-        "the best $nu$ is as good as any $nu$ of a grid and the optimal correlation as good as that; a row that was "
-        "changed after it was saved is refused by the name of what was changed, its $kappa$ too; mechanisms have the "
-        "weights of their definitions; no proof costs less than the least that is said of it."
+        "The row of a bound has the tightest of its ends, a little outside what was proved, and says which that is;",
+        "the best $nu$ is as good as any $nu$ of a grid and the optimal correlation as good as that;",
+        "a row that was changed after it was saved is refused by the name of what was changed, its $kappa$ too;",
+        "mechanisms have the weights of their definitions;",
+        "no proof costs less than the least that is said of it.",
     ),
     setting=(
         "$mu = 0.3$, $L = 2.5$, $eta = 0.2$, $rho = 1.3$, $d = 2$, $G = 1.7$, $sigma_s = 0.6$; 3 lags each side. "
@@ -225,14 +226,16 @@ ANSWERS = Claim(
     ),
     checks=(
         Agreement(
+            decides="a",
             facts=_rows,
             impostors={
                 "1 % more": {"facts": {"factor": 1.01}},
                 "the program's end, always": {"facts": {"row_of": _of_the_program}},
             },
         ),
-        Agreement(facts=_searches, impostors={"1 % worse": {"facts": {"factor": 1.01}}}),
+        Agreement(decides="b", facts=_searches, impostors={"1 % worse": {"facts": {"factor": 1.01}}}),
         Agreement(
+            decides="c",
             facts=_changed,
             impostors={
                 "compared with itself": {"facts": {"proved": False}},
@@ -241,13 +244,14 @@ ANSWERS = Claim(
             },
         ),
         Agreement(
+            decides="c",
             facts=_condition_numbers,
             impostors={
                 "as stored": {"facts": {"rule": lambda program, stored: stored}},
                 "always L over mu": {"facts": {"rule": lambda program, stored: program.kappa}},
             },
         ),
-        Agreement(facts=_by_name, impostors={"1 % more": {"facts": {"factor": 1.01}}}),
-        Agreement(facts=_costs, impostors={"twice as much": {"facts": {"share": 2.0}}}),
+        Agreement(decides="d", facts=_by_name, impostors={"1 % more": {"facts": {"factor": 1.01}}}),
+        Agreement(decides="e", facts=_costs, impostors={"twice as much": {"facts": {"share": 2.0}}}),
     ),
 )

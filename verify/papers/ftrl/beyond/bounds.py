@@ -94,12 +94,16 @@ TRACE_BOUNDS = Claim(
     where=OURS,
     kind="inequality",
     statement=(
-        '$eta/4 (sigma_s^2 op("Tr") H + N sum_j c_j) <= F_oo <= 2/(2 - eta R^2) eta/4 (sigma_s^2 op("Tr") H + N '
-        "sum_j c_j)$; the upper end is exact for inputs with constant $norm(x)$."
+        (
+            '$eta/4 (sigma_s^2 op("Tr") H + N sum_j c_j) <= F_oo <= 2/(2 - eta R^2) eta/4 (sigma_s^2 op("Tr") H + N '
+            "sum_j c_j)$;"
+        ),
+        "the upper end is exact for inputs with constant $norm(x)$.",
     ),
     hypotheses="Any inputs, any correlation, $eta R^2 < 2$, $eta lambda_1 <= 1$. No kurtosis constant.",
     checks=(
         Search(
+            decides="a",
             sides=_any_law,
             box={
                 **PLANAR,
@@ -111,7 +115,7 @@ TRACE_BOUNDS = Claim(
             evaluations={"quick": 4_000, "full": 20_000},
             impostors={"5 % above the lower end": {"sides": {"factor": 1.05}}},
         ),
-        Agreement(facts=_attained, impostors={"5 % off": {"facts": Times(1.05)}}),
+        Agreement(decides="b", facts=_attained, impostors={"5 % off": {"facts": Times(1.05)}}),
     ),
 )
 

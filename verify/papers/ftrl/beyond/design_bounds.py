@@ -157,18 +157,22 @@ BOUND = Claim(
     where=OURS,
     kind="inequality",
     statement=(
-        'For every encoder $C$ and every $q >= 0$ of sum 1, $max_t norm(C e_t)^2 op("tr")(G (C^T C)^(-1)) >= (op("tr") '
-        '(Q^(1\\/2) G Q^(1\\/2))^(1\\/2))^2$, $Q = op("diag") q$; at the best $q$ both sides meet.'
+        (
+            'For every encoder $C$ and every $q >= 0$ of sum 1, $max_t norm(C e_t)^2 op("tr")(G (C^T C)^(-1)) >= '
+            r'(op("tr") (Q^(1\/2) G Q^(1\/2))^(1\/2))^2$, $Q = op("diag") q$;'
+        ),
+        "at the best $q$ both sides meet.",
     ),
     checks=(
         Search(
+            decides="a",
             sides=_any_mechanism,
             box={"seed": Whole(0, 10**9), "size": Whole(0, 1)},
             evaluations={"quick": 60, "full": 2000},
             impostors={"5 % more": {"sides": {"factor": 1.05}}},
         ),
-        Agreement(facts=_solved, impostors={"gap 1e-7": {"facts": {"gap": 1e-7}}}),
-        Agreement(facts=_by_search, impostors={"1e-4 off": {"facts": {"factor": 1.0001}}}),
+        Agreement(decides="b", facts=_solved, impostors={"gap 1e-7": {"facts": {"gap": 1e-7}}}),
+        Agreement(decides="b", facts=_by_search, impostors={"1e-4 off": {"facts": {"factor": 1.0001}}}),
     ),
 )
 
@@ -371,11 +375,16 @@ CERTIFIED = Claim(
     where=OURS,
     kind="inequality",
     statement=(
-        'For symmetric $Y$ with $Y^2 <= Q^(1\\/2) G Q^(1\\/2) + epsilon I$, $op("tr") Y - T sqrt(epsilon) <= op("tr") '
-        "(Q^(1\\/2) G Q^(1\\/2))^(1\\/2)$; in balls this proves the lower bound, whatever $q$ and $Y$."
+        (
+            r'For symmetric $Y$ with $Y^2 <= Q^(1\/2) G Q^(1\/2) + epsilon I$, $op("tr") Y - T sqrt(epsilon) <= '
+            r'op("tr") (Q^(1\/2) G Q^(1\/2))^(1\/2)$;'
+        ),
+        "in balls this proves the lower bound, whatever $q$ and $Y$.",
     ),
     checks=(
-        Agreement(facts=_balls_hold, impostors={"1e-15 off": {"facts": {"factor": 1 + Fraction(1, 10**15)}}}),
-        Agreement(facts=_hostile, impostors={"1e-4 more": {"facts": {"factor": 1.0001}}}),
+        Agreement(
+            decides="b", facts=_balls_hold, impostors={"1e-15 off": {"facts": {"factor": 1 + Fraction(1, 10**15)}}}
+        ),
+        Agreement(decides="ab", facts=_hostile, impostors={"1e-4 more": {"facts": {"factor": 1.0001}}}),
     ),
 )

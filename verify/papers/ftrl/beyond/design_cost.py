@@ -160,15 +160,18 @@ EXACT_COST = Claim(
     where=OURS,
     kind="identity",
     statement=(
-        'The cost $op("tr")(G B B^top)$ of $C = op("diag")(r) L(c) op("diag")(1\\/n)$ with $c_t = sum_i omega_i '
-        "phi_i^(t-1)$ follows from the joint second moments of buffers and iterate, in $O(T)$, for every schedule, "
-        "batch size and momentum; its noise needs one vector per buffer."
+        (
+            r'The cost $op("tr")(G B B^top)$ of $C = op("diag")(r) L(c) op("diag")(1\/n)$ with $c_t = sum_i omega_i '
+            "phi_i^(t-1)$ follows from the joint second moments of buffers and iterate, in $O(T)$, for every schedule, "
+            "batch size and momentum;"
+        ),
+        "its noise needs one vector per buffer.",
     ),
     checks=(
-        Agreement(facts=_by_definition, impostors={"1e-6 off": {"facts": Times(1 + 1e-6)}}),
-        Agreement(facts=_search_cost, impostors={"1e-4 off": {"facts": Times(1 + 1e-4)}}),
-        Agreement(facts=_filters, impostors={"1e-4 off": {"facts": Times(1 + 1e-4)}}),
-        Agreement(facts=_long_run_bands, impostors={"1e-4 off": {"facts": Times(1 + 1e-4)}}),
-        Agreement(facts=_deviation, impostors={"1e-4 off": {"facts": Times(1 + 1e-4)}}),
+        Agreement(decides="a", facts=_by_definition, impostors={"1e-6 off": {"facts": Times(1 + 1e-6)}}),
+        Agreement(decides="a", facts=_search_cost, impostors={"1e-4 off": {"facts": Times(1 + 1e-4)}}),
+        Agreement(decides="b", facts=_filters, impostors={"1e-4 off": {"facts": Times(1 + 1e-4)}}),
+        Agreement(decides="a", facts=_long_run_bands, impostors={"1e-4 off": {"facts": Times(1 + 1e-4)}}),
+        Agreement(decides="a", facts=_deviation, impostors={"1e-4 off": {"facts": Times(1 + 1e-4)}}),
     ),
 )

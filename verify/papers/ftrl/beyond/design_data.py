@@ -59,10 +59,13 @@ SPECTRUM = Claim(
     where=OURS,
     kind="algorithm",
     statement=(
-        "The mean Hessian of squared loss is $X^top X \\/ n$, that of logistic loss at $theta = 0$ is $X^top X \\/ (4 "
-        "n)$; directions in which no feature points are left out."
+        (
+            r"The mean Hessian of squared loss is $X^top X \/ n$, that of logistic loss at $theta = 0$ is $X^top X \/ "
+            "(4 n)$;"
+        ),
+        "directions in which no feature points are left out.",
     ),
-    checks=(Agreement(facts=_spectra, impostors={"1 % off": {"facts": Times(1.01)}}),),
+    checks=(Agreement(decides="ab", facts=_spectra, impostors={"1 % off": {"facts": Times(1.01)}}),),
 )
 
 

@@ -119,10 +119,13 @@ NOISE = Claim(
     where=OURS,
     kind="algorithm",
     statement=(
-        "What is exported (decays and scales of a BLT, coefficients or bands of $C$, scalings before and after) draws "
-        "exactly $B w$, one draw a step; files give back what was written."
+        (
+            "What is exported (decays and scales of a BLT, coefficients or bands of $C$, scalings before and after) "
+            "draws exactly $B w$, one draw a step;"
+        ),
+        "files give back what was written.",
     ),
-    checks=(Agreement(facts=_noise, impostors={"1 % off": {"facts": Times(1.01)}}),),
+    checks=(Agreement(decides="ab", facts=_noise, impostors={"1 % off": {"facts": Times(1.01)}}),),
 )
 
 
@@ -212,12 +215,17 @@ PRIVACY = Claim(
     where=OURS,
     kind="privacy",
     statement=(
-        "A run with draws of standard deviation $sigma G_c$, $sigma = s(C) \\/ sqrt(2 rho)$, is one Gaussian event of "
-        "noise multiplier $sigma \\/ s(C)$ under zero-out adjacency, with the exact $epsilon$ of that event; a "
-        "consumer that takes the Toeplitz filter alone needs $sigma = s(L) \\/ sqrt(2 rho)$, at a cost that is stated."
+        (
+            r"A run with draws of standard deviation $sigma G_c$, $sigma = s(C) \/ sqrt(2 rho)$, is one Gaussian event "
+            r"of noise multiplier $sigma \/ s(C)$ under zero-out adjacency, with the exact $epsilon$ of that event;"
+        ),
+        (
+            r"a consumer that takes the Toeplitz filter alone needs $sigma = s(L) \/ sqrt(2 rho)$, at a cost that is "
+            "stated."
+        ),
     ),
     setting="$T = 11$; sensitivities over all patterns of one and of two steps at least 4 apart.",
-    checks=(Agreement(facts=_privacy, impostors={"1 % off": {"facts": Times(1.01)}}),),
+    checks=(Agreement(decides="ab", facts=_privacy, impostors={"1 % off": {"facts": Times(1.01)}}),),
 )
 
 

@@ -108,15 +108,21 @@ SPECTRAL = Claim(
     where=OURS,
     kind="identity",
     statement=(
-        "For the mean loss of a long run $G$ is Toeplitz with spectrum $h = eta^2\\/2 sum_j lambda_j \\/ (x_j^2 + 4 (1 "
-        "- x_j) sin^2 omega\\/2)$; $abs(C)^2 = h^(1\\/2)$ attains $(1/(2 pi) integral sqrt(h))^2$. With one "
-        "participation every $b$ steps $abs(C)^2 = h^(1\\/2) \\/ f$, $f$ the mean of $h^(1\\/2)$ over the $b$ aliases."
+        (
+            r"For the mean loss of a long run $G$ is Toeplitz with spectrum $h = eta^2\/2 sum_j lambda_j \/ (x_j^2 + 4 "
+            r"(1 - x_j) sin^2 omega\/2)$;"
+        ),
+        r"$abs(C)^2 = h^(1\/2)$ attains $(1/(2 pi) integral sqrt(h))^2$.",
+        (
+            r"With one participation every $b$ steps $abs(C)^2 = h^(1\/2) \/ f$, $f$ the mean of $h^(1\/2)$ over the "
+            "$b$ aliases."
+        ),
     ),
     checks=(
-        Agreement(facts=_middle, impostors={"1e-6 off": {"facts": Times(1 + 1e-6)}}),
-        Agreement(facts=_stationary, impostors={"1e-6 off": {"facts": Times(1 + 1e-6)}}),
-        Agreement(facts=_references, impostors={"1e-5 off": {"facts": Times(1 + 1e-5)}}),
-        Agreement(facts=_aliases, impostors={"1e-4 off": {"facts": Times(1 + 1e-4)}}),
+        Agreement(decides="a", facts=_middle, impostors={"1e-6 off": {"facts": Times(1 + 1e-6)}}),
+        Agreement(decides="b", facts=_stationary, impostors={"1e-6 off": {"facts": Times(1 + 1e-6)}}),
+        Agreement(decides="b", facts=_references, impostors={"1e-5 off": {"facts": Times(1 + 1e-5)}}),
+        Agreement(decides="c", facts=_aliases, impostors={"1e-4 off": {"facts": Times(1 + 1e-4)}}),
     ),
 )
 
@@ -250,8 +256,11 @@ RATIOS = Claim(
     kind="inequality",
     statement=(
         "A scaled BLT costs at most 1.005 times the least possible for the mean loss and 1.07 times for the final "
-        "loss; $b$ bands with unit columns at most 1.05 and 1.135 times for records that take part 4 and 16 times, $b$ "
-        "steps apart."
+        "loss;",
+        (
+            "$b$ bands with unit columns at most 1.05 and 1.135 times for records that take part 4 and 16 times, $b$ "
+            "steps apart."
+        ),
     ),
     setting=(
         "$d = 128$; spectra $1\\/k$, $1\\/k^2$, flat, two levels. Mean loss: $T <= 144$ with 3 buffers; $T = 256$, "
@@ -259,10 +268,12 @@ RATIOS = Claim(
         "buffers. Bands: $T = 1024$."
     ),
     checks=(
-        Agreement(facts=_short_runs, picture=_picture, impostors={"1 % more": {"facts": {"factor": 1.01}}}),
-        Agreement(facts=_long_runs, level="full", impostors={"1 % more": {"facts": {"factor": 1.02}}}),
-        Agreement(facts=_several_short, impostors={"5 % less": {"facts": {"tighter": 0.05}}}),
-        Agreement(facts=_several, level="full", impostors={"5 % less": {"facts": {"tighter": 0.05}}}),
+        Agreement(
+            decides="a", facts=_short_runs, picture=_picture, impostors={"1 % more": {"facts": {"factor": 1.01}}}
+        ),
+        Agreement(decides="a", facts=_long_runs, level="full", impostors={"1 % more": {"facts": {"factor": 1.02}}}),
+        Agreement(decides="b", facts=_several_short, impostors={"5 % less": {"facts": {"tighter": 0.05}}}),
+        Agreement(decides="b", facts=_several, level="full", impostors={"5 % less": {"facts": {"tighter": 0.05}}}),
     ),
 )
 

@@ -108,21 +108,27 @@ SENSITIVITY = Claim(
     where=OURS,
     kind="identity",
     statement=(
-        "With $k$ participations $b$ or more apart, non-negative non-increasing coefficients have $s^2 = "
-        "norm(sum_(i<k) S^(i b) c)^2$, at most $b$ bands the largest sum of $k$ squared column norms; two epochs of "
-        "$b$ steps in a fixed order the largest $norm(C e_t)^2 + norm(C e_(t+b))^2 + 2 abs(e_t^T C^T C e_(t+b))$. "
-        "Elsewhere the sensitivity told is an upper bound."
+        (
+            "With $k$ participations $b$ or more apart, non-negative non-increasing coefficients have $s^2 = "
+            "norm(sum_(i<k) S^(i b) c)^2$, at most $b$ bands the largest sum of $k$ squared column norms;"
+        ),
+        (
+            "two epochs of $b$ steps in a fixed order the largest $norm(C e_t)^2 + norm(C e_(t+b))^2 + 2 abs(e_t^T C^T "
+            "C e_(t+b))$."
+        ),
+        "Elsewhere the sensitivity told is an upper bound.",
     ),
     remark="For $c = (1, -0.9, 0.3)$, $k = 3$, $b = 1$ the first rule is less than half of the truth.",
     checks=(
-        Agreement(facts=_exact, impostors={"0.1 % off": {"facts": Times(1.001)}}),
+        Agreement(decides="ab", facts=_exact, impostors={"0.1 % off": {"facts": Times(1.001)}}),
         Search(
+            decides="c",
             sides=_never_below,
             box={"seed": Whole(0, 10**9)},
             evaluations={"quick": 60, "full": 1000},
             impostors={"1 % less": {"sides": {"factor": 1.01}}},
         ),
-        Agreement(facts=_understated, impostors={"a tenth": {"facts": {"factor": 0.1}}}),
+        Agreement(decides="c", facts=_understated, impostors={"a tenth": {"facts": {"factor": 0.1}}}),
     ),
 )
 
@@ -207,21 +213,29 @@ REPEATED = Claim(
     where=OURS,
     kind="inequality",
     statement=(
-        "For every mixture $Q$ of $k times k$ correlation matrices on the steps $o, o + b, ...$, every mechanism has "
-        '$s(C)^2 op("tr")(G (C^T C)^(-1)) >= (op("tr") (Q^(1\\/2) G Q^(1\\/2))^(1\\/2))^2$, for cyclic participation '
-        "and for separation $b$; for cyclic participation the best $Q$ gives the best mechanism. $Q = I \\/ c$ is such "
-        "a mixture for $c = b$, for separation $b$ for $c = max(b, T \\/ k)$, and for no smaller $c$."
+        (
+            "For every mixture $Q$ of $k times k$ correlation matrices on the steps $o, o + b, ...$, every mechanism "
+            r'has $s(C)^2 op("tr")(G (C^T C)^(-1)) >= (op("tr") (Q^(1\/2) G Q^(1\/2))^(1\/2))^2$, for cyclic '
+            "participation and for separation $b$;"
+        ),
+        "for cyclic participation the best $Q$ gives the best mechanism.",
+        (
+            r"$Q = I \/ c$ is such a mixture for $c = b$, for separation $b$ for $c = max(b, T \/ k)$, and for no "
+            "smaller $c$."
+        ),
     ),
     checks=(
         Search(
+            decides="a",
             sides=_any_mechanism,
             box={"seed": Whole(0, 10**9)},
             evaluations={"quick": 40, "full": 1000},
             impostors={"20 % more": {"sides": {"factor": 1.2}}},
         ),
-        Agreement(facts=_cyclic_solved, impostors={"gap 1e-8": {"facts": {"gap": 1e-8}}}),
-        Agreement(facts=_even, impostors={"1 % more": {"facts": {"factor": 1.01}}}),
+        Agreement(decides="b", facts=_cyclic_solved, impostors={"gap 1e-8": {"facts": {"gap": 1e-8}}}),
+        Agreement(decides="c", facts=_even, impostors={"1 % more": {"facts": {"factor": 1.01}}}),
         Search(
+            decides="a",
             sides=_certified,
             box={"seed": Whole(0, 10**9)},
             evaluations={"quick": 30, "full": 500},

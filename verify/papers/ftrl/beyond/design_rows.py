@@ -157,15 +157,18 @@ ROWS = Claim(
     where=OURS,
     kind="identity",
     statement=(
-        "For a given run each row states the total loss of its noise, at a budget that is exact both as zCDP and as "
-        "$(epsilon, delta)$, what independent noise costs at the same learning rate and tuned for itself, and the "
-        "least total of any noise, which no row is below. A design is no worse than what it is chosen from."
+        (
+            "For a given run each row states the total loss of its noise, at a budget that is exact both as zCDP and "
+            "as $(epsilon, delta)$, what independent noise costs at the same learning rate and tuned for itself, and "
+            "the least total of any noise, which no row is below."
+        ),
+        "A design is no worse than what it is chosen from.",
     ),
     setting="$T = 32$, $m = 2$, $d = 3$, final loss, $eta_t = 0.3 (1 - t \\/ T)$; records taken once and twice.",
     checks=(
-        Agreement(facts=_rows, impostors={"1e-4 off": {"facts": {"factor": 1.0001}}}),
-        Agreement(facts=_privacy, impostors={"1 % off": {"facts": {"factor": 1.01}}}),
-        Agreement(facts=_chosen, impostors={"1 % more": {"facts": {"factor": 1.01}}}),
+        Agreement(decides="a", facts=_rows, impostors={"1e-4 off": {"facts": {"factor": 1.0001}}}),
+        Agreement(decides="a", facts=_privacy, impostors={"1 % off": {"facts": {"factor": 1.01}}}),
+        Agreement(decides="b", facts=_chosen, impostors={"1 % more": {"facts": {"factor": 1.01}}}),
     ),
 )
 
@@ -229,12 +232,15 @@ CURVES = Claim(
     where=OURS,
     kind="inequality",
     statement=(
-        "Losses drawn over the learning rate, each noise held fixed, are those of the runs at these rates; the lower "
-        "bound is drawn where it was computed only, and no point of it is above what the least loss of any noise is."
+        "Losses drawn over the learning rate, each noise held fixed, are those of the runs at these rates;",
+        (
+            "the lower bound is drawn where it was computed only, and no point of it is above what the least loss of "
+            "any noise is."
+        ),
     ),
     setting="Runs and patterns as above; learning rates from a quarter to four times the run's own.",
     checks=(
-        Agreement(facts=_drawn, impostors={"0.2 % more": {"facts": {"factor": 1.002}}}),
-        Agreement(facts=_of_plans, impostors={"1e-4 off": {"facts": {"factor": 1.0001}}}),
+        Agreement(decides="ab", facts=_drawn, impostors={"0.2 % more": {"facts": {"factor": 1.002}}}),
+        Agreement(decides="a", facts=_of_plans, impostors={"1e-4 off": {"facts": {"factor": 1.0001}}}),
     ),
 )

@@ -372,16 +372,20 @@ STABILITY_LIMIT = Claim(
     where=OURS,
     kind="identity",
     statement=(
-        "Second moments stay bounded for $eta$ below the root of $sum_j x_j^2\\/D_j = 1$, all $D_j > 0$, and "
-        'above it they grow without bound; $2\\/R^2 <= eta <= 2\\/op("Tr") H$ at the root.'
+        (
+            r"Second moments stay bounded for $eta$ below the root of $sum_j x_j^2\/D_j = 1$, all $D_j > 0$, and above "
+            "it they grow without bound;"
+        ),
+        r'$2\/R^2 <= eta <= 2\/op("Tr") H$ at the root.',
     ),
     hypotheses="Inputs as above, "
     + DECAY
     + '. Neither the noise nor its correlation matters; $R^2 = op("Tr") H + (kappa - 1) lambda_1$.',
     checks=(
-        Symbolic(nonnegative=_between, impostors={"3 - k x_1": {"nonnegative": {"numerator": 3}}}),
-        Agreement(facts=_edges, impostors={"0.1 % larger": {"facts": {"factor": 1.001}}}),
+        Symbolic(decides="b", nonnegative=_between, impostors={"3 - k x_1": {"nonnegative": {"numerator": 3}}}),
+        Agreement(decides="a", facts=_edges, impostors={"0.1 % larger": {"facts": {"factor": 1.001}}}),
         Search(
+            decides="b",
             sides=_either_side,
             box={"kurtosis": Real(1.0, 9.0), "spectrum": (Real(1e-3, 1.0, "log"), 3)},
             evaluations={"quick": 1000, "full": 20_000},

@@ -73,13 +73,16 @@ MINIMUM_PHASE = Claim(
     where="beyond the paper",
     kind="inequality",
     statement=(
-        "For finitely many weights (5) holds and is finite if and only if all zeros of $B(z)$ lie outside the closed "
-        "unit disc, that is all reflection coefficients $k_i$ are below 1 in modulus; then $gamma_oo^(-2) = beta_0^2 "
-        "product_i (1 - k_i^2)$."
+        (
+            "For finitely many weights (5) holds and is finite if and only if all zeros of $B(z)$ lie outside the "
+            "closed unit disc, that is all reflection coefficients $k_i$ are below 1 in modulus;"
+        ),
+        "then $gamma_oo^(-2) = beta_0^2 product_i (1 - k_i^2)$.",
     ),
     setting="Zeros at distances of $10^(-12)$ to $10^(-2)$ from the circle, on it, and inside.",
     checks=(
         Agreement(
+            decides="a",
             facts=_places,
             impostors={
                 "all outside": {
@@ -87,6 +90,6 @@ MINIMUM_PHASE = Claim(
                 }
             },
         ),
-        Agreement(facts=_limits, impostors={"1e-12 off": {"facts": Times(1 + 1e-12)}}),
+        Agreement(decides="b", facts=_limits, impostors={"1e-12 off": {"facts": Times(1 + 1e-12)}}),
     ),
 )

@@ -102,9 +102,12 @@ OPTIMAL_CORRELATION = Claim(
     where=OURS,
     kind="inequality",
     statement=(
-        "$F_oo$ is least at $abs(B)^2 prop g^(-1\\/2)$, $g = sum_j (lambda_j (2 - x_j))\\/((1 - x_j) E_(x_j)^2)$; "
-        "then its privacy part is $(eta^2 G^2)/(8 rho) (1/(2 pi) integral sqrt(g))^2 \\/ (1 - 1/2 sum_j x_j\\/(1 - "
-        "x_j))$. At $d = 1$ this is $nu = eta mu$."
+        r"$F_oo$ is least at $abs(B)^2 prop g^(-1\/2)$, $g = sum_j (lambda_j (2 - x_j))\/((1 - x_j) E_(x_j)^2)$;",
+        (
+            r"then its privacy part is $(eta^2 G^2)/(8 rho) (1/(2 pi) integral sqrt(g))^2 \/ (1 - 1/2 sum_j x_j\/(1 - "
+            "x_j))$."
+        ),
+        "At $d = 1$ this is $nu = eta mu$.",
     ),
     hypotheses="Gaussian inputs.",
     remark=(
@@ -114,6 +117,7 @@ OPTIMAL_CORRELATION = Claim(
     ),
     checks=(
         Search(
+            decides="a",
             sides=_perturbed,
             box={
                 "second": Real(1e-4, 1.0, "log"),
@@ -125,15 +129,16 @@ OPTIMAL_CORRELATION = Claim(
             evaluations={"quick": 4_000, "full": 20_000},
             impostors={"5 % less": {"sides": Times(1.05, 1)}},
         ),
-        Agreement(facts=_direct, impostors={"1 % off": {"facts": Times(1.01)}}),
-        Agreement(facts=_one_direction, impostors={"nu = 1.5 eta mu": {"facts": {"factor": 1.5}}}),
+        Agreement(decides="ab", facts=_direct, impostors={"1 % off": {"facts": Times(1.01)}}),
+        Agreement(decides="c", facts=_one_direction, impostors={"nu = 1.5 eta mu": {"facts": {"factor": 1.5}}}),
         Search(
+            decides="a",
             sides=_best_nu,
             box={"d": Whole(1, 1000, "log"), "alpha": Real(0.0, 1.0), "share": Real(1e-6, 0.3, "log")},
             evaluations={"quick": 60, "full": 300},
             impostors={"2 % and 12 %": {"sides": {"excess": (0.02, 0.12)}}},
         ),
-        Agreement(facts=_two_scales, impostors={"half": {"facts": {"factor": 0.5}}}),
+        Agreement(decides="a", facts=_two_scales, impostors={"half": {"facts": {"factor": 0.5}}}),
     ),
 )
 

@@ -129,9 +129,12 @@ ALG_1 = Claim(
     equation="(2)",
     kind="algorithm",
     statement=(
-        '$theta_(t+1) = theta_t - eta ("clip"(nabla f(theta_t; z_t), G) + nabla r(theta_t) + sum_(tau <= t) B_(t, tau) '
-        "w_tau)$, $w_t tilde.op cal(N)(0, sigma_(d p)^2 G^2 I)$; Toeplitz: $sum_(tau <= t) beta_tau w_(t - tau)$; $B = "
-        "I$ is DP-SGD and, without clipping, Noisy-SGD."
+        (
+            '$theta_(t+1) = theta_t - eta ("clip"(nabla f(theta_t; z_t), G) + nabla r(theta_t) + sum_(tau <= t) B_(t, '
+            "tau) w_tau)$, $w_t tilde.op cal(N)(0, sigma_(d p)^2 G^2 I)$;"
+        ),
+        "Toeplitz: $sum_(tau <= t) beta_tau w_(t - tau)$;",
+        "$B = I$ is DP-SGD and, without clipping, Noisy-SGD.",
     ),
     setting=(
         'The simulators against the algorithm written out; $"clip"$ projects on the ball of radius $G$; noise is '
@@ -140,16 +143,17 @@ ALG_1 = Claim(
     ),
     checks=(
         Agreement(
+            decides="ab",
             facts=_regression_runs,
             impostors={
                 "clip norm 5 % off": {"facts": {"clip_norm": 0.525}},
                 "noise one step late": {"facts": {"lag": 1}},
             },
         ),
-        Agreement(facts=_without_correlation),
-        Agreement(facts=_streamed, impostors={"1 % off": {"facts": Times(1.01)}}),
-        Agreement(facts=_projection, impostors={"1 % too long": {"facts": {"scale": 1.01}}}),
-        Agreement(facts=_regulariser, impostors={"r clipped too": {"facts": {"clipped": True}}}),
+        Agreement(decides="c", facts=_without_correlation),
+        Agreement(decides="b", facts=_streamed, impostors={"1 % off": {"facts": Times(1.01)}}),
+        Agreement(decides="a", facts=_projection, impostors={"1 % too long": {"facts": {"scale": 1.01}}}),
+        Agreement(decides="a", facts=_regulariser, impostors={"r clipped too": {"facts": {"clipped": True}}}),
     ),
 )
 

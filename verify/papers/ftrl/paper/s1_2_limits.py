@@ -248,15 +248,19 @@ EQ_5 = Claim(
     ),
     correction=Correction(
         statement=(
-            "If $B(z) = sum_t beta_t z^t$ is outer (minimum phase; for finite $beta$: no zero with $abs(z) < 1$), then "
-            "$gamma_oo (B) = lim_T gamma_T (B) = (1/(2 pi) integral_(-pi)^pi abs(B(omega))^(-2) dif omega)^(1\\/2)$; "
-            "otherwise $gamma_oo (B)$ is larger, and may be $oo$ where the integral is finite."
+            (
+                "If $B(z) = sum_t beta_t z^t$ is outer (minimum phase, for finite $beta$: no zero with $abs(z) < 1$), "
+                "then $gamma_oo (B) = lim_T gamma_T (B) = (1/(2 pi) integral_(-pi)^pi abs(B(omega))^(-2) dif "
+                r"omega)^(1\/2)$;"
+            ),
+            "otherwise $gamma_oo (B)$ is larger, and may be $oo$ where the integral is finite.",
         ),
         ground=(
             "$gamma_T$ is the norm of the first $T$ coefficients of $1 \\/ B(z)$; Parseval needs $1 \\/ B$ in $H^2$."
         ),
         checks=(
             Identity(
+                decides="a",
                 left=_two_zeros_sum,
                 right=_two_zeros,
                 box={"a": Real(0.0, 0.8), "b": Real(0.0, 0.8)},
@@ -264,6 +268,7 @@ EQ_5 = Claim(
                 impostors={"1e-40 off": {"right": Times("1.0000000000000000000000000000000000000001")}},
             ),
             Agreement(
+                decides="ab",
                 facts=_long_sequences,
                 impostors={"one zero inside": {"facts": {"inside": True}}, "1 % off": {"facts": Times(1.01)}},
             ),

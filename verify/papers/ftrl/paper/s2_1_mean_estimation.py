@@ -204,10 +204,14 @@ THM_2_1_RATE = Claim(
     ),
     correction=Correction(
         statement=(
-            "For $0 < eta <= 1$ and $G = 1$, $inf_beta F_oo = eta^2/(2 rho) M^2 + (eta sigma_s^2)/(2 - eta)$ with $M = "
-            "2/pi K(1 - eta)$ and $log(8\\/eta) \\/ pi <= M <= log(8\\/eta) \\/ log 8$; so $inf_beta F_oo = "
-            "Theta(eta^2 rho^(-1) log^2(8\\/eta) + eta sigma_s^2)$, with the sharp constants $1\\/pi^2$ and $1\\/log^2 "
-            "8$ in front of $eta^2 log^2(8\\/eta) \\/ (2 rho)$."
+            (
+                "For $0 < eta <= 1$ and $G = 1$, $inf_beta F_oo = eta^2/(2 rho) M^2 + (eta sigma_s^2)/(2 - eta)$ with "
+                r"$M = 2/pi K(1 - eta)$ and $log(8\/eta) \/ pi <= M <= log(8\/eta) \/ log 8$;"
+            ),
+            (
+                r"so $inf_beta F_oo = Theta(eta^2 rho^(-1) log^2(8\/eta) + eta sigma_s^2)$, with the sharp constants "
+                r"$1\/pi^2$ and $1\/log^2 8$ in front of $eta^2 log^2(8\/eta) \/ (2 rho)$."
+            ),
         ),
         ground=(
             "$K(k) > log(4\\/k')$ gives the lower bound, the arithmetic-geometric mean the upper one; they are reached "
@@ -215,6 +219,7 @@ THM_2_1_RATE = Claim(
         ),
         checks=(
             Inequality(
+                decides="a",
                 smaller=lambda m, eta: theory.mean_inverse_bounds(m, eta)[0],
                 larger=theory.mean_inverse,
                 box={"eta": Real(1e-300, 1.0, "log")},
@@ -222,13 +227,14 @@ THM_2_1_RATE = Claim(
                 impostors={"1 % off": {"larger": Times("0.99")}},
             ),
             Inequality(
+                decides="ab",
                 smaller=theory.mean_inverse,
                 larger=lambda m, eta: theory.mean_inverse_bounds(m, eta)[1],
                 box={"eta": Real(1e-300, 1.0, "log")},
                 certificate=_below_high,
                 impostors={"1 % off": {"larger": Times("0.99")}},
             ),
-            Agreement(facts=_reached, impostors={"1 % off": {"facts": Times(1.01)}}),
+            Agreement(decides="b", facts=_reached, impostors={"1 % off": {"facts": Times(1.01)}}),
         ),
     ),
 )

@@ -80,8 +80,8 @@ MECH_OPTIMIZED = Claim(
     page=8,
     kind="algorithm",
     statement=(
-        "Optimized DP-FTRL alternates: $psi$ minimises (10) for fixed $B$, then $B$ for fixed $psi$; the second step "
-        "is $abs(B)^2 prop psi^(-1\\/2)$."
+        "Optimized DP-FTRL alternates: $psi$ minimises (10) for fixed $B$, then $B$ for fixed $psi$;",
+        r"the second step is $abs(B)^2 prop psi^(-1\/2)$.",
     ),
     setting=(
         "$sigma_s = 0$, $eta = 0.3$, $mu = 0.2$, $L = 1$; only $abs(B)$ is determined, the causal minimum-phase factor "
@@ -89,11 +89,12 @@ MECH_OPTIMIZED = Claim(
     ),
     checks=(
         Search(
+            decides="b",
             sides=_correlation_step,
             box={"weight": (Real(-1.5, 1.5), 4), "other": (Real(-1.5, 1.5), 4)},
             vectorised=True,
             impostors={"|B|^2 = 1 / psi": {"sides": {"power": -1.0}}},
         ),
-        Agreement(facts=_alternation, impostors={"|B|^2 = 1 / psi": {"facts": {"power": -1.0}}}),
+        Agreement(decides="ab", facts=_alternation, impostors={"|B|^2 = 1 / psi": {"facts": {"power": -1.0}}}),
     ),
 )

@@ -340,29 +340,38 @@ THM_3_1 = Claim(
     ),
     correction=Correction(
         statement=(
-            "$F_oo <= inf_psi (2 L d)/(2 pi eta^2) integral (G^2 rho^(-1) abs(B)^2 gamma_oo^2 + sigma_s^2) psi dif "
-            r"omega$ over the $psi$ of (90), for $0 < eta <= 1 \/ L$. Much sharper, for every $0 < eta < 2 \/ L$: "
-            r'$F_oo <= 1/(2 pi) integral S psi_F dif omega$ with $psi_F = eta^2 (abs(c)^2 - a b) \/ (2 op("Re")[c '
-            r"overline(u) v] - a abs(u)^2 - b abs(v)^2)$, $a = L\/2$, $b = mu\/2$, $c = Lambda + a$, $u = 1 - eta "
-            "mu - e^(i omega)$, $v = 1 - eta L - e^(i omega)$, the denominator positive for all $omega$, $Lambda "
-            "= lambda_0 - sum_(t != 0) lambda_t e^(-i omega t)$, $lambda_t >= 0$, $sum_(t != 0) lambda_t <= "
-            r"lambda_0$, and $S = d G^2 gamma_oo^2 abs(B)^2 \/ (2 rho) + sigma_s^2$."
+            (
+                "$F_oo <= inf_psi (2 L d)/(2 pi eta^2) integral (G^2 rho^(-1) abs(B)^2 gamma_oo^2 + sigma_s^2) psi dif "
+                r"omega$ over the $psi$ of (90), for $0 < eta <= 1 \/ L$."
+            ),
+            (
+                r"Much sharper, for every $0 < eta < 2 \/ L$: $F_oo <= 1/(2 pi) integral S psi_F dif omega$ with "
+                "$psi_F "
+                r'= eta^2 (abs(c)^2 - a b) \/ (2 op("Re")[c overline(u) v] - a abs(u)^2 - b abs(v)^2)$, $a = L\/2$, $b '
+                r"= mu\/2$, $c = Lambda + a$, $u = 1 - eta mu - e^(i omega)$, $v = 1 - eta L - e^(i omega)$, the "
+                "denominator positive for all $omega$, $Lambda = lambda_0 - sum_(t != 0) lambda_t e^(-i omega t)$, "
+                r"$lambda_t >= 0$, $sum_(t != 0) lambda_t <= lambda_0$, and $S = d G^2 gamma_oo^2 abs(B)^2 \/ (2 rho) "
+                "+ "
+                "sigma_s^2$."
+            ),
         ),
         ground=(
             "The first by App. E.1 (ftrl/e.1-const); the second by the multipliers of Zames and Falb, applied to $F - "
             "F^star$ itself."
         ),
         checks=(
-            Symbolic(residuals=_program_f, impostors={"b twice as large": {"residuals": {"slip": 1}}}),
-            Agreement(facts=_values, impostors={"0.001 % off": {"facts": Times(1.00001)}}),
-            Agreement(facts=_certified, impostors={"bounds 4 % smaller": {"facts": {"scale": 0.96}}}),
-            Agreement(facts=_losses, impostors={"gradients 1 % off": {"facts": Times(1.01)}}),
-            Agreement(facts=_lengths, impostors={"a tenth more": {"facts": Times(1.1)}}),
+            Symbolic(decides="b", residuals=_program_f, impostors={"b twice as large": {"residuals": {"slip": 1}}}),
+            Agreement(decides="ab", facts=_values, impostors={"0.001 % off": {"facts": Times(1.00001)}}),
+            Agreement(decides="b", facts=_certified, impostors={"bounds 4 % smaller": {"facts": {"scale": 0.96}}}),
+            Agreement(decides="b", facts=_losses, impostors={"gradients 1 % off": {"facts": Times(1.01)}}),
+            Agreement(decides="b", facts=_lengths, impostors={"a tenth more": {"facts": Times(1.1)}}),
             BoundedMean(
+                decides="b",
                 means=Means(cases=_loss_cases, trials={"quick": 512, "full": 4096}),
                 impostors={"bounds 5 % smaller": {"scale": 0.95}},
             ),
             MonteCarlo(
+                decides="b",
                 means=Means(cases=_quadratic_cases, trials={"quick": 512}),
                 resolution={"quick": 0.02},
                 impostors={"3 % too large": {"scale": 1.03}},

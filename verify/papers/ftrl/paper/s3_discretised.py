@@ -113,8 +113,8 @@ SEC3_GRID = Claim(
     page=8,
     kind="number",
     statement=(
-        "On $k$ uniform frequencies the values stabilise quickly and tend to those of (10) as $k -> oo$; a threshold "
-        "on their change gives $k = 1000$."
+        "On $k$ uniform frequencies the values stabilise quickly and tend to those of (10) as $k -> oo$;",
+        "a threshold on their change gives $k = 1000$.",
     ),
     setting=(
         "The paper gives neither $eta$ nor the range of $kappa$ nor the threshold. Here: DP-SGD, $nu$-DP-FTRL and "
@@ -127,10 +127,11 @@ SEC3_GRID = Claim(
         "quadratic."
     ),
     checks=(
-        Agreement(facts=_enough, picture=_grid_picture, impostors={"k = 250": {"facts": {"nodes": 250}}}),
-        Agreement(facts=_settling, impostors={"60 % of the frequencies": {"facts": {"share": 0.6}}}),
-        Agreement(facts=_too_few),
+        Agreement(decides="b", facts=_enough, picture=_grid_picture, impostors={"k = 250": {"facts": {"nodes": 250}}}),
+        Agreement(decides="a", facts=_settling, impostors={"60 % of the frequencies": {"facts": {"share": 0.6}}}),
+        Agreement(decides="b", facts=_too_few),
         Agreement(
+            decides="a",
             level="full",
             facts=partial(_settling, settings=((0.5, 2.0), (1.5, 10.0), (0.001, 1.5))),
         ),

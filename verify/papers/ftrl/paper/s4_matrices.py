@@ -122,10 +122,15 @@ MECH_FULLHONAKER = Claim(
     where="Table 3, row 6",
     page=8,
     kind="algorithm",
-    statement="Full Honaker has an arbitrary $B$, made in $O(T^2)$; it costs $O(T^2)$ per step and is not anytime.",
+    statement=(
+        "Full Honaker has an arbitrary $B$, made in $O(T^2)$;",
+        "it costs $O(T^2)$ per step and is not anytime.",
+    ),
     setting="$B = C^+$ of the tree, the least-squares decoder.",
     remark="Upper bounds: a step takes $2 T - 1$ weights, so its entry has a factor $T$ to spare.",
-    checks=(Agreement(facts=_full_honaker_facts, impostors={"another decoder": {"facts": {"noise": 1e-6}}}),),
+    checks=(
+        Agreement(decides="ab", facts=_full_honaker_facts, impostors={"another decoder": {"facts": {"noise": 1e-6}}}),
+    ),
 )
 
 # --- FFT ---
@@ -320,8 +325,12 @@ TAB_3 = Claim(
     page=8,
     kind="mc-rate",
     statement=(
-        "Anytime: DP-SGD, TreeAgg, Optimal CC, $nu$-DP-FTRL; not FFT, Full Honaker, ME. Cost of making $B$ and of a "
-        "step: $1, 1$; $1, log T$; $1, T$; $1, T$; $1, T log^2 T$; $T^2, T^2$; for ME a step $T^2$."
+        "Anytime: DP-SGD, TreeAgg, Optimal CC, $nu$-DP-FTRL;",
+        "not FFT, Full Honaker, ME.",
+        (
+            "Cost of making $B$ and of a step: $1, 1$, $1, log T$, $1, T$, $1, T$, $1, T log^2 T$, $T^2, T^2$, for ME "
+            "a step $T^2$."
+        ),
     ),
     setting=(
         "Vectors combined; making $B$ is what must be done before the first step, $nu$ given. FFT is counted for all "
@@ -333,8 +342,9 @@ TAB_3 = Claim(
         "not name, and is left out."
     ),
     checks=(
-        Agreement(facts=_anytime, impostors={"trees not anytime": {"facts": {"trees": False}}}),
+        Agreement(decides="ab", facts=_anytime, impostors={"trees not anytime": {"facts": {"trees": False}}}),
         Rate(
+            decides="c",
             ratios=_costs,
             relation="upper",
             extents=DOUBLINGS,

@@ -119,15 +119,22 @@ MECH_NU = Claim(
     equation="(7)",
     kind="algorithm",
     statement=(
-        "$nu$-DP-FTRL has $hat(beta)^nu_t = (-1)^t binom(1\\/2, t) (1 - nu)^t$, $0 < nu < 1$, so that "
-        "$abs(hat(B)^nu)^2 = abs(1 - nu - e^(i omega))$; $nu$ can be tuned by minimising (3)."
+        (
+            r"$nu$-DP-FTRL has $hat(beta)^nu_t = (-1)^t binom(1\/2, t) (1 - nu)^t$, $0 < nu < 1$, so that "
+            "$abs(hat(B)^nu)^2 = abs(1 - nu - e^(i omega))$;"
+        ),
+        "$nu$ can be tuned by minimising (3).",
     ),
     remark="(3) with the noise level: $gamma_T^2 norm(A B)_F^2$; its best $nu$ is near $0.8 \\/ T$.",
     checks=(
-        Agreement(facts=_nu_series, impostors={"t - 1 in the recurrence": {"facts": {"shift": Fraction(1)}}}),
-        Symbolic(residuals=_nu_power, impostors={"doubled": {"residuals": {"scale": 2}}}),
-        Agreement(facts=_shipped_spectra, impostors={"1 % off": {"facts": Times(1.01)}}),
-        Agreement(facts=_tuned, impostors={"sensitivity left out": {"facts": {"with_sensitivity": False}}}),
+        Agreement(
+            decides="a", facts=_nu_series, impostors={"t - 1 in the recurrence": {"facts": {"shift": Fraction(1)}}}
+        ),
+        Symbolic(decides="a", residuals=_nu_power, impostors={"doubled": {"residuals": {"scale": 2}}}),
+        Agreement(decides="a", facts=_shipped_spectra, impostors={"1 % off": {"facts": Times(1.01)}}),
+        Agreement(
+            decides="b", facts=_tuned, impostors={"sensitivity left out": {"facts": {"with_sensitivity": False}}}
+        ),
     ),
 )
 
@@ -209,8 +216,11 @@ MECH_ANTIPGD = Claim(
     where="Table 2",
     page=7,
     kind="algorithm",
-    statement="Anti-PGD has $beta = (1, -1, 0, ...)$; its $C$ is the prefix-sum matrix $A$.",
-    checks=(Agreement(facts=_anti_pgd, impostors={"sign": {"facts": {"sign": 1.0}}}),),
+    statement=(
+        "Anti-PGD has $beta = (1, -1, 0, ...)$;",
+        "its $C$ is the prefix-sum matrix $A$.",
+    ),
+    checks=(Agreement(decides="ab", facts=_anti_pgd, impostors={"sign": {"facts": {"sign": 1.0}}}),),
 )
 
 
@@ -239,11 +249,11 @@ MECH_ANTIPGD_DAMPED = Claim(
     page=7,
     kind="algorithm",
     statement=(
-        "Damped anti-PGD has $beta = (1, -(1 - nu), 0, ...)$ and $abs(B)^2 = abs(1 - nu - e^(i omega))^2$; "
-        "$C_(t, 0) = (1 - nu)^t$."
+        "Damped anti-PGD has $beta = (1, -(1 - nu), 0, ...)$ and $abs(B)^2 = abs(1 - nu - e^(i omega))^2$;",
+        "$C_(t, 0) = (1 - nu)^t$.",
     ),
     checks=(
-        Symbolic(residuals=_damped, impostors={"sign": {"residuals": {"sign": 1}}}),
-        Agreement(facts=_damped_shipped, impostors={"1 % off": {"facts": Times(1.01)}}),
+        Symbolic(decides="ab", residuals=_damped, impostors={"sign": {"residuals": {"sign": 1}}}),
+        Agreement(decides="ab", facts=_damped_shipped, impostors={"1 % off": {"facts": Times(1.01)}}),
     ),
 )

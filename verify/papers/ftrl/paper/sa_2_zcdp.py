@@ -281,13 +281,16 @@ A_2_ZCDP = Claim(
     ),
     correction=Correction(
         statement=(
-            "$rho$-zCDP (Bun and Steinke) asks $D_alpha (P_0 || P_1) <= rho alpha$ for all $alpha in (1, oo)$. The "
-            "orders $alpha <= 1$ then hold with $2 rho$ in place of $rho$ (a sharp factor), and with $rho$ itself for "
-            "Gaussian laws."
+            "$rho$-zCDP (Bun and Steinke) asks $D_alpha (P_0 || P_1) <= rho alpha$ for all $alpha in (1, oo)$.",
+            (
+                "The orders $alpha <= 1$ then hold with $2 rho$ in place of $rho$ (a sharp factor), and with $rho$ "
+                "itself for Gaussian laws."
+            ),
         ),
         ground="$D_alpha$ increases in $alpha$ and $(1 - alpha) D_alpha (P || Q) = alpha D_(1 - alpha) (Q || P)$.",
         checks=(
             Inequality(
+                decides="a",
                 smaller=lambda m, excess: _randomised_response(m, 1 + excess),
                 larger=lambda m, excess: _relative_entropy(m),
                 box={"excess": Real(1e-6, 1e6, "log")},
@@ -297,13 +300,14 @@ A_2_ZCDP = Claim(
                 },
             ),
             Search(
+                decides="b",
                 sides=_low_orders,
                 box={"logits": (Real(-20.0, 20.0), 6), "order": Real(1e-3, 0.999)},
                 extremal=lambda: [{"logits": [k, 0.0, -99.0, 0.0, k, -99.0], "order": 0.5} for k in (1.0, 100.0)],
                 vectorised=True,
                 impostors={"1.9 rho": {"sides": {"factor": 1.9}}},
             ),
-            Agreement(facts=_gaussian_orders, impostors={"1 % off": {"facts": Times(1.01)}}),
+            Agreement(decides="b", facts=_gaussian_orders, impostors={"1 % off": {"facts": Times(1.01)}}),
         ),
     ),
 )

@@ -229,7 +229,7 @@ def _ratio_column(row: int, ratio: sympy.Expr | None = None) -> Symbolic:
 
 def _row_checks(row: int) -> tuple[Check, ...]:
     """The ratio column, the effective dimension, the error."""
-    return _ratio_column(row), _dimension(row), _error(row)
+    return _ratio_column(row).deciding("b"), _dimension(row).deciding("a"), _error(row).deciding("b")
 
 
 def _dimension_search(row: int, exponents: Real) -> Search:
@@ -252,8 +252,8 @@ TAB_4_1 = Claim(
     page=17,
     kind="mc-rate",
     statement=(
-        "$lambda_k = 1$: $d_(e f f) = d$; Noisy-FTRL has $eta^2 d log^2 1/eta$, which is $eta log^2 1/eta$ times the "
-        "error of Noisy-SGD, $eta d$."
+        "$lambda_k = 1$: $d_(e f f) = d$;",
+        "Noisy-FTRL has $eta^2 d log^2 1/eta$, which is $eta log^2 1/eta$ times the error of Noisy-SGD, $eta d$.",
     ),
     hypotheses=TABLE_4,
     setting=SETTING,
@@ -267,8 +267,11 @@ TAB_4_2 = Claim(
     page=17,
     kind="mc-rate",
     statement=(
-        "$lambda_k = k^(-1\\/2)$: $d_(e f f) = sqrt(d)$; Noisy-FTRL has $eta^2 sqrt(d) log^2 d/eta$, which is "
-        "$eta/sqrt(d) log^2 d/eta$ times the error of Noisy-SGD, $eta d$."
+        r"$lambda_k = k^(-1\/2)$: $d_(e f f) = sqrt(d)$;",
+        (
+            "Noisy-FTRL has $eta^2 sqrt(d) log^2 d/eta$, which is $eta/sqrt(d) log^2 d/eta$ times the error of "
+            "Noisy-SGD, $eta d$."
+        ),
     ),
     hypotheses=TABLE_4,
     setting=SETTING,
@@ -282,8 +285,11 @@ TAB_4_3 = Claim(
     page=17,
     kind="mc-rate",
     statement=(
-        "$lambda_k = k^(-a)$, $a < 1$: $d_(e f f) = d^(1 - a)\\/(1 - a)$; Noisy-FTRL has $eta^2 d^(1 - a)\\/(1 - a) "
-        "log^2 d/eta$, which is $eta\\/((1 - a) d^a) log^2 d/eta$ times the error of Noisy-SGD, $eta d$."
+        r"$lambda_k = k^(-a)$, $a < 1$: $d_(e f f) = d^(1 - a)\/(1 - a)$;",
+        (
+            r"Noisy-FTRL has $eta^2 d^(1 - a)\/(1 - a) log^2 d/eta$, which is $eta\/((1 - a) d^a) log^2 d/eta$ times "
+            "the error of Noisy-SGD, $eta d$."
+        ),
     ),
     hypotheses=TABLE_4,
     setting=SETTING,
@@ -291,7 +297,7 @@ TAB_4_3 = Claim(
         AS_RATES + " for every $a$, and above for all $a$ together: for $a -> 1$ at fixed $d$ both columns diverge and "
         "the truth does not."
     ),
-    checks=(*_row_checks(3), _dimension_search(3, Real(0.0, 0.999))),
+    checks=(*_row_checks(3), _dimension_search(3, Real(0.0, 0.999)).deciding("a")),
 )
 
 TAB_4_4 = Claim(
@@ -300,8 +306,8 @@ TAB_4_4 = Claim(
     page=17,
     kind="mc-rate",
     statement=(
-        "$lambda_k = 1\\/k$: $d_(e f f) = log d$; Noisy-FTRL has $eta^2 log^3 d/eta$, which is $eta/d log^3 d/eta$ "
-        "times the error of Noisy-SGD, $eta d$."
+        r"$lambda_k = 1\/k$: $d_(e f f) = log d$;",
+        "Noisy-FTRL has $eta^2 log^3 d/eta$, which is $eta/d log^3 d/eta$ times the error of Noisy-SGD, $eta d$.",
     ),
     hypotheses=TABLE_4,
     setting=SETTING,
@@ -323,12 +329,12 @@ TAB_4_5 = Claim(
     page=17,
     kind="mc-rate",
     statement=(
-        "$lambda_k = 1\\/k^2$: $d_(e f f)$ is constant; Noisy-FTRL has $eta^2 log^2 d/eta$, which is $eta/d log^3 "
-        "d/eta$ times the error of Noisy-SGD, $eta d$."
+        r"$lambda_k = 1\/k^2$: $d_(e f f)$ is constant;",
+        "Noisy-FTRL has $eta^2 log^2 d/eta$, which is $eta/d log^3 d/eta$ times the error of Noisy-SGD, $eta d$.",
     ),
     hypotheses=TABLE_4,
     setting=SETTING,
-    checks=(Rate(ratios=_printed_excess, relation="theta"),),
+    checks=(Rate(decides="b", ratios=_printed_excess, relation="theta"),),
     fault=Fault(
         severity="slip",
         touches="text",
@@ -341,11 +347,18 @@ TAB_4_5 = Claim(
     ),
     correction=Correction(
         statement=(
-            "For $lambda_k = 1\\/k^2$, $d_(e f f)$ is constant; Noisy-FTRL has $O(eta^2 log^2 d/eta)$, which is "
-            "$eta/d log^2 d/eta$ times the error of Noisy-SGD, $eta d$."
+            r"For $lambda_k = 1\/k^2$, $d_(e f f)$ is constant;",
+            (
+                "Noisy-FTRL has $O(eta^2 log^2 d/eta)$, which is $eta/d log^2 d/eta$ times the error of Noisy-SGD, "
+                "$eta d$."
+            ),
         ),
         ground="The ratio of the two columns, each an instance of Theorem 2.2.",
-        checks=(_ratio_column(5, STEP / SIZE * LOGARITHM**2), _dimension(5), _error(5)),
+        checks=(
+            _ratio_column(5, STEP / SIZE * LOGARITHM**2).deciding("b"),
+            _dimension(5).deciding("a"),
+            _error(5).deciding("b"),
+        ),
     ),
 )
 
@@ -355,8 +368,11 @@ TAB_4_6 = Claim(
     page=17,
     kind="mc-rate",
     statement=(
-        "$lambda_k = k^(-a)$, $a > 1$: $d_(e f f) = a\\/(a - 1)$; Noisy-FTRL has $a^2\\/(a - 1) eta^2 log^2 d/eta$, "
-        "which is $a^2\\/(a - 1) eta/d log^2 d/eta$ times the error of Noisy-SGD, $eta d$."
+        r"$lambda_k = k^(-a)$, $a > 1$: $d_(e f f) = a\/(a - 1)$;",
+        (
+            r"Noisy-FTRL has $a^2\/(a - 1) eta^2 log^2 d/eta$, which is $a^2\/(a - 1) eta/d log^2 d/eta$ times the "
+            "error of Noisy-SGD, $eta d$."
+        ),
     ),
     hypotheses=TABLE_4,
     setting=SETTING,
@@ -365,5 +381,5 @@ TAB_4_6 = Claim(
         + " for every $a$, and above for all $a$ together. Theorem 2.2 itself gives $a^3\\/(a - 1)$, from $log "
         "1/(eta mu) <= a log d/eta$; the exact error obeys the printed row."
     ),
-    checks=(*_row_checks(6), _dimension_search(6, Real(1.001, 60.0, "log"))),
+    checks=(*_row_checks(6), _dimension_search(6, Real(1.001, 60.0, "log")).deciding("a")),
 )

@@ -284,12 +284,13 @@ COR_C_5 = Claim(
     page=22,
     kind="inequality",
     statement=(
-        "$1/2 <= (eta lambda_j)/(2 pi) integral abs(1 - eta lambda_j - e^(i omega))^(-2) dif omega <= 1$; the middle "
-        "is $1 \\/ (2 - eta lambda_j)$."
+        "$1/2 <= (eta lambda_j)/(2 pi) integral abs(1 - eta lambda_j - e^(i omega))^(-2) dif omega <= 1$;",
+        r"the middle is $1 \/ (2 - eta lambda_j)$.",
     ),
     hypotheses="$0 < eta lambda_j < 1$.",
     checks=(
         Identity(
+            decides="b",
             left=_white_gain,
             right=lambda m, x: 1 / (2 - x),
             box=RATES,
@@ -297,12 +298,14 @@ COR_C_5 = Claim(
             impostors={"1e-20 off": {"right": Times("1.00000000000000000001")}},
         ),
         Inequality(
+            decides="a",
             smaller=lambda m, x: m.number("1/2"),
             larger=lambda m, x: 1 / (2 - x),
             box=RATES,
             impostors={"constant 0.51": {"smaller": Times("1.02")}},
         ),
         Inequality(
+            decides="a",
             smaller=lambda m, x: 1 / (2 - x),
             larger=lambda m, x: m.number(1),
             box=RATES,

@@ -91,19 +91,25 @@ EQ_22 = Claim(
     ),
     correction=Correction(
         statement=(
-            "The objective is $F(theta) = 1/2 EE (y - chevron.l theta, x chevron.r)^2$ as in (8), so that $EE g = "
-            "nabla F(theta)$ and $F - F^star = 1/2 norm(theta - theta^star)_H^2$; then Theorem C.18 reads $F_oo "
-            '(beta) >= (eta sigma_s^2)/4 op("Tr")[H] + (eta^2 G^2 gamma_oo^2)/(8 pi rho) integral abs(B)^2 h dif '
-            'omega >= (eta sigma_s^2)/4 op("Tr")[H] + (eta G^2 gamma_oo^2)/(8 rho) chevron.l beta, T beta chevron.r$ '
-            'and $inf_beta F_oo (beta) >= 1/4 (eta sigma_s^2 + (eta^2 G^2)/(2 rho)) op("Tr")[H]$.'
+            (
+                "The objective is $F(theta) = 1/2 EE (y - chevron.l theta, x chevron.r)^2$ as in (8), so that $EE g = "
+                "nabla F(theta)$ and $F - F^star = 1/2 norm(theta - theta^star)_H^2$;"
+            ),
+            (
+                'then Theorem C.18 reads $F_oo (beta) >= (eta sigma_s^2)/4 op("Tr")[H] + (eta^2 G^2 gamma_oo^2)/(8 pi '
+                'rho) integral abs(B)^2 h dif omega >= (eta sigma_s^2)/4 op("Tr")[H] + (eta G^2 gamma_oo^2)/(8 rho) '
+                "chevron.l beta, T beta chevron.r$ and $inf_beta F_oo (beta) >= 1/4 (eta sigma_s^2 + (eta^2 G^2)/(2 "
+                'rho)) op("Tr")[H]$.'
+            ),
         ),
         ground=(
             'The trace of the stationary recursion gives $op("Tr")[H S] >= eta/2 (sigma_s^2 op("Tr")[H] + sigma_w^2 '
             "chevron.l beta, T beta chevron.r)$, with equality in the limit $eta -> 0$."
         ),
         checks=(
-            Symbolic(residuals=_mean_gradient, impostors={"without 1/2": {"residuals": {"half": "1"}}}),
+            Symbolic(decides="a", residuals=_mean_gradient, impostors={"without 1/2": {"residuals": {"half": "1"}}}),
             Search(
+                decides="b",
                 sides=_halved,
                 box={
                     **PLANAR,
@@ -237,14 +243,21 @@ PROP_C_1 = Claim(
     ),
     correction=Correction(
         statement=(
-            "If $sum_t beta_t z^t$ is outer (finitely many weights: no zero in $abs(z) < 1$), then $gamma_oo^2 = "
-            "norm(B^(-1) e_0)_2^2 = 1/(2 pi) integral abs(B(omega))^(-2) dif omega$; otherwise $gamma_T$ exceeds that."
+            (
+                "If $sum_t beta_t z^t$ is outer (finitely many weights: no zero in $abs(z) < 1$), then $gamma_oo^2 = "
+                "norm(B^(-1) e_0)_2^2 = 1/(2 pi) integral abs(B(omega))^(-2) dif omega$;"
+            ),
+            "otherwise $gamma_T$ exceeds that.",
         ),
         ground=(
             "In two-sided sequences Parseval gives (28) for every $beta$, but that inverse is causal, and its norm the "
             "limit of (24), for outer $B$ only."
         ),
-        checks=(Agreement(facts=_minimum_phase, impostors={"|B|^(-1) integrated": {"facts": {"exponent": -1.0}}}),),
+        checks=(
+            Agreement(
+                decides="ab", facts=_minimum_phase, impostors={"|B|^(-1) integrated": {"facts": {"exponent": -1.0}}}
+            ),
+        ),
     ),
 )
 

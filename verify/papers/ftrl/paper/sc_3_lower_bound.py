@@ -257,9 +257,11 @@ THM_C_18_C = Claim(
     ),
     correction=Correction(
         statement=(
-            "The lower bound (47) is least where $abs(B^star)^2$ is proportional to $1 \\/ sqrt(h)$. For Gaussian "
-            "inputs $F_oo$ itself is least where $lambda_j$ weighs $(2 - x_j)\\/(1 - x_j)$ in $h$, $x_j = eta "
-            "lambda_j$: the same only if all eigenvalues are equal."
+            r"The lower bound (47) is least where $abs(B^star)^2$ is proportional to $1 \/ sqrt(h)$.",
+            (
+                r"For Gaussian inputs $F_oo$ itself is least where $lambda_j$ weighs $(2 - x_j)\/(1 - x_j)$ in $h$, "
+                "$x_j = eta lambda_j$: the same only if all eigenvalues are equal."
+            ),
         ),
         ground=(
             "Cauchy-Schwarz, $integral abs(B)^(-2) dif omega integral abs(B)^2 h dif omega >= (integral sqrt(h) dif "
@@ -267,15 +269,18 @@ THM_C_18_C = Claim(
         ),
         checks=(
             Search(
+                decides="a",
                 sides=_bound_at_optimum,
                 box={"ratio": Real(1e-4, 1.0, "log"), "eta": Real(1e-4, 0.999), "logs": (Real(-2.0, 2.0), 5)},
                 vectorised=True,
                 evaluations=3_000,
                 impostors={"minimum 1 % too large": {"sides": Times(1.01, 1)}},
             ),
-            Agreement(facts=_equality, impostors={"exponent -1/3": {"facts": {"power": -1 / 3}}}),
+            Agreement(decides="a", facts=_equality, impostors={"exponent -1/3": {"facts": {"power": -1 / 3}}}),
             Agreement(
-                facts=partial(_attained, smaller=1.0), impostors={"unequal eigenvalues": {"facts": {"smaller": 0.2}}}
+                decides="b",
+                facts=partial(_attained, smaller=1.0),
+                impostors={"unequal eigenvalues": {"facts": {"smaller": 0.2}}},
             ),
         ),
     ),

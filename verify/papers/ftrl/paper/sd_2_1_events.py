@@ -81,9 +81,12 @@ PROP_D_5 = Claim(
     ),
     correction=Correction(
         statement=(
-            'The six events (71), (72), (73), (76), (77) and (78) with the square, $op("Tr")[V_(t, tau) V_(t, '
-            "tau)^top] <= T^2 d\\/p dot.c (sum_(k <= tau) abs(beta_k) (1 - eta mu)^((tau - k)\\/2))^2$, occur together "
-            "with probability at least $1 - 6 p$; $C = 4$ serves."
+            (
+                'The six events (71), (72), (73), (76), (77) and (78) with the square, $op("Tr")[V_(t, tau) V_(t, '
+                r"tau)^top] <= T^2 d\/p dot.c (sum_(k <= tau) abs(beta_k) (1 - eta mu)^((tau - k)\/2))^2$, occur "
+                "together with probability at least $1 - 6 p$;"
+            ),
+            "$C = 4$ serves.",
         ),
         ground=(
             "Markov's inequality with Lemmas D.9 and D.10, and $EE exp(3\\/8 dot.c chevron.l z, A z chevron.r \\/ "
@@ -91,13 +94,16 @@ PROP_D_5 = Claim(
         ),
         checks=(
             Inequality(
+                decides="b",
                 smaller=_tail,
                 larger=lambda m, T, p: p,
                 certificate=lambda m, T, p: 1 - 2 * m.sqrt(p / T),  # the difference over p
                 box={"T": Real(1.0, 1e12, "log"), "p": Real(1e-12, 1 / 6, "log")},
                 impostors={"C = 3": {"smaller": {"C": 3}}},
             ),
-            Frequency(events=lambda: _events(4.0), impostors={"C = 0.5": {"events": lambda: _events(0.5)}}),
+            Frequency(
+                decides="a", events=lambda: _events(4.0), impostors={"C = 0.5": {"events": lambda: _events(0.5)}}
+            ),
         ),
     ),
 )

@@ -220,8 +220,8 @@ PROP_D_8 = Claim(
             "decay with parameter $nu <= eta mu$."
         ),
         ground=(
-            'The sum over $tau$ of $min{norm(beta)_1^2, T^2\\/p dot.c D^2 (1 - nu)^tau}$ bounds $op("Tr") '
-            "Sigma^d_t\\/d$."
+            r'The sum over $tau$ of $min{{norm(beta)_1^2, T^2\/p dot.c D^2 (1 - nu)^tau}}$ bounds $op("Tr") '
+            r"Sigma^d_t\/d$."
         ),
         checks=(
             Inequality(

@@ -177,15 +177,20 @@ COR_D_14 = Claim(
     ),
     correction=Correction(
         statement=(
-            "For all $T >= 2$, with $ell = log(T\\/p)$, $J = kappa^2 d_e^2 d\\/rho$, $C >= 4$ that of Theorem D.13 and "
-            "$c = 4 C$, DP-SGD with a suitable $eta$ reaches $EE[(F(theta_T) - F^star) bold(1)_cal(E)] <= 2 kappa "
-            "(F(theta_0) - F^star) exp(-min{T\\/(72 C^2 J ell^5), T\\/(3 C kappa d_e ell)}) + 40 C^2 ell^5 max{1, "
-            'log(rho T)} kappa d_e (d op("Tr")[H] norm(theta\'_0)^2\\/(rho T) + d sigma_s^2\\/(rho T) + '
-            "sigma_s^2\\/T)$; for $rho <= 24 C kappa d_e d ell^4$ the first term of the minimum suffices."
+            (
+                r"For all $T >= 2$, with $ell = log(T\/p)$, $J = kappa^2 d_e^2 d\/rho$, $C >= 4$ that of Theorem D.13 "
+                "and $c = 4 C$, DP-SGD with a suitable $eta$ reaches $EE[(F(theta_T) - F^star) bold(1)_cal(E)] <= 2 "
+                r"kappa (F(theta_0) - F^star) exp(-min{{T\/(72 C^2 J ell^5), T\/(3 C kappa d_e ell)}}) + 40 C^2 ell^5 "
+                'max{{1, log(rho T)}} kappa d_e (d op("Tr")[H] norm(theta\'_0)^2\\/(rho T) + d sigma_s^2\\/(rho T) + '
+                r"sigma_s^2\/T)$;"
+            ),
+            "for $rho <= 24 C kappa d_e d ell^4$ the first term of the minimum suffices.",
         ),
-        ground="Theorem D.13(c) at $eta = min{eta_max, log(...) \\/ (mu T)}$, with $F_oo$ at most $eta \\/ (2 (2 - eta "
-        'R^2)) dot.c (sigma_s^2 op("Tr") H + d G^2 \\/ (2 rho))$.',
-        checks=(SGD_SEARCH, _small_budget(_sgd)),
+        ground=(
+            r"Theorem D.13(c) at $eta = min{{eta_max, log(...) \/ (mu T)}}$, with $F_oo$ at most $eta \/ (2 (2 - eta "
+            r'R^2)) dot.c (sigma_s^2 op("Tr") H + d G^2 \/ (2 rho))$.'
+        ),
+        checks=(SGD_SEARCH.deciding("a"), _small_budget(_sgd).deciding("b")),
     ),
 )
 
@@ -247,15 +252,19 @@ COR_D_15 = Claim(
     ),
     correction=Correction(
         statement=(
-            "For all $T >= 2$, with $ell = log(T\\/p)$, $S = 72 C^2 ell^5 kappa^2 d_e^2 d\\/rho$, $C >= 4$ that of "
-            "Theorem D.13 and $c = 4 C$, $nu$-DP-FTRL with $nu = eta mu$ and a suitable $eta$ reaches $EE[(F(theta_T) "
-            "- F^star) bold(1)_cal(E)] <= 2 kappa (F(theta_0) - F^star) exp(-min{T\\/(4 S log(8 + 8 S)), T\\/(3 C "
-            'kappa d_e ell)}) + 30 C^2 ell^5 log^2(8 T) max{1, log(rho T^2)}^2 kappa d_e (kappa d_e op("Tr")[H] '
-            "norm(theta'_0)^2\\/(rho T^2) + kappa d_e sigma_s^2\\/(rho T^2) + sigma_s^2\\/T)$; for $rho <= 24 C kappa "
-            "d_e d ell^4$ the first term of the minimum suffices."
+            (
+                r"For all $T >= 2$, with $ell = log(T\/p)$, $S = 72 C^2 ell^5 kappa^2 d_e^2 d\/rho$, $C >= 4$ that of "
+                "Theorem D.13 and $c = 4 C$, $nu$-DP-FTRL with $nu = eta mu$ and a suitable $eta$ reaches "
+                r"$EE[(F(theta_T) - F^star) bold(1)_cal(E)] <= 2 kappa (F(theta_0) - F^star) exp(-min{{T\/(4 S log(8 + "
+                r"8 S)), T\/(3 C kappa d_e ell)}}) + 30 C^2 ell^5 log^2(8 T) max{{1, log(rho T^2)}}^2 kappa d_e (kappa "
+                'd_e op("Tr")[H] norm(theta\'_0)^2\\/(rho T^2) + kappa d_e sigma_s^2\\/(rho T^2) + sigma_s^2\\/T)$;'
+            ),
+            "for $rho <= 24 C kappa d_e d ell^4$ the first term of the minimum suffices.",
         ),
-        ground="Theorem D.13(c) at $eta = min{eta_max, log(...) \\/ (mu T)}$ with Theorem 2.2 for $F_oo$, its constant "
-        "explicit.",
-        checks=(FTRL_SEARCH, ADMISSIBLE, _small_budget(_ftrl)),
+        ground=(
+            r"Theorem D.13(c) at $eta = min{{eta_max, log(...) \/ (mu T)}}$ with Theorem 2.2 for $F_oo$, its constant "
+            "explicit."
+        ),
+        checks=(FTRL_SEARCH.deciding("a"), ADMISSIBLE.deciding("a"), _small_budget(_ftrl).deciding("b")),
     ),
 )

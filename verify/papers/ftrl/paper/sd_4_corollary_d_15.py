@@ -84,14 +84,15 @@ COR_D_15_PROOF = Claim(
     ),
     correction=Correction(
         statement=(
-            "The first term of (87) is $L\\/mu e^(-mu eta T) (F(theta_0) - F^star)$; the limit is $eta log^2 1\\/(eta "
-            "mu) <= mu rho\\/(11.5 C^2 R^4 d ell^5)$, enough while $eta mu <= 1\\/4$; the middle term of the result is "
-            "$R^4 sigma_s^2\\/(rho mu T)$, never above the last for $T >= 3 J$; and with $X = R^4 d\\/(mu^2 "
-            "rho)$ the last limit on $eta$ asks for $1 <= log X <= ell$."
+            r"The first term of (87) is $L\/mu e^(-mu eta T) (F(theta_0) - F^star)$;",
+            r"the limit is $eta log^2 1\/(eta mu) <= mu rho\/(11.5 C^2 R^4 d ell^5)$, enough while $eta mu <= 1\/4$;",
+            r"the middle term of the result is $R^4 sigma_s^2\/(rho mu T)$, never above the last for $T >= 3 J$;",
+            r"and with $X = R^4 d\/(mu^2 rho)$ the last limit on $eta$ asks for $1 <= log X <= ell$.",
         ),
         ground="Dimensions, and $gamma_oo^2 norm(beta)_1^2 <= 1.43 log^2 1\\/nu$ for $nu <= 1\\/4$.",
         checks=(
             Symbolic(
+                decides="acd",
                 residuals=_units,
                 nonnegative=_middle_term,
                 impostors={
@@ -100,12 +101,14 @@ COR_D_15_PROOF = Claim(
                 },
             ),
             Inequality(
+                decides="b",
                 smaller=lambda m, nu: _gamma_squared(m, nu) * m.power(2 - m.sqrt(nu), 2),
                 larger=lambda m, nu: m.number("1.43") * m.power(m.log(1 / nu), 2),
                 box={"nu": Real(1e-300, 0.25, "log")},
                 impostors={"2 % less": {"larger": Times("0.98")}},
             ),
             Inequality(
+                decides="d",
                 smaller=_third_step,
                 larger=lambda m, ell, v: 130 * ell**2 * (1 + v * (ell - 1)),
                 box={"ell": Real(1.0, 1e6, "log"), "v": Real(0.0, 1.0)},

@@ -272,13 +272,18 @@ E_1_SOCP = Claim(
     equation="(93)",
     kind="algorithm",
     statement=(
-        "For each frequency (90) is a second-order cone constraint in $(psi, lambda)$; with $lambda_tau = 0$ for "
-        "$abs(tau) > T_max$ and $k$ frequencies it is a cone program with $k$ cones and $O(k)$ variables."
+        "For each frequency (90) is a second-order cone constraint in $(psi, lambda)$;",
+        (
+            "with $lambda_tau = 0$ for $abs(tau) > T_max$ and $k$ frequencies it is a cone program with $k$ cones and "
+            "$O(k)$ variables."
+        ),
     ),
     hypotheses="Fixed $T_max$.",
     setting="Frequencies $omega$ and $-omega$ share a cone.",
     checks=(
-        Symbolic(residuals=_cone_form, impostors={"5 |X|^2": {"residuals": {"slip": 1}}}),
-        Agreement(facts=_cone_program, impostors={"sum lambda_t <= 1.95 lambda_0": {"facts": {"most": 1.95}}}),
+        Symbolic(decides="a", residuals=_cone_form, impostors={"5 |X|^2": {"residuals": {"slip": 1}}}),
+        Agreement(
+            decides="b", facts=_cone_program, impostors={"sum lambda_t <= 1.95 lambda_0": {"facts": {"most": 1.95}}}
+        ),
     ),
 )

@@ -188,10 +188,14 @@ LEM_F_6 = Claim(
     page=55,
     kind="inequality",
     statement=(
-        "$P(q - EE q > t) <= exp(-c min{t^2/(sigma^4 norm(A)_F^2), t/(sigma^2 norm(A)_2)})$ for $q = chevron.l xi, "
-        "A xi chevron.r$; for $A$ positive semidefinite and $rho < 1/3$, with probability $1 - rho$: $q <= C "
-        'sigma^2 (op("Tr") A sqrt(log(1\\/rho)) + norm(A)_2 log(1\\/rho)) <= C\' sigma^2 op("Tr") A '
-        "log(1\\/rho)$."
+        (
+            "$P(q - EE q > t) <= exp(-c min{t^2/(sigma^4 norm(A)_F^2), t/(sigma^2 norm(A)_2)})$ for $q = chevron.l xi, "
+            "A xi chevron.r$;"
+        ),
+        (
+            'for $A$ positive semidefinite and $rho < 1/3$, with probability $1 - rho$: $q <= C sigma^2 (op("Tr") A '
+            'sqrt(log(1\\/rho)) + norm(A)_2 log(1\\/rho)) <= C\' sigma^2 op("Tr") A log(1\\/rho)$.'
+        ),
     ),
     hypotheses="$xi_j$ independent, mean 0, sub-Gaussian of proxy $sigma^2$; $c, C, C'$ universal.",
     setting=(
@@ -200,11 +204,13 @@ LEM_F_6 = Claim(
     ),
     checks=(
         Symbolic(
+            decides="ab",
             residuals=_exponents,
             nonnegative=_hanson_wright,
             impostors={"c = 1/60": {"nonnegative": {"c_inverse": 60}}, "xi^3": {"residuals": {"power": 3}}},
         ),
         Search(
+            decides="a",
             sides=_dominated,
             box={**LAW, "O": (Real(-1.0, 1.0), 16), "size": Real(1e-2, 0.99)},
             vectorised=True,
@@ -212,6 +218,7 @@ LEM_F_6 = Claim(
             impostors={"0.9 of the Gaussian": {"sides": Times(1, 0.9)}},
         ),
         Search(
+            decides="b",
             sides=_squares,
             box={**LAW, "step": Real(-3.0, 0.25)},
             vectorised=True,
@@ -219,13 +226,14 @@ LEM_F_6 = Claim(
             impostors={"a tenth": {"sides": Times(1, 0.1)}},
         ),
         Search(
+            decides="a",
             sides=_chaos,
             box={**LAW, "A": (Real(-1.0, 1.0), 16)},
             vectorised=True,
             evaluations={"quick": 3_000, "full": 30_000},
             impostors={"c = 1": {"sides": {"c": 1.0}}},
         ),
-        Symbolic(nonnegative=_quantile, impostors={"C smaller by 1": {"nonnegative": {"slack": "1"}}}),
+        Symbolic(decides="b", nonnegative=_quantile, impostors={"C smaller by 1": {"nonnegative": {"slack": "1"}}}),
     ),
 )
 

@@ -376,18 +376,22 @@ LEM_F_16 = Claim(
     equation="(100)",
     kind="identity",
     statement=(
-        "$I(a, b) = (2 a^2) / (b^2 (1 - a\\/2)) Pi(alpha^2, k)$ with $alpha^2 = (b^2 (1 - a) - a^2 (1 - b)) / (b^2 "
-        "(1 - a\\/2)^2)$, $k = sqrt(1 - a) / (1 - a\\/2)$; and the decomposition (101)."
+        (
+            r"$I(a, b) = (2 a^2) / (b^2 (1 - a\/2)) Pi(alpha^2, k)$ with $alpha^2 = (b^2 (1 - a) - a^2 (1 - b)) / (b^2 "
+            r"(1 - a\/2)^2)$, $k = sqrt(1 - a) / (1 - a\/2)$;"
+        ),
+        "and the decomposition (101).",
     ),
     hypotheses="$0 < a, b < 1$.",
     setting="On both sides of $a = b$.",
     checks=(
         *at_both_levels(
+            decides="a",
             left=_ratio_integral,
             right=_ratio_printed,
             box={"a": UNIT, "b": UNIT},
             impostors={"1 + 1e-20": {"right": Times("1.00000000000000000001")}},
         ),
-        Symbolic(residuals=_decomposition, impostors={"sign": {"residuals": {"sign": -1}}}),
+        Symbolic(decides="b", residuals=_decomposition, impostors={"sign": {"residuals": {"sign": -1}}}),
     ),
 )

@@ -93,11 +93,11 @@ LEM_F_18 = Claim(
     page=59,
     kind="inequality",
     statement=(
-        '$op("Tr")[(I - eta x times.o x) M (I - eta x times.o x)] <= (1 - eta mu) op("Tr")[M]$; the left side '
-        'is at most $op("Tr")[M] - 2 eta op("Tr")[M M] + eta^2 op("Tr")[EE[norm(x)^2 x times.o x] M]$.'
+        '$op("Tr")[(I - eta x times.o x) M (I - eta x times.o x)] <= (1 - eta mu) op("Tr")[M]$;',
+        'the left side is at most $op("Tr")[M] - 2 eta op("Tr")[M M] + eta^2 op("Tr")[EE[norm(x)^2 x times.o x] M]$.',
     ),
     hypotheses="$M$ positive semidefinite, $eta <= 1\\/R^2$.",
-    checks=(Agreement(facts=_without_expectation),),
+    checks=(Agreement(decides="ab", facts=_without_expectation),),
     fault=Fault(
         severity="slip",
         touches="statement",
@@ -110,14 +110,20 @@ LEM_F_18 = Claim(
     ),
     correction=Correction(
         statement=(
-            'For $eta <= 1\\/R^2$ and positive semidefinite $M$, $EE op("Tr")[(I - eta x times.o x) M (I - eta x '
-            'times.o x)] <= (1 - eta mu) op("Tr")[M]$; the left side is at most $op("Tr")[M] - 2 eta op("Tr")[H M] + '
-            'eta^2 op("Tr")[EE[norm(x)^2 x times.o x] M]$.'
+            (
+                r'For $eta <= 1\/R^2$ and positive semidefinite $M$, $EE op("Tr")[(I - eta x times.o x) M (I - eta x '
+                'times.o x)] <= (1 - eta mu) op("Tr")[M]$;'
+            ),
+            (
+                'the left side is at most $op("Tr")[M] - 2 eta op("Tr")[H M] + eta^2 op("Tr")[EE[norm(x)^2 x times.o '
+                "x] M]$."
+            ),
         ),
         ground='$op("Tr")[EE[norm(x)^2 x times.o x] M] <= R^2 op("Tr")[H M]$ and $op("Tr")[H M] >= mu op("Tr")[M]$.',
         checks=(
-            Symbolic(nonnegative=_trace_steps, impostors={"one Tr[HM]": {"nonnegative": {"first": 1}}}),
+            Symbolic(decides="b", nonnegative=_trace_steps, impostors={"one Tr[HM]": {"nonnegative": {"first": 1}}}),
             Search(
+                decides="a",
                 sides=_contraction,
                 box={**PLANAR, "fraction": Real(1e-3, 1.0), "factor": (Real(-1.0, 1.0), 4)},
                 vectorised=True,
@@ -159,10 +165,10 @@ LEM_F_19 = Claim(
     page=59,
     kind="inequality",
     statement=(
-        '$abs(op("Tr")[A_1 dots.c A_k]) <= d$ for $0 prec.eq A_i prec.eq I$; in the proof $norm(A_1)_(S_1) = '
-        'op("Tr")[A_1] <= op("Tr")[I] = 1$.'
+        '$abs(op("Tr")[A_1 dots.c A_k]) <= d$ for $0 prec.eq A_i prec.eq I$;',
+        'in the proof $norm(A_1)_(S_1) = op("Tr")[A_1] <= op("Tr")[I] = 1$.',
     ),
-    checks=(TRACES, Agreement(facts=lambda rng: _nuclear_norm(rng, dimension=False))),
+    checks=(TRACES.deciding("a"), Agreement(decides="b", facts=lambda rng: _nuclear_norm(rng, dimension=False))),
     fault=Fault(
         severity="slip",
         touches="proof",
@@ -175,13 +181,14 @@ LEM_F_19 = Claim(
     ),
     correction=Correction(
         statement=(
-            '$abs(op("Tr")[A_1 dots.c A_k]) <= d$ for $0 prec.eq A_i prec.eq I$; in the proof $norm(A_1)_(S_1) = '
-            'op("Tr")[A_1] <= op("Tr")[I] = d$.'
+            '$abs(op("Tr")[A_1 dots.c A_k]) <= d$ for $0 prec.eq A_i prec.eq I$;',
+            'in the proof $norm(A_1)_(S_1) = op("Tr")[A_1] <= op("Tr")[I] = d$.',
         ),
         ground="Hölder's inequality for Schatten norms; equality for $A_i = I$.",
         checks=(
-            TRACES,
+            TRACES.deciding("a"),
             Agreement(
+                decides="b",
                 facts=lambda rng: _nuclear_norm(rng, dimension=True),
                 impostors={"as printed": {"facts": lambda rng: _nuclear_norm(rng, dimension=False)}},
             ),
@@ -245,15 +252,21 @@ LEM_F_20 = Claim(
     ),
     correction=Correction(
         statement=(
-            "For $f(tau) = tau + 1/(rho a) e^(-a tau) bold(1)(tau < t - 1)$, $m = (1 + log(1\\/rho)) \\/ a$ and "
-            "$hat(tau) = min{t - 1, log(1\\/rho) \\/ a}$: $f(hat(tau)) <= m$, and $<= m + 1$ with $hat(tau)$ rounded "
-            "up to a whole number, as the uses need it; $min_tau f = min{t - 1, m}$ is attained at $t - 1$ if $t - 1 "
-            "<= m$ and at $log(1\\/rho) \\/ a$ otherwise."
+            (
+                r"For $f(tau) = tau + 1/(rho a) e^(-a tau) bold(1)(tau < t - 1)$, $m = (1 + log(1\/rho)) \/ a$ and "
+                r"$hat(tau) = min{{t - 1, log(1\/rho) \/ a}}$: $f(hat(tau)) <= m$, and $<= m + 1$ with $hat(tau)$ "
+                "rounded up to a whole number, as the uses need it;"
+            ),
+            (
+                r"$min_tau f = min{{t - 1, m}}$ is attained at $t - 1$ if $t - 1 <= m$ and at $log(1\/rho) \/ a$ "
+                "otherwise."
+            ),
         ),
         ground="The convex part of $f$ is least, with value $m$, at $log(1\\/rho) \\/ a$.",
         checks=(
-            Symbolic(residuals=_minimum, impostors={"sign": {"residuals": {"sign": -1}}}),
+            Symbolic(decides="b", residuals=_minimum, impostors={"sign": {"residuals": {"sign": -1}}}),
             Search(
+                decides="a",
                 sides=_at_most_m,
                 box={
                     "t": Whole(1, 1000, "log"),

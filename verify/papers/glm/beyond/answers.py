@@ -67,12 +67,17 @@ BEYOND_LEAST_NOISE = Claim(
     where="beyond Theorems 7 and 13",
     kind="privacy",
     statement=(
-        "With noises $sigma_1 = a_1 R^2$, $sigma_2 = a_2 R B$ and $p >= 2$ the joint message is $mu$-GDP with $mu^2 = "
-        "max_(abs(t) <= 1) {(2 - 2 t^2)\\/a_1^2 + (2 - 2 t)\\/a_2^2}$ and no less. At $delta = 10^(-5)$ the variances "
-        "of the least noise are 7.15 to 2.63 times smaller than printed for $epsilon$ from 0.5 to 20; the printed "
-        "noise is private up to $epsilon = 98.1$, Lemma 4 alone up to 8.42."
+        (
+            "With noises $sigma_1 = a_1 R^2$, $sigma_2 = a_2 R B$ and $p >= 2$ the joint message is $mu$-GDP with "
+            r"$mu^2 = max_(abs(t) <= 1) {(2 - 2 t^2)\/a_1^2 + (2 - 2 t)\/a_2^2}$ and no less."
+        ),
+        (
+            "At $delta = 10^(-5)$ the variances of the least noise are 7.15 to 2.63 times smaller than printed for "
+            "$epsilon$ from 0.5 to 20;"
+        ),
+        "the printed noise is private up to $epsilon = 98.1$, Lemma 4 alone up to 8.42.",
     ),
-    checks=(Agreement(facts=_least, impostors=_OFF),),
+    checks=(Agreement(decides="abc", facts=_least, impostors=_OFF),),
 )
 
 # --- clipping ---
@@ -127,21 +132,27 @@ BEYOND_CLIPPING = Claim(
     where="beyond Algorithms 1 and 3",
     kind="inequality",
     statement=(
-        "With $x <- x min(1, R\\/norm(x))$, $R^2 = norm(Sigma) F^(-1)_(chi_p^2) (1 - zeta\\/n)$ and $y$ cut to "
-        "$plus.minus B$ no message tells records apart beyond its noise, no record changes with probability $1 - 2 "
-        "zeta$, and $R^2$ is 15 times less than printed at $p = 10$, $n = 2.9 dot 10^5$, $zeta = 0.1$; where records "
-        "are clipped, $bb(E) x x^top$ shrinks by $1 - beta$, $beta = overline(F)_(p + 2)(R^2) - (R^2\\/p) "
-        "overline(F)_p (R^2)$ ($Sigma = I$)."
+        (
+            r"With $x <- x min(1, R\/norm(x))$, $R^2 = norm(Sigma) F^(-1)_(chi_p^2) (1 - zeta\/n)$ and $y$ cut to "
+            "$plus.minus B$ no message tells records apart beyond its noise, no record changes with probability $1 - 2 "
+            "zeta$, and $R^2$ is 15 times less than printed at $p = 10$, $n = 2.9 dot 10^5$, $zeta = 0.1$;"
+        ),
+        (
+            "where records are clipped, $bb(E) x x^top$ shrinks by $1 - beta$, $beta = overline(F)_(p + 2)(R^2) - "
+            r"(R^2\/p) overline(F)_p (R^2)$ ($Sigma = I$)."
+        ),
     ),
     checks=(
-        Agreement(facts=_clipped, impostors=_OFF),
+        Agreement(decides="ab", facts=_clipped, impostors=_OFF),
         Search(
+            decides="a",
             sides=_radius_general,
             box={"ratio": Real(1e-3, 1.0, "log"), "share": Real(1e-9, 0.5, "log")},
             evaluations=200,
             impostors={"an eighth less": {"sides": {"factor": 0.875}}},
         ),
         Search(
+            decides="a",
             sides=_counts,
             box={"q": Real(0.01, 1.0, "log"), "share": Real(1e-6, 0.5, "log")},
             evaluations=200,

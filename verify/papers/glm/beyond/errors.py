@@ -81,12 +81,14 @@ BEYOND_EXPANSION = Claim(
     where="beyond Theorems 8 and 22",
     kind="identity",
     statement=(
-        "$x tilde cal(N)(0, Sigma)$, $kappa_2 = bb(E) mu'(z)$, $kappa_4 = bb(E) mu'''(z)$, $D = kappa_2 + q kappa_4$, "
-        "$c = 1\\/kappa_2$, $w_o = kappa_2 w^*$: to leading order $bb(E) norm(hat(w) - w^*)^2 = T(V + sigma_2^2 I + "
-        'sigma_1^2 K)\\/n + norm(w^*)^2 op("Var") mu\'(z)\\/(D^2 m)$ for Algorithms 1 and 3, with $T(M) = c^2 '
-        'op("tr")(P Sigma^(-1) M Sigma^(-1) P^top)$, $P = I - (kappa_4\\/D) w^* (Sigma w^*)^top$, $V = op("Cov")(x (y '
-        '- x^top w_o))$, $K = op("Cov")(E_1 w_o)\\/sigma_1^2$; the like for Remark 11, for the covariance of the '
-        "public records alone, and without public data."
+        (
+            "$x tilde cal(N)(0, Sigma)$, $kappa_2 = bb(E) mu'(z)$, $kappa_4 = bb(E) mu'''(z)$, $D = kappa_2 + q "
+            r"kappa_4$, $c = 1\/kappa_2$, $w_o = kappa_2 w^*$: to leading order $bb(E) norm(hat(w) - w^*)^2 = T(V + "
+            'sigma_2^2 I + sigma_1^2 K)\\/n + norm(w^*)^2 op("Var") mu\'(z)\\/(D^2 m)$ for Algorithms 1 and 3, with '
+            r'$T(M) = c^2 op("tr")(P Sigma^(-1) M Sigma^(-1) P^top)$, $P = I - (kappa_4\/D) w^* (Sigma w^*)^top$, $V = '
+            r'op("Cov")(x (y - x^top w_o))$, $K = op("Cov")(E_1 w_o)\/sigma_1^2$;'
+        ),
+        "the like for Remark 11, for the covariance of the public records alone, and without public data.",
     ),
     setting=(
         "Six links and four estimators, Poisson in three dimensions, the others in two, part by part against a "
@@ -94,8 +96,8 @@ BEYOND_EXPANSION = Claim(
         "by differences and Gauss-Hermite quadrature."
     ),
     checks=(
-        Agreement(facts=_expanded, impostors={"0.1 % off": {"facts": Times(1.001)}}),
-        Agreement(facts=_convergence, impostors=_OFF),
+        Agreement(decides="ab", facts=_expanded, impostors={"0.1 % off": {"facts": Times(1.001)}}),
+        Agreement(decides="ab", facts=_convergence, impostors=_OFF),
     ),
 )
 
@@ -301,12 +303,15 @@ BEYOND_BIAS = Claim(
     where="beyond Lemma 12 and Theorem 24",
     kind="identity",
     statement=(
-        "$x_j = plus.minus 1\\/p$: $c w_(o, j) = p tanh(w_j\\/p)$ for Poisson, $w_(o, j) = w_j (norm(w)^2\\/p^2) (1 - "
-        "2 "
-        "w_j^2\\/(3 norm(w)^2))$ for the cubic, no bias for $log(1 + e^(-z))$; at equal weights the limit of the "
-        "estimator is off by $Theta(p^(-2))$ for logistic and Poisson, by exactly $w (1 - 2\\/(3 p))^(1\\/3) - w$ for "
-        "the "
-        "cubic."
+        (
+            r"$x_j = plus.minus 1\/p$: $c w_(o, j) = p tanh(w_j\/p)$ for Poisson, $w_(o, j) = w_j (norm(w)^2\/p^2) (1 "
+            "- "
+            r"2 w_j^2\/(3 norm(w)^2))$ for the cubic, no bias for $log(1 + e^(-z))$;"
+        ),
+        (
+            "at equal weights the limit of the estimator is off by $Theta(p^(-2))$ for logistic and Poisson, by "
+            r"exactly $w (1 - 2\/(3 p))^(1\/3) - w$ for the cubic."
+        ),
     ),
-    checks=(Agreement(facts=_biases, impostors={"5 % off": {"facts": Times(1.05)}}),),
+    checks=(Agreement(decides="ab", facts=_biases, impostors={"5 % off": {"facts": Times(1.05)}}),),
 )

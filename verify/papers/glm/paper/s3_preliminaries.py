@@ -55,7 +55,7 @@ DEF_1 = Claim(
     where="Definition 1",
     kind="number",
     statement=(
-        "$norm(x)_psi_2 = sup_(m >= 1) m^(-1\\/2) (bb(E) abs(x)^m)^(1\\/m)$; for vectors the supremum over unit "
+        r"$norm(x)_psi_2 = sup_(m >= 1) m^(-1\/2) (bb(E) abs(x)^m)^(1\/m)$, for vectors the supremum over unit "
         "projections."
     ),
     equation="Definition 1",
@@ -103,8 +103,8 @@ DEF_2 = Claim(
     where="Definitions 2 and 3",
     kind="privacy",
     statement=(
-        "$(epsilon, delta)$-privacy: $P(Q(D) in E) <= e^epsilon P(Q(D') in E) + delta$ for all events $E$; local: all "
-        "pairs of records; non-interactive: one round."
+        "$(epsilon, delta)$-privacy: $P(Q(D) in E) <= e^epsilon P(Q(D') in E) + delta$ for all events $E$, local: all "
+        "pairs of records, non-interactive: one round."
     ),
     equation="Definitions 2 and 3",
     setting="Finite laws over all events, normal pairs on a grid: the exact divergence that this paper's claims use.",
@@ -157,19 +157,24 @@ LEM_4 = Claim(
     ),
     correction=Correction(
         statement=(
-            "For $epsilon <= 1$ and $delta <= 1\\/2$, Gaussian noise with $sigma >= sqrt(2 ln(1.25\\/delta)) Delta_2 "
-            "\\/ epsilon$ gives $(epsilon, delta)$-privacy; the range ends at $epsilon = 6.77$, $8.42$, $8.78$ for "
-            "$delta = 10^(-2)$, $10^(-5)$, $10^(-6)$."
+            (
+                r"For $epsilon <= 1$ and $delta <= 1\/2$, Gaussian noise with $sigma >= sqrt(2 ln(1.25\/delta)) "
+                "Delta_2 "
+                r"\/ epsilon$ gives $(epsilon, delta)$-privacy;"
+            ),
+            "the range ends at $epsilon = 6.77$, $8.42$, $8.78$ for $delta = 10^(-2)$, $10^(-5)$, $10^(-6)$.",
         ),
         ground="The exact divergence of two normal laws.",
         checks=(
             Search(
+                decides="a",
                 sides=_classical,
                 box={"delta": Real(1e-12, 0.5, "log"), "epsilon": Real(1e-3, 1.0, "log")},
                 vectorised=True,
                 impostors={"without the factor sqrt(2)": {"sides": {"noise": 1 / math.sqrt(2.0)}}},
             ),
             Agreement(
+                decides="b",
                 facts=lambda rng, **changed: _ranges(**changed),
                 impostors={"ranges 1 % off": {"facts": {"factor": 1.01}}},
             ),

@@ -138,8 +138,11 @@ ALG_1 = Claim(
     where="Algorithm 1",
     kind="algorithm",
     statement=(
-        'Users within the radius send $x x^top + E_1$ and $x y + E_2$; the server sums, solves for $hat(w)^"ols"$, '
-        "finds $hat(c)$ with $1 = hat(c)\\/m sum_j Phi''(hat(c) tilde(y)_j)$ and returns $hat(c) hat(w)^\"ols\"$."
+        "Users within the radius send $x x^top + E_1$ and $x y + E_2$;",
+        (
+            "the server sums, solves for $hat(w)^\"ols\"$, finds $hat(c)$ with $1 = hat(c)\\/m sum_j Phi''(hat(c) "
+            'tilde(y)_j)$ and returns $hat(c) hat(w)^"ols"$.'
+        ),
     ),
     equation="Algorithm 1",
     setting=(
@@ -147,8 +150,8 @@ ALG_1 = Claim(
         "is counted."
     ),
     checks=(
-        Agreement(facts=_steps, impostors=_OFF),
-        Agreement(facts=_per_user, alpha=LAW_ALPHA, impostors={"other noise": {"facts": {"factor": 1.3}}}),
+        Agreement(decides="ab", facts=_steps, impostors=_OFF),
+        Agreement(decides="a", facts=_per_user, alpha=LAW_ALPHA, impostors={"other noise": {"facts": {"factor": 1.3}}}),
     ),
 )
 

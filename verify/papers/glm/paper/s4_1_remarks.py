@@ -47,9 +47,12 @@ REM_10 = Claim(
     where="Remark 10",
     kind="algorithm",
     statement=(
-        'Two rounds without public data: half the users give $hat(w)^"ols"$; each other user releases a noisy '
-        '$tilde(y)_j = chevron.l x_j, hat(w)^"ols" chevron.r$, from which $hat(c)$ is found; the noise may make the '
-        "error of $hat(c)$ large."
+        'Two rounds without public data: half the users give $hat(w)^"ols"$;',
+        (
+            'each other user releases a noisy $tilde(y)_j = chevron.l x_j, hat(w)^"ols" chevron.r$, from which '
+            "$hat(c)$ is found;"
+        ),
+        "the noise may make the error of $hat(c)$ large.",
     ),
     equation="Remark 10",
     setting='Records up to the radius of Algorithm 1, sensitivity $2 R norm(hat(w)^"ols")$.',
@@ -57,7 +60,9 @@ REM_10 = Claim(
         "Worse than that: private noise at $epsilon = 1$ leaves no root at all. $s^2 = b^top A^(-1) b$ gives the "
         "scale without a second round."
     ),
-    checks=(Agreement(facts=_two_rounds, alpha=1e-8, impostors={"6 % off": {"facts": {"factor": 1.06}}}),),
+    checks=(
+        Agreement(decides="abc", facts=_two_rounds, alpha=1e-8, impostors={"6 % off": {"facts": {"factor": 1.06}}}),
+    ),
 )
 
 
@@ -85,15 +90,19 @@ REM_16 = Claim(
     where="Remark 16",
     kind="mc-equality",
     statement=(
-        'Private data enter only through $hat(w)^"ols"$, so $T$ losses, up to $T = e^(O(p))$, get the same errors '
-        "from the same sample with probability $1 - T e^(-Omega(p)) - xi$; parameter-free; no convexity."
+        (
+            'Private data enter only through $hat(w)^"ols"$, so $T$ losses, up to $T = e^(O(p))$, get the same errors '
+            "from the same sample with probability $1 - T e^(-Omega(p)) - xi$;"
+        ),
+        "parameter-free;",
+        "no convexity.",
     ),
     equation="Remark 16",
     remark=(
         "Post-processing and a union bound. $zeta$, the radius, the start and the bracket of the root are parameters "
         "all the same; each loss has its own $w^*$ only if labels follow its model."
     ),
-    checks=(Agreement(facts=_many_losses, impostors=_OFF),),
+    checks=(Agreement(decides="ac", facts=_many_losses, impostors=_OFF),),
 )
 
 

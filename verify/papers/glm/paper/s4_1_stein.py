@@ -209,8 +209,8 @@ SEC41_RADIUS = Claim(
     where="after Lemma 6",
     kind="inequality",
     statement=(
-        "With probability $1 - zeta$, $norm(x) <= sqrt(5 p norm(Sigma) log(1\\/zeta))$ for a fixed $x$; and "
-        "$norm(x_i) <= sqrt(5 p norm(Sigma) log(n\\/zeta))$ for the sample."
+        r"With probability $1 - zeta$, $norm(x) <= sqrt(5 p norm(Sigma) log(1\/zeta))$ for a fixed $x$;",
+        r"and $norm(x_i) <= sqrt(5 p norm(Sigma) log(n\/zeta))$ for the sample.",
     ),
     equation="after (2)",
     setting="$Sigma = I$, $p$ to 200, $n$ to $10^6$.",
@@ -220,6 +220,7 @@ SEC41_RADIUS = Claim(
     ),
     checks=(
         Search(
+            decides="ab",
             sides=_radius,
             box={"p": Real(1.0, 200.0), "failure": Real(1e-12, math.exp(-1.0), "log"), "n": Real(1.0, 1e6, "log")},
             extremal=lambda: ({"p": 200.0, "failure": math.exp(-1.0), "n": 1.0}, {"p": 1.0, "failure": 0.3, "n": 1.0}),

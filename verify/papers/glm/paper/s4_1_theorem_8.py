@@ -312,7 +312,7 @@ THM_8_M = Claim(
         consequence="None where $norm(w^*)$ is of order 1.",
     ),
     correction=Correction(
-        statement="$m >= Omega(p max{1, norm(Sigma) norm(w^*)^2\\/(tau^2 c_Phi^2)})$ is enough.",
+        statement=r"$m >= Omega(p max{{1, norm(Sigma) norm(w^*)^2\/(tau^2 c_Phi^2)}})$ is enough.",
         ground="Lemma 29 for $norm(Sigma_m)$.",
         checks=(
             Frequency(
@@ -365,13 +365,14 @@ COR_9 = Claim(
     where="Corollary 9",
     kind="identity",
     statement=(
-        "For $norm(w^*) = O(1)$: $n = O(p^3 epsilon^(-2) alpha^(-2))$, $m = O(p alpha^(-2))$; $m <= n$; $m$ does not "
-        "depend on $epsilon$, $delta$."
+        "For $norm(w^*) = O(1)$: $n = O(p^3 epsilon^(-2) alpha^(-2))$, $m = O(p alpha^(-2))$;",
+        "$m <= n$;",
+        "$m$ does not depend on $epsilon$, $delta$.",
     ),
     equation="Corollary 9",
     setting="$norm(Sigma)$ and $lambda$ of order 1, logarithms left out, as the corollary says.",
     remark=_SHARPER,
-    checks=(_COLLECTED,),
+    checks=(_COLLECTED.deciding("ab"),),
 )
 
 ABS_GAUSS = Claim(
@@ -422,11 +423,11 @@ TAB_1 = Claim(
     where="Table 1, rows 1 to 7",
     kind="inequality",
     statement=(
-        "Earlier work needs sample sizes exponential in $p$ or in $1\\/alpha$ for general losses; rows 8 and 9 "
-        "improve on this significantly."
+        r"Earlier work needs sample sizes exponential in $p$ or in $1\/alpha$ for general losses;",
+        "rows 8 and 9 improve on this significantly.",
     ),
     equation="Table 1",
     setting="Constants 1; $p >= 10$, $alpha <= 0.1$.",
     remark="The measures of error differ, and linear regression (row 1) needs $p^2$ less than row 8.",
-    checks=(Agreement(facts=_earlier, impostors={"p^4": {"facts": {"power": 4.0}}}),),
+    checks=(Agreement(decides="ab", facts=_earlier, impostors={"p^4": {"facts": {"power": 4.0}}}),),
 )

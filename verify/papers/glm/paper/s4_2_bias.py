@@ -213,15 +213,20 @@ CONCL_BIAS = Claim(
     ),
     correction=Correction(
         statement=(
-            "For $w^* = bold(1)$ and independent coordinates of size $1\\/p$ the bias is $Theta(p^(-2))$ for logistic "
-            "regression and, in symmetric designs, for Poisson regression; it is $Theta(p^(-1))$ for Poisson "
-            "regression in skewed designs and for the cubic."
+            (
+                r"For $w^* = bold(1)$ and independent coordinates of size $1\/p$ the bias is $Theta(p^(-2))$ for "
+                "logistic regression and, in symmetric designs, for Poisson regression;"
+            ),
+            "it is $Theta(p^(-1))$ for Poisson regression in skewed designs and for the cubic.",
         ),
         ground=(
             '$w^"ols"_j = w_j bb(E) mu\'(V_j + w_j u\\/p)$, $u$ uniform: second order in $w_j\\/p$ if the coordinate '
             "has no skew, or $mu''(0) = 0$."
         ),
-        checks=(Agreement(facts=_powers, impostors={"power 0.1 off": {"facts": {"shift": 0.1}}}), _SHIPPED),
+        checks=(
+            Agreement(decides="ab", facts=_powers, impostors={"power 0.1 off": {"facts": {"shift": 0.1}}}),
+            _SHIPPED.deciding("ab"),
+        ),
     ),
     checks=(Agreement(facts=_omega),),
 )

@@ -184,13 +184,23 @@ THM_14 = Claim(
     ),
     correction=Correction(
         statement=(
-            "For $n >= Omega(p r^4 log(1\\/delta)\\/(epsilon^2 lambda^2))$ the second term of (7) is $O(c_Phi sqrt(p) "
-            "r (1 + r norm(w^*)_2\\/c_Phi) eta')$; the third, the bias, is $O(norm(w^*)_infinity^2 max{1, "
-            "norm(w^*)_infinity^2}\\/sqrt(p))$ with the constants of Lemma 12, as in (9). (The first is as printed, "
-            "and not tried.)"
+            (
+                r"For $n >= Omega(p r^4 log(1\/delta)\/(epsilon^2 lambda^2))$ the second term of (7) is $O(c_Phi "
+                r"sqrt(p) r (1 + r norm(w^*)_2\/c_Phi) eta')$;"
+            ),
+            (
+                r"the third, the bias, is $O(norm(w^*)_infinity^2 max{{1, norm(w^*)_infinity^2}}\/sqrt(p))$ with the "
+                "constants of Lemma 12, as in (9);"
+            ),
+            "the first is as printed.",
         ),
         ground="(17) corrected; $norm(E_1) <= n lambda\\/2$; Lemma 12 and (28).",
-        checks=(_repair("logistic"), _SIZES, _bias_term("logistic"), _bias_term("poisson")),
+        checks=(
+            _repair("logistic").deciding("a"),
+            _SIZES.deciding("a"),
+            _bias_term("logistic").deciding("b"),
+            _bias_term("poisson").deciding("b"),
+        ),
     ),
     checks=(Agreement(facts=_growing), Agreement(facts=_asked)),
 )
@@ -200,9 +210,12 @@ THM_17 = Claim(
     where="Theorem 17, (8), (9)",
     kind="mc-rate",
     statement=(
-        "With $m >= tilde(Omega)(epsilon^2 n\\/tilde(mu)^2)$ and $n >= Omega(p^2 ...)$, $norm(hat(w) - w^*)_infinity "
-        "<= O(p rho_2 rho_infinity^2 norm(Sigma^(1\\/2)) norm(w^*)_infinity max{1, norm(w^*)_infinity^3} eta + ...)$; "
-        "against Theorem 14 the sample size grows by a factor $O(log m)$."
+        (
+            r"With $m >= tilde(Omega)(epsilon^2 n\/tilde(mu)^2)$ and $n >= Omega(p^2 ...)$, $norm(hat(w) - "
+            r"w^*)_infinity <= O(p rho_2 rho_infinity^2 norm(Sigma^(1\/2)) norm(w^*)_infinity max{1, "
+            "norm(w^*)_infinity^3} eta + ...)$;"
+        ),
+        "against Theorem 14 the sample size grows by a factor $O(log m)$.",
     ),
     hypotheses="Assumptions 1 and 4",
     equation="Theorem 17",
@@ -230,7 +243,7 @@ THM_17 = Claim(
             Agreement(facts=_printed_17, impostors={"1 % off": {"facts": {"factor": 1.01}}}),
         ),
     ),
-    checks=(Agreement(facts=partial(_asked, squared=True)),),
+    checks=(Agreement(decides="a", facts=partial(_asked, squared=True)),),
 )
 
 THM_25 = Claim(
@@ -300,7 +313,7 @@ ASSUMP_1 = Claim(
     where="Assumption 1, footnote 1",
     kind="inequality",
     statement=(
-        "(i) $Sigma^(1\\/2)$ diagonally dominant; (ii) $norm(x)_1 <= r$; (iii) $bb(E)[v_j | sum_(k != j) tilde(w)_k "
+        r"(i) $Sigma^(1\/2)$ diagonally dominant, (ii) $norm(x)_1 <= r$, (iii) $bb(E)[v_j | sum_(k != j) tilde(w)_k "
         "v_k]$ and $bb(E)[v_j^2 | ...]$ are deterministic."
     ),
     equation="Assumption 1",

@@ -207,13 +207,20 @@ THM_19_D = Claim(
     id="glm/thm-19-d",
     where="Theorem 19, C.4",
     kind="inequality",
-    statement="Logistic: $f' >= M = 0.1$ on $[0, 6]$; the proof says $0.19$.",
+    statement=(
+        "Logistic: $f' >= M = 0.1$ on $[0, 6]$;",
+        "the proof says $0.19$.",
+    ),
     equation="Theorem 19",
     remark='Both hold; the least value is $f\'(6) = 0.234$ (0.226 with the derived $norm(w^"ols")$).',
     checks=(
-        _steep("logistic", "0.1"),
-        _steep("logistic", "0.19"),
-        Agreement(facts=partial(_slopes, links=("logistic",)), impostors={"1 % off": {"facts": {"factor": 1.01}}}),
+        _steep("logistic", "0.1").deciding("a"),
+        _steep("logistic", "0.19").deciding("b"),
+        Agreement(
+            decides="ab",
+            facts=partial(_slopes, links=("logistic",)),
+            impostors={"1 % off": {"facts": {"factor": 1.01}}},
+        ),
     ),
 )
 
@@ -357,22 +364,32 @@ THM_20_C = Claim(
     where="Theorem 20",
     kind="inequality",
     statement=(
-        "Boosting: $abs(Phi'') <= 1\\/4$, $Phi''$ is $3\\/16$-Lipschitz; $f(6) > 1.22$; $f' >= 0.1$ on $[0, 6]$; "
-        "$c_Phi < 6$."
+        r"Boosting: $abs(Phi'') <= 1\/4$, $Phi''$ is $3\/16$-Lipschitz;",
+        "$f(6) > 1.22$;",
+        "$f' >= 0.1$ on $[0, 6]$;",
+        "$c_Phi < 6$.",
     ),
     hypotheses="Premises of Theorem 19",
     equation="Theorem 20",
     remark="$Phi''$ is 0.1074-Lipschitz; $c_Phi = 4.0917$.",
     checks=(
-        _bounded("boosting", 1, "0.2500001"),
-        _bounded("boosting", 2, "3/16"),
+        _bounded("boosting", 1, "0.2500001").deciding("a"),
+        _bounded("boosting", 2, "3/16").deciding("a"),
         Agreement(
-            facts=partial(_attained_facts, links=("boosting",)), impostors={"1 % off": {"facts": {"factor": 1.01}}}
+            decides="a",
+            facts=partial(_attained_facts, links=("boosting",)),
+            impostors={"1 % off": {"facts": {"factor": 1.01}}},
         ),
-        Agreement(facts=partial(_above, links=("boosting",)), impostors={"c = 4.9": {"facts": {"largest": 4.9}}}),
-        _steep("boosting", "0.1"),
-        Agreement(facts=partial(_slopes, links=("boosting",)), impostors={"1 % off": {"facts": {"factor": 1.01}}}),
-        Agreement(facts=partial(_roots, links=("boosting",)), impostors={"1 % off": {"facts": {"factor": 1.01}}}),
+        Agreement(
+            decides="b", facts=partial(_above, links=("boosting",)), impostors={"c = 4.9": {"facts": {"largest": 4.9}}}
+        ),
+        _steep("boosting", "0.1").deciding("c"),
+        Agreement(
+            decides="c", facts=partial(_slopes, links=("boosting",)), impostors={"1 % off": {"facts": {"factor": 1.01}}}
+        ),
+        Agreement(
+            decides="d", facts=partial(_roots, links=("boosting",)), impostors={"1 % off": {"facts": {"factor": 1.01}}}
+        ),
     ),
 )
 

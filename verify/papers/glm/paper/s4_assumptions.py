@@ -75,7 +75,7 @@ _LIPSCHITZ = "The proofs and the examples use that $Phi''$, not $Phi'''$, is $G$
 ASSUMP_2 = _assumption(
     "glm/assump-2",
     "Assumption 2",
-    "$abs(Phi'') <= L$; $Phi'''$ $G$-Lipschitz; $f(overline(c)) >= 1 + tau$; $abs(f') >= M > 0$ on $[0, "
+    "$abs(Phi'') <= L$, $Phi'''$ $G$-Lipschitz, $f(overline(c)) >= 1 + tau$, $abs(f') >= M > 0$ on $[0, "
     "overline(c)]$: they ensure a root of $f - 1$ and $hat(c) -> c_Phi$.",
     ("logistic", "boosting"),
     gaussian=True,
@@ -86,7 +86,7 @@ ASSUMP_2 = _assumption(
 ASSUMP_3 = _assumption(
     "glm/assump-3",
     "Assumption 3",
-    "$abs(Phi'') <= L$; $Phi'''$ $G$-Lipschitz; $f(overline(c)) >= 1 + tau$ with $w^\"ols\"$ of Lemma 12; $abs(f') >= "
+    "$abs(Phi'') <= L$, $Phi'''$ $G$-Lipschitz, $f(overline(c)) >= 1 + tau$ with $w^\"ols\"$ of Lemma 12, $abs(f') >= "
     "M$ on $[0, max{overline(c), c_Phi}]$.",
     ("logistic", "boosting"),
     gaussian=False,

@@ -91,9 +91,8 @@ ALG_2 = Claim(
     where="Algorithm 2",
     kind="algorithm",
     statement=(
-        "Users with $norm(x_i)_1 <= r$, $y_i in [0, 1]$ send $x x^top + E_1$ and $x y + E_2$ with variances "
-        "$32 r^4 log(2.5\\/delta)\\/epsilon^2$ and $32 r^2 log(2.5\\/delta)\\/epsilon^2$; the server sums, solves, "
-        "finds "
+        "Users with $norm(x_i)_1 <= r$, $y_i in [0, 1]$ send $x x^top + E_1$ and $x y + E_2$ with variances $32 "
+        r"r^4 log(2.5\/delta)\/epsilon^2$ and $32 r^2 log(2.5\/delta)\/epsilon^2$, and the server sums, solves, finds "
         '$hat(c)$ and returns $hat(c) hat(w)^"ols"$.'
     ),
     equation="Algorithm 2",

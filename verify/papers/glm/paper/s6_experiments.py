@@ -57,7 +57,10 @@ EXP_LINKS = Claim(
     id="glm/exp-links",
     where="Section 6, link functions",
     kind="inequality",
-    statement="GLM: logistic and Poisson; regression: cubic and softplus, $f(z) = log(1 + e^(-z))$.",
+    statement=(
+        "GLM: logistic and Poisson;",
+        "regression: cubic and softplus, $f(z) = log(1 + e^(-z))$.",
+    ),
     equation="Section 6",
     remark=(
         "Logistic and softplus have $L = 1\\/4$ and 1, $G = 1\\/8$ and $1\\/(6 sqrt(3))$. For Poisson ($Phi''$) and "
@@ -66,7 +69,7 @@ EXP_LINKS = Claim(
         "says "
         "of the cubic. Softplus has $f' < 0$: its scale is negative. The text calls it logistic loss."
     ),
-    checks=(Agreement(facts=_links, impostors=_OFF),),
+    checks=(Agreement(decides="ab", facts=_links, impostors=_OFF),),
 )
 
 # --- data and settings ---
@@ -114,8 +117,9 @@ EXP_DATA = Claim(
     where="Section 6, synthetic data",
     kind="algorithm",
     statement=(
-        "Gaussian $x$ with $Sigma_(i i) tilde U[0, 1]$ or a random orthogonal matrix as covariance; or "
-        "$P(x_(i j) = plus.minus 1\\/p) = 1\\/2$; labels from (1) and (10), $C = 0.001$."
+        "Gaussian $x$ with $Sigma_(i i) tilde U[0, 1]$ or a random orthogonal matrix as covariance;",
+        r"or $P(x_(i j) = plus.minus 1\/p) = 1\/2$;",
+        "labels from (1) and (10), $C = 0.001$.",
     ),
     equation="Section 6",
     remark=(
@@ -124,7 +128,7 @@ EXP_DATA = Claim(
         "go "
         "with its inverse square."
     ),
-    checks=(Agreement(facts=_data, alpha=1e-10, impostors=_OFF),),
+    checks=(Agreement(decides="abc", facts=_data, alpha=1e-10, impostors=_OFF),),
 )
 
 
@@ -167,10 +171,14 @@ EXP_SETTINGS = Claim(
     where="Section 6, experimental setting",
     kind="algorithm",
     statement=(
-        "Squared relative $ell_2$ (Gaussian) or $ell_oo$ error, $w^* = bold(1)\\/sqrt(p)$, $delta = n^(-1.1)$, $m = "
-        "n$, "
-        "Remark 11; (a) $p = 10$, $epsilon in {10, 5, 3, 2}$, $n$ to $29 dot 10^4$; (b) $epsilon = 10$, "
-        "$p in {5, 10, 12, 15}$, $n$ to $48 dot 10^4$; means of 100 runs."
+        (
+            r"Squared relative $ell_2$ (Gaussian) or $ell_oo$ error, $w^* = bold(1)\/sqrt(p)$, $delta = n^(-1.1)$, $m "
+            "= "
+            "n$, Remark 11;"
+        ),
+        "$p = 10$, $epsilon in {10, 5, 3, 2}$, $n$ to $29 dot 10^4$;",
+        "$epsilon = 10$, $p in {5, 10, 12, 15}$, $n$ to $48 dot 10^4$;",
+        "means of 100 runs.",
     ),
     equation="Section 6",
     setting=(
@@ -181,7 +189,7 @@ EXP_SETTINGS = Claim(
         "is "
         "seldom positive definite, and means of an inverse like that do not settle."
     ),
-    checks=(Agreement(facts=_settings, impostors=_OFF),),
+    checks=(Agreement(decides="a", facts=_settings, impostors=_OFF),),
 )
 
 # --- public data ---
@@ -287,7 +295,10 @@ FN_5 = Claim(
     id="glm/fn-5",
     where="footnote 5",
     kind="privacy",
-    statement="Large $epsilon$ is usual in such studies; shuffling can amplify privacy.",
+    statement=(
+        "Large $epsilon$ is usual in such studies;",
+        "shuffling can amplify privacy.",
+    ),
     equation="footnote 5",
     setting=(
         "$n = 29 dot 10^4$, $delta = n^(-1.1)$, $r = 1$, records within the bounds; the shuffling bound of Feldman, "
@@ -301,5 +312,5 @@ FN_5 = Claim(
         "$epsilon = 20$ is beyond the bound. Theorems 7 and 13 ask for $epsilon < 1$; the printed noise does for all "
         "$epsilon$ used."
     ),
-    checks=(Agreement(facts=_shuffling, impostors={"a tenth": {"facts": {"factor": 0.1}}}),),
+    checks=(Agreement(decides="b", facts=_shuffling, impostors={"a tenth": {"facts": {"factor": 0.1}}}),),
 )

@@ -61,10 +61,9 @@ LEM_33 = Claim(
     where="Lemma 33, (16)",
     kind="mc-rate",
     statement=(
-        "$norm(x) <= r$, $kappa = O(1)$; for $n >= Omega(kappa^4 norm(Sigma)^2 p r^4 log(1\\/delta)\\/(epsilon^2 "
-        'lambda^2))$, with high probability $X^top X + E_1$ is invertible and $norm(hat(w)^"ols" - '
-        'tilde(w)^"ols")^2 = O(p r^2 (1 + r^2 norm(tilde(w)^"ols")^2) log(1\\/delta) log(p^2\\/xi)\\/(epsilon^2 n '
-        "lambda^2))$."
+        r"$norm(x) <= r$, $kappa = O(1)$: for $n >= Omega(kappa^4 norm(Sigma)^2 p r^4 log(1\/delta)\/(epsilon^2 "
+        'lambda^2))$, with high probability $X^top X + E_1$ is invertible and $norm(hat(w)^"ols" - tilde(w)^"ols")^2 = '
+        r'O(p r^2 (1 + r^2 norm(tilde(w)^"ols")^2) log(1\/delta) log(p^2\/xi)\/(epsilon^2 n lambda^2))$.'
     ),
     equation="(16)",
     setting="Leading order, $Sigma = lambda I$.",
@@ -82,7 +81,7 @@ LEM_33 = Claim(
     ),
     correction=Correction(
         statement=(
-            "For $n >= Omega(kappa^4 max{1, norm(Sigma)^2} p r^4 log(1\\/delta)\\/(epsilon^2 lambda^2))$, with high "
+            r"For $n >= Omega(kappa^4 max{{1, norm(Sigma)^2}} p r^4 log(1\/delta)\/(epsilon^2 lambda^2))$, with high "
             "probability $X^top X + E_1$ is positive definite and (16) holds."
         ),
         ground=(

@@ -68,17 +68,20 @@ EQ_29 = Claim(
     where="(27), (29)",
     kind="identity",
     statement=(
-        "$norm(hat(w) - w^*)_infinity$ is at most three terms; the second is $O(M^(-1) r^3 kappa^6 G^3 rho_2 "
-        "rho_infinity^2 norm(w^*)_infinity^3 max{1, norm(w^*)_infinity} max{1, c_Phi}\\/sqrt(p))$, the third $16 "
-        "c_Phi G r kappa^3 sqrt(rho_2) rho_infinity norm(w^*)_infinity^2\\/sqrt(p)$."
+        "$norm(hat(w) - w^*)_infinity$ is at most three terms;",
+        (
+            "the second is $O(M^(-1) r^3 kappa^6 G^3 rho_2 rho_infinity^2 norm(w^*)_infinity^3 max{1, "
+            r"norm(w^*)_infinity} max{1, c_Phi}\/sqrt(p))$, the third $16 c_Phi G r kappa^3 sqrt(rho_2) rho_infinity "
+            r"norm(w^*)_infinity^2\/sqrt(p)$."
+        ),
     ),
     equation="(29)",
     setting="$G$, $r$, $kappa$, condition numbers at least 1.",
     remark=(
-        "From (28) as printed; with its correction $max{1, c_Phi}$ becomes $max{c_Phi, c_Phi^2}$. (48) prints $r^2 "
+        "From (28) as printed; with its correction $max{{1, c_Phi}}$ becomes $max{{c_Phi, c_Phi^2}}$. (48) prints $r^2 "
         "kappa^7$ for $r^3 kappa^6$."
     ),
-    checks=(_collected(_collected_29, 100.0),),
+    checks=(_collected(_collected_29, 100.0).deciding("b"),),
 )
 
 
@@ -92,7 +95,7 @@ EQ_31 = Claim(
     ),
     equation="(31)",
     setting="$G$, $r$, $kappa$, condition numbers at least 1.",
-    remark="With $max{1, 1\\/c_Phi}$, which is $O(1)$ by assumption; given (17).",
+    remark=r"With $max{{1, 1\/c_Phi}}$, which is $O(1)$ by assumption; given (17).",
     checks=(_collected(_collected_31, 8.0),),
 )
 
@@ -114,8 +117,11 @@ EQ_33 = Claim(
     where="(32)-(34)",
     kind="identity",
     statement=(
-        "The $hat(c)$ terms are (32) and (33); since $m >= Omega(n)$ they and (31) merge into the second with "
-        "$norm(Sigma^(1\\/2))_2 norm(w^*)_infinity max{1, norm(w^*)_infinity^3}$, which gives (34)."
+        "The $hat(c)$ terms are (32) and (33);",
+        (
+            r"since $m >= Omega(n)$ they and (31) merge into the second with $norm(Sigma^(1\/2))_2 norm(w^*)_infinity "
+            "max{1, norm(w^*)_infinity^3}$, which gives (34)."
+        ),
     ),
     equation="(34)",
     fault=Fault(
@@ -127,14 +133,15 @@ EQ_33 = Claim(
             "it is not within a factor 100."
         ),
         consequence=(
-            "Theorems 14, 17 and 25 need $max{1, norm(Sigma)^(1\\/2)}$: for $norm(x)_1 <= r = O(1)$ the covariance is "
-            "at "
-            "most $r^2$ and, in the paper's experiments, $1\\/p^2$."
+            r"Theorems 14, 17 and 25 need $max{{1, norm(Sigma)^(1\/2)}}$: for $norm(x)_1 <= r = O(1)$ the covariance "
+            "is "
+            r"at most $r^2$ and, in the paper's experiments, $1\/p^2$."
         ),
     ),
     correction=Correction(
         statement=(
-            "The three terms merge into (34) with $max{1, norm(Sigma^(1\\/2))_2}$ in place of $norm(Sigma^(1\\/2))_2$."
+            r"The three terms merge into (34) with $max{{1, norm(Sigma^(1\/2))_2}}$ in place of "
+            r"$norm(Sigma^(1\/2))_2$."
         ),
         ground="Term by term.",
         checks=(
@@ -148,7 +155,15 @@ EQ_33 = Claim(
             _collected(_collected_32, 8.0),
         ),
     ),
-    checks=(Search(sides=_merged, box=_MERGE, extremal=lambda: ({"log_norm": -4.0, "omega": 1.0},), evaluations=100),),
+    checks=(
+        Search(
+            decides="b",
+            sides=_merged,
+            box=_MERGE,
+            extremal=lambda: ({"log_norm": -4.0, "omega": 1.0},),
+            evaluations=100,
+        ),
+    ),
 )
 
 
@@ -172,8 +187,11 @@ EQ_35 = Claim(
     where="(35)-(37)",
     kind="identity",
     statement=(
-        "The conditions on $m$ and $n$ collected; (37), with $norm(Sigma)_2^2 p^2 norm(w^*)_infinity^2 max{1, "
-        "norm(w^*)_infinity^2}$, suffices for both of (36)."
+        "The conditions on $m$ and $n$ collected;",
+        (
+            "(37), with $norm(Sigma)_2^2 p^2 norm(w^*)_infinity^2 max{1, norm(w^*)_infinity^2}$, suffices for both of "
+            "(36)."
+        ),
     ),
     equation="(37)",
     fault=Fault(
@@ -189,7 +207,7 @@ EQ_35 = Claim(
         ),
     ),
     correction=Correction(
-        statement="(37) with $max{norm(Sigma)_2, norm(Sigma)_2^2}$ and $max{1, norm(w^*)_infinity^4}$ suffices.",
+        statement="(37) with $max{{norm(Sigma)_2, norm(Sigma)_2^2}}$ and $max{{1, norm(w^*)_infinity^4}}$ suffices.",
         ground='Condition by condition, $norm(w^"ols")_2 <= sqrt(p) norm(w^"ols")_infinity$.',
         checks=(
             Search(
@@ -201,7 +219,11 @@ EQ_35 = Claim(
             ),
         ),
     ),
-    checks=(Search(sides=_sizes, box=_MERGE, extremal=lambda: ({"log_norm": -3.0, "omega": 1.0},), evaluations=100),),
+    checks=(
+        Search(
+            decides="b", sides=_sizes, box=_MERGE, extremal=lambda: ({"log_norm": -3.0, "omega": 1.0},), evaluations=100
+        ),
+    ),
 )
 
 
@@ -240,8 +262,11 @@ EQ_47 = Claim(
     where="(47)-(52)",
     kind="identity",
     statement=(
-        "Theorem 14 assembled; the second term is $O(M^(-1) r^2 kappa^7 c_Phi G^3 rho_2 rho_infinity^2 "
-        "norm(w^*)_infinity^3 max{1, norm(w^*)_infinity} max{1, 1\\/c_Phi}\\/sqrt(p))$ (48)."
+        "Theorem 14 assembled;",
+        (
+            "the second term is $O(M^(-1) r^2 kappa^7 c_Phi G^3 rho_2 rho_infinity^2 norm(w^*)_infinity^3 max{1, "
+            r"norm(w^*)_infinity} max{1, 1\/c_Phi}\/sqrt(p))$ (48)."
+        ),
     ),
     equation="(48)",
     fault=Fault(
@@ -260,14 +285,16 @@ EQ_47 = Claim(
     ),
     correction=Correction(
         statement=(
-            "The second term is that of (29), with $r^3 kappa^6$; the third, $16 c_Phi G r kappa^3 sqrt(rho_2) "
-            "rho_infinity norm(w^*)_infinity^2\\/sqrt(p)$, stays in (50)."
+            "The second term is that of (29), with $r^3 kappa^6$;",
+            r"the third, $16 c_Phi G r kappa^3 sqrt(rho_2) rho_infinity norm(w^*)_infinity^2\/sqrt(p)$, stays in (50).",
         ),
         ground="The product of (28) and Lemma 12; Lemma 12.",
         checks=(
-            Agreement(facts=_powers_48, impostors={"one power more": {"facts": {"shift": 1}}}),
-            Agreement(facts=partial(_dropped, power=2), impostors={"one power more": {"facts": {"power": 3}}}),
+            Agreement(decides="a", facts=_powers_48, impostors={"one power more": {"facts": {"shift": 1}}}),
+            Agreement(
+                decides="b", facts=partial(_dropped, power=2), impostors={"one power more": {"facts": {"power": 3}}}
+            ),
         ),
     ),
-    checks=(Agreement(facts=_printed_48), Agreement(facts=_dropped)),
+    checks=(Agreement(decides="b", facts=_printed_48), Agreement(decides="a", facts=_dropped)),
 )

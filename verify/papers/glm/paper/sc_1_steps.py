@@ -266,9 +266,15 @@ EQ_57 = Claim(
     where="(57)",
     kind="identity",
     statement=(
-        '$norm(hat(c) hat(w)^"ols" - c_Phi w^"ols") <= abs(hat(c) - c_Phi) norm(hat(w)^"ols") + c_Phi '
-        'norm(hat(w)^"ols" - w^"ols")$; the second part is $O(overline(c) p^(3\\/2) norm(Sigma) norm(w^"ols") '
-        'log(n\\/xi) eta)$, the first (54) times $norm(w^"ols")$; $w^"ols" = w^*\\/c_Phi$ gives Theorem 8.'
+        (
+            '$norm(hat(c) hat(w)^"ols" - c_Phi w^"ols") <= abs(hat(c) - c_Phi) norm(hat(w)^"ols") + c_Phi '
+            'norm(hat(w)^"ols" - w^"ols")$;'
+        ),
+        (
+            r'the second part is $O(overline(c) p^(3\/2) norm(Sigma) norm(w^"ols") log(n\/xi) eta)$, the first (54) '
+            'times $norm(w^"ols")$;'
+        ),
+        r'$w^"ols" = w^*\/c_Phi$ gives Theorem 8.',
     ),
     equation="(57)",
     fault=Fault(
@@ -280,14 +286,14 @@ EQ_57 = Claim(
             "times larger."
         ),
         consequence=(
-            "Theorems 8 and 22 need $norm(Sigma)^(1\\/2) norm(w^*) >= c_Phi$, or $max{1, norm(Sigma)^(1\\/2) "
-            'norm(w^"ols")}$.'
+            r"Theorems 8 and 22 need $norm(Sigma)^(1\/2) norm(w^*) >= c_Phi$, or $max{{1, norm(Sigma)^(1\/2) "
+            'norm(w^"ols")}}$.'
         ),
     ),
     correction=Correction(
         statement=(
-            'The two parts together are $O(p^(3\\/2) norm(Sigma) norm(w^"ols") max{1, norm(Sigma)^(1\\/2) '
-            'norm(w^"ols")} log(n\\/xi) eta)$, given (53) and (54).'
+            r'The two parts together are $O(p^(3\/2) norm(Sigma) norm(w^"ols") max{{1, norm(Sigma)^(1\/2) '
+            r'norm(w^"ols")}} log(n\/xi) eta)$, given (53) and (54).'
         ),
         ground="The sum of two terms is at most twice the larger.",
         checks=(
@@ -300,5 +306,9 @@ EQ_57 = Claim(
             ),
         ),
     ),
-    checks=(Search(sides=_assembled, box=_SIZES, extremal=lambda: ({"size": 0.001, "norm": 1.0},), evaluations=100),),
+    checks=(
+        Search(
+            decides="c", sides=_assembled, box=_SIZES, extremal=lambda: ({"size": 0.001, "norm": 1.0},), evaluations=100
+        ),
+    ),
 )

@@ -119,7 +119,7 @@ def _lemma(claim: str, where: str, statement: str, link: str, *, remark: str, eq
 LEM_35 = _lemma(
     "glm/lem-35",
     "Lemma 35, (18)-(20)",
-    "If $f(overline(c)) >= 1 + tau$ a root $overline(c)_Phi in (0, overline(c))$ exists; under (18), (19), with "
+    "If $f(overline(c)) >= 1 + tau$ a root $overline(c)_Phi in (0, overline(c))$ exists, and under (18), (19), with "
     "probability $1 - 2 e^(-p)$, $hat(c) in [0, overline(c)]$ exists and $abs(hat(c) - overline(c)_Phi) <= "
     "O(overline(c)\\/M (kappa_g + kappa\\/tilde(mu)) sqrt(p log m\\/m) + G kappa^2 overline(c)^2\\/M "
     'norm(Sigma)^(1\\/2) sqrt(p) r^2 norm(w^"ols") eta)$.',
@@ -233,8 +233,11 @@ EQ_58 = Claim(
     where="(58), (59), (63), (64)",
     kind="mc-rate",
     statement=(
-        '$norm(hat(w)^"ols" - tilde(w)^"ols")^2 = O(p C^2 r^2 (L^2 r^2 + C^2 + r^2 norm(tilde(w)^"ols")^2) '
-        "log(1\\/delta) log(p^2\\/xi)\\/(epsilon^2 n lambda^2))$; hence (59) and, Gaussian, (64)."
+        (
+            '$norm(hat(w)^"ols" - tilde(w)^"ols")^2 = O(p C^2 r^2 (L^2 r^2 + C^2 + r^2 norm(tilde(w)^"ols")^2) '
+            r"log(1\/delta) log(p^2\/xi)\/(epsilon^2 n lambda^2))$;"
+        ),
+        "hence (59) and, Gaussian, (64).",
     ),
     equation="(58)",
     fault=Fault(
@@ -269,5 +272,5 @@ EQ_58 = Claim(
             ),
         ),
     ),
-    checks=(Agreement(facts=_small_noise),),
+    checks=(Agreement(decides="a", facts=_small_noise),),
 )

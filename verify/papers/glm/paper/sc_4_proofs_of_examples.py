@@ -52,13 +52,18 @@ C4_DERIV = Claim(
     where="C.4",
     kind="identity",
     statement=(
-        "Logistic: $Phi'' = e^z\\/(1 + e^z)^2$, $Phi''' = (e^z - e^(2 z))\\/(1 + e^z)^3$, $Phi'''' = e^z (1 - 4 e^z + "
-        "e^(2 z))\\/(1 + e^z)^4$; $Phi''$ and $Phi''''$ are even."
+        (
+            r"Logistic: $Phi'' = e^z\/(1 + e^z)^2$, $Phi''' = (e^z - e^(2 z))\/(1 + e^z)^3$, $Phi'''' = e^z (1 - 4 e^z "
+            r"+ e^(2 z))\/(1 + e^z)^4$;"
+        ),
+        "$Phi''$ and $Phi''''$ are even.",
     ),
     equation="C.4",
     checks=(
-        Symbolic(residuals=_logistic_derivatives, impostors={"3 in place of 4": {"residuals": {"middle": 3}}}),
-        Agreement(facts=_shipped_logistic, impostors={"1 % off": {"facts": {"factor": 1.01}}}),
+        Symbolic(
+            decides="ab", residuals=_logistic_derivatives, impostors={"3 in place of 4": {"residuals": {"middle": 3}}}
+        ),
+        Agreement(decides="a", facts=_shipped_logistic, impostors={"1 % off": {"facts": {"factor": 1.01}}}),
     ),
 )
 
@@ -221,8 +226,8 @@ C4_FPRIME = Claim(
     where="C.4",
     kind="inequality",
     statement=(
-        "$f'(z) = bb(E) Phi''(W z\\/20) + z^2\\/400 bb(E) Phi''''(W z\\/20) >= B(z) - 9\\/800 > 0.1$ on $[0, 6]$; $M "
-        "= 0.19$."
+        r"$f'(z) = bb(E) Phi''(W z\/20) + z^2\/400 bb(E) Phi''''(W z\/20) >= B(z) - 9\/800 > 0.1$ on $[0, 6]$, "
+        "and $M = 0.19$."
     ),
     equation="C.4",
     remark="The bound is 0.1935 at its least, so $M = 0.19$ is proved as well.",
@@ -234,14 +239,16 @@ C5_ALL = Claim(
     where="C.5",
     kind="inequality",
     statement=(
-        "Boosting: tangent at 2, $a approx 0.22$, $b approx 0.066$; the same three chains give $f(6) > 1.22$, $bb(E) "
-        "Phi''(W\\/4) > 1\\/6$ and $f' >= ... - 27\\/1600 > 0.1$."
+        "Boosting: tangent at 2, $a approx 0.22$, $b approx 0.066$;",
+        r"the same three chains give $f(6) > 1.22$, $bb(E) Phi''(W\/4) > 1\/6$ and $f' >= ... - 27\/1600 > 0.1$.",
     ),
     equation="C.5",
     remark="With the true fourth derivative in place of the printed one; $sup abs(Phi'''') = 3\\/16$ is that of both.",
     checks=(
-        _below("boosting"),
-        Agreement(facts=partial(_tangents, link="boosting"), impostors={"2 % off": {"facts": {"factor": 1.02}}}),
-        *_CHAINS["boosting"],
+        _below("boosting").deciding("a"),
+        Agreement(
+            decides="a", facts=partial(_tangents, link="boosting"), impostors={"2 % off": {"facts": {"factor": 1.02}}}
+        ),
+        *(check.deciding("b") for check in _CHAINS["boosting"]),
     ),
 )

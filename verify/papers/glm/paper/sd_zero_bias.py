@@ -43,11 +43,14 @@ DEF_23 = Claim(
     where="Definition 23",
     kind="identity",
     statement=(
-        "Mean 0, variance $sigma^2$: there is $z^*$ with $bb(E)[z g(z)] = sigma^2 bb(E)[g'(z^*)]$ for all "
-        "differentiable $g$; for Gaussian $z$, $z^* = z$ in law."
+        (
+            "Mean 0, variance $sigma^2$: there is $z^*$ with $bb(E)[z g(z)] = sigma^2 bb(E)[g'(z^*)]$ for all "
+            "differentiable $g$;"
+        ),
+        "for Gaussian $z$, $z^* = z$ in law.",
     ),
     equation="Definition 23",
-    checks=(Agreement(facts=_zero_bias, impostors={"1 % off": {"facts": {"factor": 1.01}}}),),
+    checks=(Agreement(decides="ab", facts=_zero_bias, impostors={"1 % off": {"facts": {"factor": 1.01}}}),),
 )
 
 # --- D.1: Stein's lemma ---
@@ -159,8 +162,8 @@ D2_MOMENT = Claim(
     where="D.2",
     kind="inequality",
     statement=(
-        "$bb(E) abs(v_j^* - v_j) <= 1.5 bb(E) abs(v_j)^3 <= 8 kappa^3$; hence $abs(cal(D)_(j j) - 1\\/c_f) <= 8 G "
-        "kappa^3 norm(Sigma^(1\\/2) w^*)_infinity$."
+        "$bb(E) abs(v_j^* - v_j) <= 1.5 bb(E) abs(v_j)^3 <= 8 kappa^3$;",
+        r"hence $abs(cal(D)_(j j) - 1\/c_f) <= 8 G kappa^3 norm(Sigma^(1\/2) w^*)_infinity$.",
     ),
     equation="D.2",
     remark=(
@@ -169,6 +172,7 @@ D2_MOMENT = Claim(
     ),
     checks=(
         Agreement(
+            decides="a",
             facts=_couplings,
             impostors={"0.3 E|v|^3": {"facts": {"third": 0.3}}, "7.7 kappa^3": {"facts": {"constant": 7.7}}},
         ),

@@ -221,11 +221,12 @@ SPENT = Claim(
     where="privacy of `solve iv`",
     kind="privacy",
     statement=(
-        "The noise scales are those of (4); the budget said to be spent is the largest over all neighbouring data "
-        "sets; $epsilon$ is claimed by the paper's conversion and spent by the exact one."
+        "The noise scales are those of (4);",
+        "the budget said to be spent is the largest over all neighbouring data sets;",
+        "$epsilon$ is claimed by the paper's conversion and spent by the exact one.",
     ),
     setting="$p = 2$, $q = 3$, $n = 100$, $T = 1, 2, 5, 20$, $delta = 10^(-6)$, replace-one neighbours.",
-    checks=(Agreement(facts=_spent, impostors={"1 % off": {"facts": Times(1.01)}}),),
+    checks=(Agreement(decides="abc", facts=_spent, impostors={"1 % off": {"facts": Times(1.01)}}),),
 )
 
 

@@ -162,15 +162,18 @@ JOURNEY = Claim(
     where="beyond the paper",
     kind="algorithm",
     statement=(
-        "From columns to the answer, in the units of the columns: without noise it is the set of the textbook's "
-        "Anderson-Rubin test, of variables centred within cells or around public constants, and with hardly any noise "
-        "nearly that, read at the level and in the way that the plan wants; the sign curve is that of the records."
+        (
+            "From columns to the answer, in the units of the columns: without noise it is the set of the textbook's "
+            "Anderson-Rubin test, of variables centred within cells or around public constants, and with hardly any "
+            "noise nearly that, read at the level and in the way that the plan wants;"
+        ),
+        "the sign curve is that of the records.",
     ),
     setting="2000 records of confounded variables, one 0/1 instrument, three cells.",
     checks=(
-        Agreement(facts=_journey_facts, impostors={"1 % off": {"facts": Times(1.01)}}),
-        Agreement(facts=_reading_facts, impostors={"1 % off": {"facts": Times(1.01)}}),
-        Agreement(facts=_sign_facts, impostors={"1 % off": {"facts": Times(1.01)}}),
+        Agreement(decides="a", facts=_journey_facts, impostors={"1 % off": {"facts": Times(1.01)}}),
+        Agreement(decides="a", facts=_reading_facts, impostors={"1 % off": {"facts": Times(1.01)}}),
+        Agreement(decides="b", facts=_sign_facts, impostors={"1 % off": {"facts": Times(1.01)}}),
     ),
 )
 
@@ -238,11 +241,14 @@ AWARE = Claim(
     where="beyond the paper",
     kind="algorithm",
     statement=(
-        "The set that knows of clamping is where the test that allows for its bias does not reject: an interval, the "
-        "complement of one, or the line; it takes 99 % bounds on the number of clamped records from its noisy count."
+        (
+            "The set that knows of clamping is where the test that allows for its bias does not reject: an interval, "
+            "the complement of one, or the line;"
+        ),
+        "it takes 99 % bounds on the number of clamped records from its noisy count.",
     ),
     checks=(
-        Agreement(facts=_aware_facts, impostors={"1e-4 off": {"facts": Times(1.0001)}}),
-        Agreement(facts=_count_facts, impostors={"1 % off": {"facts": Times(1.01)}}),
+        Agreement(decides="a", facts=_aware_facts, impostors={"1e-4 off": {"facts": Times(1.0001)}}),
+        Agreement(decides="b", facts=_count_facts, impostors={"1 % off": {"facts": Times(1.01)}}),
     ),
 )

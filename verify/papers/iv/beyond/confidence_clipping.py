@@ -79,13 +79,17 @@ CLIPPING = Claim(
     where="beyond the paper",
     kind="mc-equality",
     statement=(
-        "With strong instruments clipping breaks the set: where 6 % of the rows $(z, x, y)$ are scaled as a whole it "
-        "misses the coefficient with probability at least $0.15$, where 4.6 % of the outcomes are clamped with at "
-        "least $1\\/2$. Clipping the instruments alone does no such harm."
+        (
+            "With strong instruments clipping breaks the set: where 6 % of the rows $(z, x, y)$ are scaled as a whole "
+            "it misses the coefficient with probability at least $0.15$, where 4.6 % of the outcomes are clamped with "
+            r"at least $1\/2$."
+        ),
+        "Clipping the instruments alone does no such harm.",
     ),
     setting="$n = 4000$ and $3000$, $q = 1$, $mu = 4$ and $3$, coefficient 1, first stage 1 and 2.",
     checks=(
         Frequency(
+            decides="ab",
             events=_clipping_events,
             trials={"quick": 500, "full": 2_000},
             impostors={

@@ -180,13 +180,17 @@ LOSSES = Claim(
     where="beyond the paper",
     kind="mc-rate",
     statement=(
-        "With a small budget and $q > p$ strong instruments DP-2S-GD is ahead: $p = 2$, $q = 10$, $n <= 300$, "
-        "$rho <= 1$, and $p = 1$, $q = 20$, $n = 1000$, $rho = 1$. The second round pays for the norm of all $q$ "
-        "instruments, DP-2S-GD for the $p$ directions $Theta' z$ alone. At $p = 2$, $n = 1000$ they are even."
+        (
+            "With a small budget and $q > p$ strong instruments DP-2S-GD is ahead: $p = 2$, $q = 10$, $n <= 300$, $rho "
+            "<= 1$, and $p = 1$, $q = 20$, $n = 1000$, $rho = 1$."
+        ),
+        "The second round pays for the norm of all $q$ instruments, DP-2S-GD for the $p$ directions $Theta' z$ alone.",
+        "At $p = 2$, $n = 1000$ they are even.",
     ),
     setting="As in iv/beyond-confidence-one-shot. Even: medians within a factor of 1.7. Level quick: one setting.",
     checks=(
         Quantiles(
+            decides="ac",
             readings=_elsewhere,
             ratios=_ratios((*LOST, *EVEN)),
             axes=AXES,

@@ -192,12 +192,16 @@ BLIND = Claim(
     where="beyond the paper",
     kind="mc-equality",
     statement=(
-        "On the same release Wald intervals miss the coefficient in at least half of all cases where 0.05 is "
-        "asked for, with the known variance of the noise still in 0.3; so does the Anderson-Rubin test without it."
+        (
+            "On the same release Wald intervals miss the coefficient in at least half of all cases where 0.05 is asked "
+            "for, with the known variance of the noise still in 0.3;"
+        ),
+        "so does the Anderson-Rubin test without it.",
     ),
     setting="$q = 4$, $F = 10$, $n = 400$, $mu = 0.5$, endogeneity $-0.99$.",
     checks=(
         Frequency(
+            decides="ab",
             events=_blind_events,
             trials={"quick": 1_000, "full": 8_000},
             impostors={"the set of release U": {"events": {"aware": True}}},

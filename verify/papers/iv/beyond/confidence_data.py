@@ -92,15 +92,24 @@ CARD = Claim(
     where="beyond App. G.5",
     kind="algorithm",
     statement=(
-        "Card's data, college nearby for schooling, an intercept, $delta = 10^(-6)$, `zero-out`: without privacy the "
-        "set of level .95 is $[0.144, 0.251]$; private sets are intervals in at least 70 % of releases at $epsilon = "
-        "1$ and 3, of median length below 2.6 and 1.35 times that. With the eight cells of black, south and smsa the "
-        "set at $epsilon = 1$ is no interval in at least 40 % of releases, and the whole line in at least 15 %."
+        (
+            "Card's data, college nearby for schooling, an intercept, $delta = 10^(-6)$, `zero-out`: without privacy "
+            "the set of level .95 is $[0.144, 0.251]$;"
+        ),
+        (
+            "private sets are intervals in at least 70 % of releases at $epsilon = 1$ and 3, of median length below "
+            "2.6 and 1.35 times that."
+        ),
+        (
+            "With the eight cells of black, south and smsa the set at $epsilon = 1$ is no interval in at least 40 % of "
+            "releases, and the whole line in at least 15 %."
+        ),
     ),
     setting="Ranges 0 to 18 years, log wages 4 to 8, chosen without the data; a quarter of $mu^2$ for the means.",
     missing=no_card,
     checks=(
         Agreement(
+            decides="ab",
             facts=partial(_card, releases=RELEASES["quick"]),
             alpha=1e-8,
             picture=partial(_picture, schooling, "coefficient of schooling", 25),
@@ -110,6 +119,7 @@ CARD = Claim(
             },
         ),
         Agreement(
+            decides="c",
             facts=partial(_card_controls, releases=RELEASES["quick"]),
             alpha=1e-8,
             impostors={"ten times the budget": {"facts": {"share": 10.0}}},

@@ -153,22 +153,26 @@ DISCLOSURE = Claim(
     where="beyond the paper",
     kind="privacy",
     statement=(
-        "All that a private estimate discloses is together $mu$-GDP, and no less noise would do: the number of clamped "
-        "records, which has 2 % of $mu^2$, means within cells, which have a quarter of the rest, moments, blocks or "
-        "the sign curve. Its budget names every part, with the noise that is drawn."
+        (
+            "All that a private estimate discloses is together $mu$-GDP, and no less noise would do: the number of "
+            "clamped records, which has 2 % of $mu^2$, means within cells, which have a quarter of the rest, moments, "
+            "blocks or the sign curve."
+        ),
+        "Its budget names every part, with the noise that is drawn.",
     ),
     hypotheses="$n$ public; a record that is zeroed adds nothing.",
     setting="60 records and one more, far outside its ranges too; opposite vectors of which one is clamped.",
     checks=(
         GaussianPrivacy(
+            decides="a",
             pairs=_pairs,
             impostors={
                 "1 % less noise": {"pairs": {"noise": 0.99}},
                 "clamped records counted for free": {"pairs": {"counted": False}},
             },
         ),
-        Agreement(facts=_line_facts, impostors={"1 % off": {"facts": Times(1.01)}}),
-        Agreement(facts=_curve_facts, impostors={"1 % off": {"facts": Times(1.01)}}),
+        Agreement(decides="b", facts=_line_facts, impostors={"1 % off": {"facts": Times(1.01)}}),
+        Agreement(decides="b", facts=_curve_facts, impostors={"1 % off": {"facts": Times(1.01)}}),
     ),
 )
 

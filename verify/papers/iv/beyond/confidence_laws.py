@@ -172,16 +172,20 @@ LAWS = Claim(
     where="beyond the paper",
     kind="mc-equality",
     statement=(
-        "Releases drawn in law, from multinomial counts and Wishart matrices in place of records, have the first and "
-        "second moments of the population; what the data models draw has the stated laws."
+        (
+            "Releases drawn in law, from multinomial counts and Wishart matrices in place of records, have the first "
+            "and second moments of the population;"
+        ),
+        "what the data models draw has the stated laws.",
     ),
     setting="$n = 50$, $q = 2$, $F = 11$, endogeneity $0.6$, coefficient $0.8$; signs (U), Gaussian instruments (H).",
     checks=(
         MonteCarlo(
+            decides="a",
             means=Means(cases=_cases, trials={"quick": 2_000, "full": 20_000}),
             resolution={"quick": 0.2, "full": 0.08},
             impostors={"20 % more": {"scale": 1.2}, "20 % less": {"scale": 0.8}},
         ),
-        Agreement(facts=_models, alpha=2.4e-7, impostors={"5 % off": {"facts": Times(1.05)}}),
+        Agreement(decides="b", facts=_models, alpha=2.4e-7, impostors={"5 % off": {"facts": Times(1.05)}}),
     ),
 )

@@ -62,12 +62,17 @@ PRICE = Claim(
     where="beyond the paper",
     kind="number",
     statement=(
-        "The price of privacy that is read off a release is $sqrt(tr V \\/ tr V_0)$ at the point estimate, $V$ the "
-        "covariance of the moment and $V_0$ that without the noise; where $V_0$ is below two standard deviations of "
-        "the noise of $T_2$ it is counted as that much larger, and the price is called a least one."
+        (
+            r"The price of privacy that is read off a release is $sqrt(tr V \/ tr V_0)$ at the point estimate, $V$ the "
+            "covariance of the moment and $V_0$ that without the noise;"
+        ),
+        (
+            "where $V_0$ is below two standard deviations of the noise of $T_2$ it is counted as that much larger, and "
+            "the price is called a least one."
+        ),
     ),
     setting="Random releases, $q = 1, 2, 4$.",
-    checks=(Agreement(facts=_price_facts, impostors={"1 % off": {"facts": Times(1.01)}}),),
+    checks=(Agreement(decides="ab", facts=_price_facts, impostors={"1 % off": {"facts": Times(1.01)}}),),
 )
 
 # --- before it ---
@@ -166,13 +171,16 @@ EXPECTED = Claim(
     where="beyond the paper",
     kind="number",
     statement=(
-        "What is expected of a plan before records are read is the $n^*$ of the release that is run: the variance that "
-        "its noise adds to the moment over that of one record, for instruments at either end of their ranges; the "
-        "length ratio is $sqrt(1 + n^* \\/ n)$, and 1.1 at the records wanted. For signs $n^* = s^2 \\/ (pi (1 - pi))$."
+        (
+            "What is expected of a plan before records are read is the $n^*$ of the release that is run: the variance "
+            "that its noise adds to the moment over that of one record, for instruments at either end of their ranges;"
+        ),
+        r"the length ratio is $sqrt(1 + n^* \/ n)$, and 1.1 at the records wanted.",
+        r"For signs $n^* = s^2 \/ (pi (1 - pi))$.",
     ),
     checks=(
-        Agreement(facts=_plan_facts, impostors={"1 % off": {"facts": Times(1.01)}}),
-        Agreement(facts=_sign_facts, impostors={"1 % off": {"facts": Times(1.01)}}),
+        Agreement(decides="ab", facts=_plan_facts, impostors={"1 % off": {"facts": Times(1.01)}}),
+        Agreement(decides="c", facts=_sign_facts, impostors={"1 % off": {"facts": Times(1.01)}}),
     ),
 )
 
@@ -259,14 +267,18 @@ BOUNDED = Claim(
     where="beyond the paper",
     kind="number",
     statement=(
-        "The budget and the number of records that are named where a set is the whole line are those at which the mean "
-        "of the first-stage statistic is critical; roughly half of all releases are bounded there."
+        (
+            "The budget and the number of records that are named where a set is the whole line are those at which the "
+            "mean of the first-stage statistic is critical;"
+        ),
+        "roughly half of all releases are bounded there.",
     ),
     setting="A release whose statistic is at its mean; $q = 1, 2, 3, 5$; between 0.3 and 0.6 of 2000 releases.",
     checks=(
-        Agreement(facts=_bounded_facts, impostors={"2 % off": {"facts": Times(1.02)}}),
+        Agreement(decides="a", facts=_bounded_facts, impostors={"2 % off": {"facts": Times(1.02)}}),
         # By Chernoff a share of .37 to .53 leaves .3 to .6 of 2000 with probability below 1e-9.
         Agreement(
+            decides="b",
             facts=_share_facts,
             alpha=1e-9,
             impostors={

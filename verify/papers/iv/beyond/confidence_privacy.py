@@ -210,13 +210,17 @@ BLOCKS = Claim(
     where="private confidence sets, release of blocks",
     kind="privacy",
     statement=(
-        "For $norm(z) <= 1$ and $norm(v) <= 1$ the release of $Z' Z$, $Z' V$, $V' V$ with precisions $a, b, e$ costs "
-        "$mu^2 = a + b + e$ if a record is zeroed, and if it is replaced $2 (a + b + e) + 2 max(0, b - a - e, "
-        "b^2 \\/ (4 a) - e, b^2 \\/ (4 e) - a)$, the third only where $b <= 2 a$, the fourth only where $b <= 2 e$; at "
-        "$a = e = b \\/ 2$ that is $4 b$, so that $Z' Z$ and $V' V$ are free."
+        (
+            "For $norm(z) <= 1$ and $norm(v) <= 1$ the release of $Z' Z$, $Z' V$, $V' V$ with precisions $a, b, e$ "
+            "costs $mu^2 = a + b + e$ if a record is zeroed, and if it is replaced $2 (a + b + e) + 2 max(0, b - a - "
+            r"e, b^2 \/ (4 a) - e, b^2 \/ (4 e) - a)$, the third only where $b <= 2 a$, the fourth only where $b <= 2 "
+            "e$;"
+        ),
+        r"at $a = e = b \/ 2$ that is $4 b$, so that $Z' Z$ and $V' V$ are free.",
     ),
     checks=(
         Search(
+            decides="a",
             sides=_block_distance,
             box={
                 "a": Real(0.05, 3.0, "log"),
@@ -231,7 +235,7 @@ BLOCKS = Claim(
             evaluations={"quick": 2_000, "full": 40_000},
             impostors={"1 % less": {"sides": Times(1, 0.99)}},
         ),
-        Agreement(facts=_block_facts, impostors={"1e-4 more": {"facts": Times(1 + 1e-4)}}),
+        Agreement(decides="ab", facts=_block_facts, impostors={"1e-4 more": {"facts": Times(1 + 1e-4)}}),
     ),
 )
 
@@ -318,10 +322,13 @@ LENGTH = Claim(
     where="private confidence sets, weights",
     kind="number",
     statement=(
-        "With $a_y^2 = Y W$, $a_j^2 = X_j W \\/ abs(beta_j)$, $W = Y + sum_j abs(beta_j) X_j$ the privacy variance of "
-        "each moment at $beta$ is least among weights with $Y^2 \\/ a_y^2 + sum_j X_j^2 \\/ a_j^2 = 1$, namely "
-        "$s_1^2 B_z^2 W^2$; a guess of one $abs(beta) X \\/ Y$ that is wrong by a factor of 4 costs at most 1.5625 in "
-        "variance; $n^*$ is the privacy variance over the variance of $z_k epsilon$ of one record."
+        (
+            r"With $a_y^2 = Y W$, $a_j^2 = X_j W \/ abs(beta_j)$, $W = Y + sum_j abs(beta_j) X_j$ the privacy variance "
+            r"of each moment at $beta$ is least among weights with $Y^2 \/ a_y^2 + sum_j X_j^2 \/ a_j^2 = 1$, namely "
+            "$s_1^2 B_z^2 W^2$;"
+        ),
+        r"a guess of one $abs(beta) X \/ Y$ that is wrong by a factor of 4 costs at most 1.5625 in variance;",
+        "$n^*$ is the privacy variance over the variance of $z_k epsilon$ of one record.",
     ),
-    checks=(Agreement(facts=_length_facts, impostors={"1 % off": {"facts": Times(1.01)}}),),
+    checks=(Agreement(decides="abc", facts=_length_facts, impostors={"1 % off": {"facts": Times(1.01)}}),),
 )

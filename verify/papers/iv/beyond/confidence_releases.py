@@ -144,18 +144,25 @@ NOISE = Claim(
     where="beyond the paper",
     kind="mc-equality",
     statement=(
-        "Every simulated release adds Gaussian noise of the stated variance: $4\\/mu^2$ to $T_1$, $8\\/mu^2$ to the "
-        "diagonal of $T_2$ and half of that off it under replace-one; the blocks, the sums per cell, the curve of "
-        "release S with its covariances, and both rounds of the one-shot estimator accordingly."
+        (
+            r"Every simulated release adds Gaussian noise of the stated variance: $4\/mu^2$ to $T_1$, $8\/mu^2$ to the "
+            "diagonal of $T_2$ and half of that off it under replace-one;"
+        ),
+        (
+            "the blocks, the sums per cell, the curve of release S with its covariances, and both rounds of the "
+            "one-shot estimator accordingly."
+        ),
     ),
     setting="$mu = 1\\/2$, both adjacencies; $G = 5$, $pi = 0.3$.",
     checks=(
         MonteCarlo(
+            decides="a",
             means=Means(cases=_noise_cases, law="variance", trials={"quick": 8_000, "full": 60_000}),
             resolution={"quick": 0.2, "full": 0.08},
             impostors={"svec scale: the diagonal off the diagonal": {"scale": 2.0}, "30 % more": {"scale": 1.3}},
         ),
         MonteCarlo(
+            decides="b",
             means=Means(cases=_other_cases, law="variance", trials={"quick": 6_000, "full": 40_000}),
             resolution={"quick": 0.2, "full": 0.1},
             impostors={"30 % more": {"scale": 1.3}},

@@ -99,13 +99,17 @@ TEST = Claim(
     where="private confidence sets, test",
     kind="number",
     statement=(
-        "With $b = (a_y, -beta_j a_j)$ and $g = (b' times.o I) T_1$ the statistic is $g' V^(-1) g$, $V = (b' "
-        "times.o I) T_2^+ (b times.o I) + s_1^2 abs(b)^2 I$, $T_2^+$ the positive part, compared with $c' = "
-        "c_q (1 + tau^2 (q + c_q) \\/ 4)$, $tau = s_2 abs(b)^2 tr(V^(-1)) \\/ q$; for blocks $V = (b' Q^+ b \\/ n) A^+ "
-        "+ s_C^2 abs(b)^2 I$ and $c_q$ itself. At infinity it is the private first stage."
+        (
+            "With $b = (a_y, -beta_j a_j)$ and $g = (b' times.o I) T_1$ the statistic is $g' V^(-1) g$, $V = (b' "
+            "times.o I) T_2^+ (b times.o I) + s_1^2 abs(b)^2 I$, $T_2^+$ the positive part, compared with $c' = c_q (1 "
+            r"+ tau^2 (q + c_q) \/ 4)$, $tau = s_2 abs(b)^2 tr(V^(-1)) \/ q$;"
+        ),
+        r"for blocks $V = (b' Q^+ b \/ n) A^+ + s_C^2 abs(b)^2 I$ and $c_q$ itself.",
+        "At infinity it is the private first stage.",
     ),
     checks=(
         Agreement(
+            decides="ac",
             facts=_test_facts,
             impostors={
                 "s1² dropped": {"facts": {"noise": 0.0}},
@@ -113,7 +117,7 @@ TEST = Claim(
                 "1 % off": {"facts": Times(1.01)},
             },
         ),
-        Agreement(facts=_block_facts, impostors={"1 % off": {"facts": Times(1.01)}}),
+        Agreement(decides="b", facts=_block_facts, impostors={"1 % off": {"facts": Times(1.01)}}),
     ),
 )
 
@@ -173,11 +177,15 @@ CORRECTION = Claim(
     where="private confidence sets, correction",
     kind="number",
     statement=(
-        "Noise of relative size $tau$ in $T_2$ costs the quantile $c_q$ coverage $f_q (c_q) c_q (q + c_q) tau^2 \\/ 4 "
-        "+ O(tau^3)$, $f_q$ being the density: $0.139 tau^2$ at $q = 1$; with $c'$ nothing of that order."
+        (
+            "Noise of relative size $tau$ in $T_2$ costs the quantile $c_q$ coverage $f_q (c_q) c_q (q + c_q) tau^2 "
+            r"\/ "
+            "4 + O(tau^3)$, $f_q$ being the density: $0.139 tau^2$ at $q = 1$;"
+        ),
+        "with $c'$ nothing of that order.",
     ),
     setting="$q = 1, 2$, quadrature over the noise of $T_2$ at $tau = 0.05$.",
-    checks=(Agreement(facts=_correction_facts, impostors={"10 % off": {"facts": Times(1.1)}}),),
+    checks=(Agreement(decides="ab", facts=_correction_facts, impostors={"10 % off": {"facts": Times(1.1)}}),),
 )
 
 # --- the set ---
@@ -240,17 +248,20 @@ SET = Claim(
     where="private confidence sets, shape",
     kind="number",
     statement=(
-        "The set where the test of one regressor does not reject is where a polynomial of degree $4 q$ is not negative "
-        "($2 q$ without correction): an interval, the complement of one, the line, empty or, for $q >= 2$, several "
-        "pieces, bounded if and only if the first stage rejects; its ends, isolated over the rationals, are where "
-        "exact arithmetic on the released floats changes its verdict."
+        (
+            "The set where the test of one regressor does not reject is where a polynomial of degree $4 q$ is not "
+            "negative ($2 q$ without correction): an interval, the complement of one, the line, empty or, for $q >= "
+            "2$, several pieces, bounded if and only if the first stage rejects;"
+        ),
+        "its ends, isolated over the rationals, are where exact arithmetic on the released floats changes its verdict.",
     ),
     checks=(
         Agreement(
+            decides="ab",
             facts=_set_facts,
             impostors={"ends a millionth off": {"facts": {"slip": 1e-6}}, "1 % off": {"facts": Times(1.01)}},
         ),
-        Agreement(facts=_estimate_facts, impostors={"1 % off": {"facts": Times(1.01)}}),
+        Agreement(decides="a", facts=_estimate_facts, impostors={"1 % off": {"facts": Times(1.01)}}),
     ),
 )
 
@@ -288,11 +299,20 @@ PROJECTION = Claim(
     where="private confidence sets, two regressors",
     kind="number",
     statement=(
-        "The projection of the joint set of two regressors (with $c_q$) on one of them changes only at real roots of a "
-        "discriminant of degree at most $2 q (2 q - 1)$; between them the number of real roots at one rational point "
-        "decides: so the projected set is certified by exact arithmetic."
+        (
+            "The projection of the joint set of two regressors (with $c_q$) on one of them changes only at real roots "
+            "of a discriminant of degree at most $2 q (2 q - 1)$;"
+        ),
+        (
+            "between them the number of real roots at one rational point decides: so the projected set is certified by "
+            "exact arithmetic."
+        ),
     ),
-    checks=(Agreement(facts=_projection_facts, impostors={"ends a thousandth off": {"facts": {"slip": 1e-3}}}),),
+    checks=(
+        Agreement(
+            decides="ab", facts=_projection_facts, impostors={"ends a thousandth off": {"facts": {"slip": 1e-3}}}
+        ),
+    ),
 )
 
 # --- relatives of the test ---
@@ -380,16 +400,23 @@ RELATIVES = Claim(
     where="private confidence sets, QLR, clamping, controls",
     kind="number",
     statement=(
-        "QLR, the statistic less its least value, is compared with draws of its law given $D = c - C V^(-1) g$, $C$ "
-        "the covariance of $c$ and $g$; the test that allows for clamping with the noncentral quantile at $d = "
-        "overline(f) abs(beta - b_0) abs(sum z x) \\/ sqrt(V)$; centring in cells adds $sum_c s_0^4 (1 + "
-        "overline(z)_c^2) (1 + beta^2 + (overline(y)_c - beta overline(x)_c)^2) \\/ n_c^2$ to the variance, without "
-        "bias if both counts have noise of their own, with bias $overline(z)_c overline(e)_c s_0^2 \\/ n_c^2$ if they "
-        "share it."
+        (
+            "QLR, the statistic less its least value, is compared with draws of its law given $D = c - C V^(-1) g$, "
+            "$C$ the covariance of $c$ and $g$;"
+        ),
+        (
+            "the test that allows for clamping with the noncentral quantile at $d = overline(f) abs(beta - b_0) "
+            r"abs(sum z x) \/ sqrt(V)$;"
+        ),
+        (
+            "centring in cells adds $sum_c s_0^4 (1 + overline(z)_c^2) (1 + beta^2 + (overline(y)_c - beta "
+            r"overline(x)_c)^2) \/ n_c^2$ to the variance, without bias if both counts have noise of their own, with "
+            r"bias $overline(z)_c overline(e)_c s_0^2 \/ n_c^2$ if they share it."
+        ),
     ),
     checks=(
-        Agreement(facts=_qlr_facts, impostors={"1 % off": {"facts": Times(1.01)}}),
-        Agreement(facts=_bias_facts, impostors={"1 % off": {"facts": Times(1.01)}}),
-        Agreement(facts=_cell_facts, impostors={"1 % off": {"facts": Times(1.01)}}),
+        Agreement(decides="a", facts=_qlr_facts, impostors={"1 % off": {"facts": Times(1.01)}}),
+        Agreement(decides="b", facts=_bias_facts, impostors={"1 % off": {"facts": Times(1.01)}}),
+        Agreement(decides="c", facts=_cell_facts, impostors={"1 % off": {"facts": Times(1.01)}}),
     ),
 )

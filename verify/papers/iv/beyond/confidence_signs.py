@@ -135,13 +135,16 @@ LAW = Claim(
     where="private confidence sets, sign curves",
     kind="number",
     statement=(
-        "At the true coefficient, for $z$ Bernoulli$(1\\/2)$ independent of the errors, the curve has the law of "
-        "Binomial$(n, 1\\/2) - n \\/ 2 + N(0, s^2)$ exactly, for every $n$ and every law of the errors; for other "
-        "$pi$ its tail is at most that for the worst number of plus signs."
+        (
+            r"At the true coefficient, for $z$ Bernoulli$(1\/2)$ independent of the errors, the curve has the law of "
+            r"Binomial$(n, 1\/2) - n \/ 2 + N(0, s^2)$ exactly, for every $n$ and every law of the errors;"
+        ),
+        "for other $pi$ its tail is at most that for the worst number of plus signs.",
     ),
     checks=(
-        Agreement(facts=_law_facts, impostors={"1e-4 off": {"facts": Times(1.0001)}}),
+        Agreement(decides="a", facts=_law_facts, impostors={"1e-4 off": {"facts": Times(1.0001)}}),
         Search(
+            decides="b",
             sides=_worst_case,
             box={
                 "n": Whole(1, 60),
@@ -153,7 +156,7 @@ LAW = Claim(
             evaluations={"quick": 250, "full": 10_000},
             impostors={"5 % less": {"sides": Times(1, 0.95)}},
         ),
-        Agreement(facts=_many_facts, impostors={"1 % off": {"facts": Times(1.01)}}),
+        Agreement(decides="b", facts=_many_facts, impostors={"1 % off": {"facts": Times(1.01)}}),
     ),
 )
 

@@ -122,9 +122,12 @@ STACKED = Claim(
     where="beyond the paper",
     kind="number",
     statement=(
-        "The test of many stacked releases is that of each by itself; laws drawn from sufficient statistics differ "
-        "from those of records by no more than the chance that a record is clipped."
+        "The test of many stacked releases is that of each by itself;",
+        (
+            "laws drawn from sufficient statistics differ from those of records by no more than the chance that a "
+            "record is clipped."
+        ),
     ),
     setting="Releases U and H, $q = 3$, $n = 60$.",
-    checks=(Agreement(facts=_stacked, impostors={"a millionth more": {"facts": Times(1.000001)}}),),
+    checks=(Agreement(decides="ab", facts=_stacked, impostors={"a millionth more": {"facts": Times(1.000001)}}),),
 )

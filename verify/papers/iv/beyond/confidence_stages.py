@@ -227,19 +227,23 @@ STAGES = Claim(
     where="beyond Section 3",
     kind="privacy",
     statement=(
-        "The release in two stages (means within cells, then first and second moments of what they leave) is "
-        "$mu$-GDP: one record moves the sums of stage 0 by at most $sqrt(8)$ (`zero-out`) or $sqrt(14)$ "
-        "(`replace-one`, whatever its cell), which is attained, and the vectors of stage 1 have norm at most 1. Errors "
-        "in the means add $sum_c s_0^4 (I + overline(z)_c overline(z)'_c) (1 + beta^2 + (overline(y)_c - beta "
-        "overline(x)_c)^2) \\/ N_c^2$ to the covariance of the moments of $q$ instruments."
+        (
+            "The release in two stages (means within cells, then first and second moments of what they leave) is "
+            "$mu$-GDP: one record moves the sums of stage 0 by at most $sqrt(8)$ (`zero-out`) or $sqrt(14)$ "
+            "(`replace-one`, whatever its cell), which is attained, and the vectors of stage 1 have norm at most 1."
+        ),
+        (
+            "Errors in the means add $sum_c s_0^4 (I + overline(z)_c overline(z)'_c) (1 + beta^2 + (overline(y)_c - "
+            r"beta overline(x)_c)^2) \/ N_c^2$ to the covariance of the moments of $q$ instruments."
+        ),
     ),
     hypotheses="$abs(z) <= 1$ in Euclidean norm, $x$ and $y$ in $[-1, 1]$; $n$ and the list of cells public.",
     checks=(
-        Agreement(facts=_costs, impostors={"5 % less noise": {"facts": {"noise": 0.95}}}),
-        Agreement(facts=_centring, impostors={"one common count": {"facts": {"second": 0}}}),
-        Agreement(facts=_ranges, impostors={"|z| bounded at 1": {"facts": {"bound": 1.0}}}),
-        Agreement(facts=_extra, impostors={"1 % off": {"facts": {"factor": 1.01}}}),
-        Agreement(facts=_coverage, alpha=1e-9, impostors={"level .6": {"facts": {"level": 0.6}}}),
+        Agreement(decides="a", facts=_costs, impostors={"5 % less noise": {"facts": {"noise": 0.95}}}),
+        Agreement(decides="ab", facts=_centring, impostors={"one common count": {"facts": {"second": 0}}}),
+        Agreement(decides="a", facts=_ranges, impostors={"|z| bounded at 1": {"facts": {"bound": 1.0}}}),
+        Agreement(decides="b", facts=_extra, impostors={"1 % off": {"facts": {"factor": 1.01}}}),
+        Agreement(decides="ab", facts=_coverage, alpha=1e-9, impostors={"level .6": {"facts": {"level": 0.6}}}),
     ),
 )
 

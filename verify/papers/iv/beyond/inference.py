@@ -57,10 +57,15 @@ INFERENCE = Claim(
     where="`solve iv` on data",
     kind="number",
     statement=(
-        "The standard errors of 2SLS, homoskedastic and robust (HC1), are those of the second of two regressions with "
-        "the residuals of the true regressors; the first-stage $F$ and the statistic of Cragg and Donald compare sums "
-        "of squares with and without the excluded instruments."
+        (
+            "The standard errors of 2SLS, homoskedastic and robust (HC1), are those of the second of two regressions "
+            "with the residuals of the true regressors;"
+        ),
+        (
+            "the first-stage $F$ and the statistic of Cragg and Donald compare sums of squares with and without the "
+            "excluded instruments."
+        ),
     ),
     setting="$n = 60$, two endogenous regressors, a control, four instruments; with and without an intercept.",
-    checks=(Agreement(facts=_facts, impostors={"1 % off": {"facts": Times(1.01)}}),),
+    checks=(Agreement(decides="ab", facts=_facts, impostors={"1 % off": {"facts": Times(1.01)}}),),
 )

@@ -117,16 +117,20 @@ BEYOND_LAWS = Claim(
     where="beyond App. C",
     kind="identity",
     statement=(
-        "On given data and without clipping the columns of $Theta^((t))$ are independent normal vectors with mean $(I "
-        "- M^t) hat(Theta)$ and covariance $eta^2 lambda_1^2 sum_(i < t) M^(2 i)$, $M = I - eta A$; given the path of "
-        "$Theta$ $beta^((t))$ is normal with mean $m_(t+1) = L_t m_t + alpha Theta^((t) top) b$ and covariance "
-        "$C_(t+1) = L_t C_t L_t + alpha^2 lambda_2^2 I$, $L_t = I - alpha H^((t))$."
+        (
+            "On given data and without clipping the columns of $Theta^((t))$ are independent normal vectors with mean "
+            "$(I - M^t) hat(Theta)$ and covariance $eta^2 lambda_1^2 sum_(i < t) M^(2 i)$, $M = I - eta A$;"
+        ),
+        (
+            "given the path of $Theta$ $beta^((t))$ is normal with mean $m_(t+1) = L_t m_t + alpha Theta^((t) top) b$ "
+            "and covariance $C_(t+1) = L_t C_t L_t + alpha^2 lambda_2^2 I$, $L_t = I - alpha H^((t))$."
+        ),
     ),
     setting="The printed recursion in exact rationals, step by step.",
     checks=(
-        Agreement(facts=_theta_law, impostors={"1e-9 off": {"facts": Times(1 + 1e-9)}}),
-        Agreement(facts=_variances, impostors={"1e-9 off": {"facts": Times(1 + 1e-9)}}),
-        Agreement(facts=_beta_law, impostors={"1e-9 off": {"facts": Times(1 + 1e-9)}}),
+        Agreement(decides="a", facts=_theta_law, impostors={"1e-9 off": {"facts": Times(1 + 1e-9)}}),
+        Agreement(decides="a", facts=_variances, impostors={"1e-9 off": {"facts": Times(1 + 1e-9)}}),
+        Agreement(decides="b", facts=_beta_law, impostors={"1e-9 off": {"facts": Times(1 + 1e-9)}}),
     ),
 )
 
@@ -247,17 +251,19 @@ BEYOND_MOMENTS = Claim(
     where="beyond Remark 3.5",
     kind="identity",
     statement=(
-        "At any noise the first two moments of $beta^((t))$ are exact for $p = q = 1$ and for $A = I$, $eta = 1$; in "
-        "the latter case $EE beta^((t))$ tends to ridge regression with penalty $q lambda_1^2$, so the noise of the "
-        "first stage attenuates the estimate. For $p = q = 1$ the law of $beta^((T)) - hat(beta)$ is computed to a "
-        "stated error."
+        "At any noise the first two moments of $beta^((t))$ are exact for $p = q = 1$ and for $A = I$, $eta = 1$;",
+        (
+            "in the latter case $EE beta^((t))$ tends to ridge regression with penalty $q lambda_1^2$, so the noise of "
+            "the first stage attenuates the estimate."
+        ),
+        "For $p = q = 1$ the law of $beta^((T)) - hat(beta)$ is computed to a stated error.",
     ),
     setting="Against Gauss-Hermite quadrature of the recursion, which is exact for its polynomials, at $T = 3$.",
     checks=(
-        Agreement(facts=_exact_moments, impostors={"1e-9 off": {"facts": Times(1 + 1e-9)}}),
-        Agreement(facts=_limit_of_means, impostors={"1e-8 off": {"facts": Times(1 + 1e-8)}}),
-        Agreement(facts=_law_of_one, impostors={"1e-4 off": {"facts": Times(1 + 1e-4)}}),
-        Agreement(facts=_growth_rates, impostors={"1e-6 off": {"facts": Times(1 + 1e-6)}}),
+        Agreement(decides="ab", facts=_exact_moments, impostors={"1e-9 off": {"facts": Times(1 + 1e-9)}}),
+        Agreement(decides="b", facts=_limit_of_means, impostors={"1e-8 off": {"facts": Times(1 + 1e-8)}}),
+        Agreement(decides="c", facts=_law_of_one, impostors={"1e-4 off": {"facts": Times(1 + 1e-4)}}),
+        Agreement(decides="a", facts=_growth_rates, impostors={"1e-6 off": {"facts": Times(1 + 1e-6)}}),
     ),
 )
 
@@ -315,10 +321,14 @@ BEYOND_OPTIMAL_STEPS = Claim(
     where="beyond Remark 3.7",
     kind="number",
     statement=(
-        "The $T$ that minimises $a kappa^(T\\/2) + c sqrt(T)$ is a neighbour of $-W_(-1)(-c^2 \\/ (a^2 l)) \\/ l$, $l "
-        "= log(1\\/kappa)$, with the lower branch of Lambert's function, or $T = 1$; where the terms add in squares it "
-        "is $log(a^2 l \\/ c^2) \\/ l$. Both are of order $log n$ at fixed budgets."
+        (
+            r"The $T$ that minimises $a kappa^(T\/2) + c sqrt(T)$ is a neighbour of $-W_(-1)(-c^2 \/ (a^2 l)) \/ l$, "
+            "$l "
+            r"= log(1\/kappa)$, with the lower branch of Lambert's function, or $T = 1$;"
+        ),
+        r"where the terms add in squares it is $log(a^2 l \/ c^2) \/ l$.",
+        "Both are of order $log n$ at fixed budgets.",
     ),
     setting="Against all $T$ up to 3000, and a numerical search.",
-    checks=(Agreement(facts=_best_steps, impostors={"one step more": {"facts": {"shift": 1}}}),),
+    checks=(Agreement(decides="ab", facts=_best_steps, impostors={"one step more": {"facts": {"shift": 1}}}),),
 )

@@ -135,20 +135,24 @@ ON_DATA = Claim(
     where="`solve iv` on data",
     kind="mc-equality",
     statement=(
-        "For a data set estimates, standard errors and noise are in its own units: 2SLS of the columns as they are, "
-        "with an intercept, and the law of $beta^((T)) - hat(beta)$ coefficient by coefficient. Where clip norms "
-        "cannot be suggested they clip one gradient in twenty at 2SLS; a budget that is split costs its total."
+        (
+            "For a data set estimates, standard errors and noise are in its own units: 2SLS of the columns as they "
+            "are, with an intercept, and the law of $beta^((T)) - hat(beta)$ coefficient by coefficient."
+        ),
+        "Where clip norms cannot be suggested they clip one gradient in twenty at 2SLS;",
+        "a budget that is split costs its total.",
     ),
     setting="$n = 300$, an endogenous regressor, a control, two more instruments; $T = 8$.",
     checks=(
-        Agreement(facts=_in_units, impostors={"1 % off": {"facts": Times(1.01)}}),
+        Agreement(decides="a", facts=_in_units, impostors={"1 % off": {"facts": Times(1.01)}}),
         Quantiles(
+            decides="a",
             readings=_coefficient_readings,
             resolution={"quick": 0.1, "full": 0.05},
             trials={"quick": 10_000, "full": 40_000},
             impostors={"20 % too large": {"scale": 1.2}},
         ),
-        Agreement(facts=_fallback, impostors={"one in ten": {"facts": {"share": 0.1}}}),
+        Agreement(decides="bc", facts=_fallback, impostors={"one in ten": {"facts": {"share": 0.1}}}),
     ),
 )
 
@@ -264,16 +268,18 @@ OF_A_POPULATION = Claim(
     where="`solve iv` on a population",
     kind="mc-equality",
     statement=(
-        "For a population the step sizes are half of the limits (3), or of $2 \\/ lambda_max$ for other instruments; "
-        "the predicted median is that of runs on the model; a total budget is split where both stages together add "
-        "least noise; hypotheses that fail with all constants 1 are named."
+        r"For a population the step sizes are half of the limits (3), or of $2 \/ lambda_max$ for other instruments;",
+        "the predicted median is that of runs on the model;",
+        "a total budget is split where both stages together add least noise;",
+        "hypotheses that fail with all constants 1 are named.",
     ),
     setting="$p = 2$, $q = 3$, $n = 800$, $T = 8$; Gaussian instruments and errors.",
     checks=(
-        Agreement(facts=_planned, impostors={"1 % off": {"facts": Times(1.01)}}),
-        Agreement(facts=_unit_constants, impostors={"a limit of 0.01": {"facts": {"least": 0.01}}}),
-        Agreement(facts=_split, impostors={"1 % off": {"facts": Times(1.01)}}),
+        Agreement(decides="ab", facts=_planned, impostors={"1 % off": {"facts": Times(1.01)}}),
+        Agreement(decides="d", facts=_unit_constants, impostors={"a limit of 0.01": {"facts": {"least": 0.01}}}),
+        Agreement(decides="c", facts=_split, impostors={"1 % off": {"facts": Times(1.01)}}),
         Quantiles(
+            decides="b",
             readings=_population_readings,
             resolution={"quick": 0.1, "full": 0.05},
             trials={"quick": 2_000, "full": 16_000},

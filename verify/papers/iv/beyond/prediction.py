@@ -269,18 +269,22 @@ ANY_NOISE = Claim(
     where="beyond the paper",
     kind="mc-equality",
     statement=(
-        "At any noise $beta^((T))$ is Gaussian given the path of $Theta^((t))$, so that the law of the error is a "
-        "mixture over paths; for $p = q = 1$ its characteristic function has a closed recursion and no path is drawn."
+        (
+            "At any noise $beta^((T))$ is Gaussian given the path of $Theta^((t))$, so that the law of the error is a "
+            "mixture over paths;"
+        ),
+        "for $p = q = 1$ its characteristic function has a closed recursion and no path is drawn.",
     ),
     setting="$lambda_1$ a third of the singular values of $hat(Theta)$ and more, where the leading order is far off.",
     checks=(
         Quantiles(
+            decides="ab",
             readings=_large_noise,
             resolution={"quick": 0.1, "full": 0.05},
             trials={"quick": 16_000, "full": 96_000},
             impostors={"15 % too large": {"scale": 1.15}},
         ),
-        Agreement(facts=_mixture, impostors={"2 % more": {"facts": Times(1.02)}}),
-        Agreement(facts=_density, impostors={"1 % more": {"facts": Times(1.01)}}),
+        Agreement(decides="a", facts=_mixture, impostors={"2 % more": {"facts": Times(1.02)}}),
+        Agreement(decides="b", facts=_density, impostors={"1 % more": {"facts": Times(1.01)}}),
     ),
 )

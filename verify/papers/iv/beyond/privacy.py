@@ -109,16 +109,23 @@ BEYOND_JOINT_COST = Claim(
     where="beyond Proposition 3.1",
     kind="privacy",
     statement=(
-        "The release of all iterates of Algorithm 1 costs exactly $c^2/(2 n^2) (T gamma_1^2 \\/ lambda_1^2 + (T - 1) "
-        "gamma_2^2 \\/ lambda_2^2)$ zCDP, $c = 2$ if a record is replaced, $c = 1$ if it is zeroed or taken away, and "
-        "is $mu$-GDP with $mu$ the root of twice the cost; $lambda_1 = c gamma_1/n sqrt(T \\/ (2 rho_1))$ and "
-        "$lambda_2 = c gamma_2/n sqrt((T - 1) \\/ (2 rho_2))$ spend exactly $rho_1 + rho_2$."
+        (
+            r"The release of all iterates of Algorithm 1 costs exactly $c^2/(2 n^2) (T gamma_1^2 \/ lambda_1^2 + (T - "
+            r"1) gamma_2^2 \/ lambda_2^2)$ zCDP, $c = 2$ if a record is replaced, $c = 1$ if it is zeroed or taken "
+            "away, and is $mu$-GDP with $mu$ the root of twice the cost;"
+        ),
+        (
+            r"$lambda_1 = c gamma_1/n sqrt(T \/ (2 rho_1))$ and $lambda_2 = c gamma_2/n sqrt((T - 1) \/ (2 rho_2))$ "
+            "spend exactly $rho_1 + rho_2$."
+        ),
     ),
     hypotheses="$n$ public; where a record is taken away, $n$ is that of the larger data set and stays the divisor.",
     checks=(
-        Agreement(facts=_attained, impostors={"1 % less": {"facts": Times(0.99)}}),
-        GaussianPrivacy(pairs=_random_pairs, impostors={"2 % less noise variance": {"pairs": {"variance": 0.98}}}),
-        Agreement(facts=_profile, impostors={"1e-6 off": {"facts": Times(1 + 1e-6)}}),
+        Agreement(decides="ab", facts=_attained, impostors={"1 % less": {"facts": Times(0.99)}}),
+        GaussianPrivacy(
+            decides="a", pairs=_random_pairs, impostors={"2 % less noise variance": {"pairs": {"variance": 0.98}}}
+        ),
+        Agreement(decides="a", facts=_profile, impostors={"1e-6 off": {"facts": Times(1 + 1e-6)}}),
     ),
 )
 

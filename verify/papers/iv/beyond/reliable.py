@@ -67,10 +67,11 @@ CLIPPED = Claim(
     kind="number",
     statement=(
         "On a data set the clipped run without noise is that of Algorithm 1, with the same shares of clipped "
-        "gradients; the lengths of gradients and the shares at 2SLS are those record by record."
+        "gradients;",
+        "the lengths of gradients and the shares at 2SLS are those record by record.",
     ),
     setting="$n = 80$, $p = 2$, $q = 3$, six steps.",
-    checks=(Agreement(facts=_clipped, impostors={"1 % off": {"facts": Times(1.01)}}),),
+    checks=(Agreement(decides="ab", facts=_clipped, impostors={"1 % off": {"facts": Times(1.01)}}),),
 )
 
 
@@ -241,12 +242,15 @@ SUGGESTED = Claim(
     where="advice of `solve iv`",
     kind="number",
     statement=(
-        "The clip norms that are suggested are reliable, and at most 2 % worse than any others of the first stage that "
-        "were tried, at any of five $T$; a prediction is reliable if and only if no measure is beyond its limit."
+        (
+            "The clip norms that are suggested are reliable, and at most 2 % worse than any others of the first stage "
+            "that were tried, at any of five $T$;"
+        ),
+        "a prediction is reliable if and only if no measure is beyond its limit.",
     ),
     setting="The first setting above; brute force over six levels; eight settings for the limits.",
     checks=(
-        Agreement(facts=_suggested, impostors={"twice as long": {"facts": {"stretch": 2.0}}}),
-        Agreement(facts=_limits, impostors={"half of the limits": {"facts": {"share": 0.5}}}),
+        Agreement(decides="a", facts=_suggested, impostors={"twice as long": {"facts": {"stretch": 2.0}}}),
+        Agreement(decides="b", facts=_limits, impostors={"half of the limits": {"facts": {"share": 0.5}}}),
     ),
 )

@@ -79,11 +79,18 @@ DEF_2_1 = Claim(
     page=3,
     kind="privacy",
     statement=(
-        '$(epsilon, delta)$-DP: $op("Pr")[M(D) in S] <= e^epsilon op("Pr")[M(D\') in S] + delta$ for all neighbours '
-        "and events $S$; so the least $delta$ is $sup_S {P(S) - e^epsilon P'(S)} = integral (p - e^epsilon p')_+$."
+        (
+            '$(epsilon, delta)$-DP: $op("Pr")[M(D) in S] <= e^epsilon op("Pr")[M(D\') in S] + delta$ for all '
+            "neighbours and events $S$;"
+        ),
+        "so the least $delta$ is $sup_S {P(S) - e^epsilon P'(S)} = integral (p - e^epsilon p')_+$.",
     ),
     hypotheses="Neighbours differ in one record; both orders of a pair count.",
-    checks=(Agreement(facts=_best_events, impostors={"single outcomes only": {"facts": {"singletons": True}}}),),
+    checks=(
+        Agreement(
+            decides="ab", facts=_best_events, impostors={"single outcomes only": {"facts": {"singletons": True}}}
+        ),
+    ),
 )
 
 # --- Definition 2.2 ---
@@ -116,12 +123,18 @@ DEF_2_2 = Claim(
     page=3,
     kind="privacy",
     statement=(
-        "$rho$-zCDP: $D_alpha (M(D) || M(D')) <= rho alpha$ for all $alpha > 1$; for a Gaussian mechanism $D_alpha = "
-        "alpha Delta^2 \\/ (2 lambda^2)$, and a pair with relative entropy above $rho$ excludes it."
+        "$rho$-zCDP: $D_alpha (M(D) || M(D')) <= rho alpha$ for all $alpha > 1$;",
+        (
+            r"for a Gaussian mechanism $D_alpha = alpha Delta^2 \/ (2 lambda^2)$, and a pair with relative entropy "
+            "above $rho$ excludes it."
+        ),
     ),
     checks=(
-        Symbolic(residuals=_gaussian_divergence, impostors={"without the half": {"residuals": {"parts": 1}}}),
+        Symbolic(
+            decides="ab", residuals=_gaussian_divergence, impostors={"without the half": {"residuals": {"parts": 1}}}
+        ),
         Search(
+            decides="b",
             sides=_entropy_below,
             box={"logits": (Real(-6.0, 6.0), 6), "order": Real(1e-4, 1e3, "log")},
             vectorised=True,
@@ -376,14 +389,18 @@ FN_2 = Claim(
     ),
     correction=Correction(
         statement=(
-            "By $epsilon = rho + 2 sqrt(rho log(1 \\/ delta))$ at $delta = 10^(-5)$: $rho = 0.1$ gives $epsilon = "
-            "2.25$, $rho = 1$ gives $7.79$, $rho = 10$ gives $31.46$. The release of Algorithm 1 itself has, exactly, "
-            "$epsilon = 1.76, 6.57, 28.37$ at these $rho$."
+            (
+                r"By $epsilon = rho + 2 sqrt(rho log(1 \/ delta))$ at $delta = 10^(-5)$: $rho = 0.1$ gives $epsilon = "
+                "2.25$, $rho = 1$ gives $7.79$, $rho = 10$ gives $31.46$."
+            ),
+            "The release of Algorithm 1 itself has, exactly, $epsilon = 1.76, 6.57, 28.37$ at these $rho$.",
         ),
         ground="The formula evaluated; the exact values by quadrature of the Gaussian mechanism with the same $rho$.",
         checks=(
-            Agreement(facts=partial(_footnote, last=31.46), impostors={"31.45": {"facts": {"last": 31.45}}}),
-            Agreement(facts=_sharp_values, impostors={"1 % off": {"facts": {"factor": 1.01}}}),
+            Agreement(
+                decides="a", facts=partial(_footnote, last=31.46), impostors={"31.45": {"facts": {"last": 31.45}}}
+            ),
+            Agreement(decides="b", facts=_sharp_values, impostors={"1 % off": {"facts": {"factor": 1.01}}}),
         ),
     ),
 )

@@ -260,11 +260,14 @@ ASS_1_UNIQUE = Claim(
     ),
     correction=Correction(
         statement=(
-            "The solution of (2) is unique if and only if $Z^top Z$ is invertible and $Z^top X$ has rank $p$: every "
-            "regressor needs an instrument of its own. $q = p$ is enough."
+            (
+                "The solution of (2) is unique if and only if $Z^top Z$ is invertible and $Z^top X$ has rank $p$: "
+                "every regressor needs an instrument of its own."
+            ),
+            "$q = p$ is enough.",
         ),
         ground="The objective has Hessian $2/n X^top P_Z X$, of rank $p$ exactly if $Z^top X$ has rank $p$.",
-        checks=(_UNIQUE,),
+        checks=(_UNIQUE.deciding("ab"),),
     ),
 )
 
@@ -309,10 +312,16 @@ EQ_2 = Claim(
     ),
     correction=Correction(
         statement=(
-            "The two-level problem (2) has the closed-form solution of Definition 2.3 if and only if $Z^top Z$ is "
-            "invertible and $Z^top X$ has rank $p$; the rank of $X$ then follows, and $q = p$ is enough."
+            (
+                "The two-level problem (2) has the closed-form solution of Definition 2.3 if and only if $Z^top Z$ is "
+                "invertible and $Z^top X$ has rank $p$;"
+            ),
+            "the rank of $X$ then follows, and $q = p$ is enough.",
         ),
         ground="The first-order conditions of both levels use no other rank.",
-        checks=(Agreement(facts=_first_order, impostors={"one stage": {"facts": {"one_stage": True}}}), _UNIQUE),
+        checks=(
+            Agreement(decides="a", facts=_first_order, impostors={"one stage": {"facts": {"one_stage": True}}}),
+            _UNIQUE.deciding("ab"),
+        ),
     ),
 )

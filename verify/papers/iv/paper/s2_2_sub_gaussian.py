@@ -85,11 +85,13 @@ ASS_2 = Claim(
     ),
     correction=Correction(
         statement=(
-            "Let (i) $EE z = 0$, $EE z z^top = I$ and $EE e^(u chevron.l z, v chevron.r) <= e^(u^2 sigma_z^2 norm(v)^2 "
-            "\\/ 2)$ for some $sigma_z >= 1$, (ii) $epsilon_1, epsilon_2$ be mean-zero and sub-Gaussian, (iii) $EE z "
-            "epsilon_1 = 0$ and $EE z epsilon_2^top = 0$. Then $Z^top cal(E)_1 \\/ n$ and $Z^top cal(E)_2 \\/ n$ "
-            "concentrate around 0, with $norm(Z^top cal(E)_2) = O(sqrt(n))$ as in Lemma D.3. Without (iii) $Z^top "
-            "cal(E)_2 \\/ n$ tends to $EE z epsilon_2^top$."
+            (
+                "Let (i) $EE z = 0$, $EE z z^top = I$ and $EE e^(u chevron.l z, v chevron.r) <= e^(u^2 sigma_z^2 "
+                r"norm(v)^2 \/ 2)$ for some $sigma_z >= 1$, (ii) $epsilon_1, epsilon_2$ be mean-zero and sub-Gaussian, "
+                r"(iii) $EE z epsilon_1 = 0$ and $EE z epsilon_2^top = 0$: then $Z^top cal(E)_1 \/ n$ and $Z^top "
+                r"cal(E)_2 \/ n$ concentrate around 0, with $norm(Z^top cal(E)_2) = O(sqrt(n))$ as in Lemma D.3."
+            ),
+            r"Without (iii) $Z^top cal(E)_2 \/ n$ tends to $EE z epsilon_2^top$.",
         ),
         ground=(
             "Bernstein for products of sub-Gaussian variables, which must be centred; independence is not needed. "
@@ -97,11 +99,13 @@ ASS_2 = Claim(
         ),
         checks=(
             Search(
+                decides="a",
                 sides=_concentration,
                 box={"n": Whole(1, 100_000, "log"), "tau": Real(0.1, 20.0)},
                 impostors={"c_0 = 0.9": {"sides": {"constant": 0.9}}},
             ),
             Symbolic(
+                decides="a",
                 residuals=_least_proxy,
                 impostors={"sigma_z^2 = 0.9": {"residuals": {"proxy": sympy.Rational(9, 10)}}},
             ),

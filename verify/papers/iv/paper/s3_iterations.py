@@ -175,16 +175,22 @@ REM_3_7A = Claim(
     ),
     correction=Correction(
         statement=(
-            "$kappa^(T\\/2)$ dominates (7) for $T <= T_a$ if $T_a <= T_b = n rho_min q Lambda^2 \\/ Q^6$. Else there "
-            "is no plateau, and the privacy term takes over where it meets $kappa^(T\\/2)$, between $T_b$ and $T_a$."
+            r"$kappa^(T\/2)$ dominates (7) for $T <= T_a$ if $T_a <= T_b = n rho_min q Lambda^2 \/ Q^6$.",
+            (
+                r"Else there is no plateau, and the privacy term takes over where it meets $kappa^(T\/2)$, between "
+                "$T_b$ and $T_a$."
+            ),
         ),
         ground="The first term falls and the privacy term grows in $T$; both meet the third at $T_a$ and $T_b$.",
         checks=(
-            Symbolic(residuals=_crossings, impostors={"Lambda for its square": {"residuals": {"exponent": 1}}}),
-            PLATEAU,
-            NO_PLATEAU,
-            Agreement(facts=_meeting_points, impostors={"1 % late": {"facts": {"factor": 1.01}}}),
+            Symbolic(
+                decides="a", residuals=_crossings, impostors={"Lambda for its square": {"residuals": {"exponent": 1}}}
+            ),
+            PLATEAU.deciding("ab"),
+            NO_PLATEAU.deciding("ab"),
+            Agreement(decides="ab", facts=_meeting_points, impostors={"1 % late": {"facts": {"factor": 1.01}}}),
             Agreement(
+                decides="ab",
                 facts=_dominant,
                 impostors={"plateau last": {"facts": {"order": "optimisation statistical privacy"}}},
             ),
@@ -216,15 +222,19 @@ REM_3_7B = Claim(
     ),
     correction=Correction(
         statement=(
-            "$sqrt(p q) Lambda \\/ sqrt(n)$ dominates (7) for $T_a < T <= T_b$, and the $sqrt(T)$ term beyond "
-            "$max{T_a, T_b}$; for $T_b < T_a$ it does so already beyond the point between them where it meets "
-            "$kappa^(T\\/2)$."
+            (
+                r"$sqrt(p q) Lambda \/ sqrt(n)$ dominates (7) for $T_a < T <= T_b$, and the $sqrt(T)$ term beyond "
+                "$max{{T_a, T_b}}$;"
+            ),
+            r"for $T_b < T_a$ it does so already beyond the point between them where it meets $kappa^(T\/2)$.",
         ),
         ground="As for $T_a$.",
         checks=(
-            Symbolic(residuals=_crossings, impostors={"Lambda for its square": {"residuals": {"exponent": 1}}}),
-            PLATEAU,
-            NO_PLATEAU,
+            Symbolic(
+                decides="ab", residuals=_crossings, impostors={"Lambda for its square": {"residuals": {"exponent": 1}}}
+            ),
+            PLATEAU.deciding("a"),
+            NO_PLATEAU.deciding("b"),
         ),
     ),
 )

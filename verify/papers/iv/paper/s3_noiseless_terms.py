@@ -166,14 +166,17 @@ THM_3_1_TERM3 = Claim(
     equation="(7)",
     kind="mc-rate",
     statement=(
-        "The error against $hat(beta)$ contains a statistical term $(sqrt(p q) (tau + log(p q)))\\/sqrt(n)$, inherent "
-        "in estimating $hat(beta)$ by noiseless gradient descent; it comes from $Theta^((t) top) Z^top r$."
+        (
+            r"The error against $hat(beta)$ contains a statistical term $(sqrt(p q) (tau + log(p q)))\/sqrt(n)$, "
+            "inherent in estimating $hat(beta)$ by noiseless gradient descent;"
+        ),
+        "it comes from $Theta^((t) top) Z^top r$.",
     ),
     hypotheses="No noise and no clipping, $q > p$, $T$ growing.",
     setting="Exact rationals and 150 digits on given data.",
     checks=(
-        Agreement(facts=_vanishing),
-        Rate(ratios=_over_statistical_term, relation="upper", extents=EXTENTS),
+        Agreement(decides="a", facts=_vanishing),
+        Rate(decides="a", ratios=_over_statistical_term, relation="upper", extents=EXTENTS),
     ),
     fault=Fault(
         severity="substantive",
@@ -192,23 +195,28 @@ THM_3_1_TERM3 = Claim(
     ),
     correction=Correction(
         statement=(
-            "Without noise and clipping $norm(beta^((T)) - hat(beta))$ is of the order $kappa^T$, $kappa = max{rho(I - "
-            "eta A), rho(I - alpha hat(H))}$ (spectral radii), at every $n$: there is no statistical term. The "
-            "statistical error lies between $hat(beta)$ and $beta$, and is of order $sqrt(p\\/n)$, whatever $q$."
+            (
+                "Without noise and clipping $norm(beta^((T)) - hat(beta))$ is of the order $kappa^T$, $kappa = "
+                "max{{rho(I - eta A), rho(I - alpha hat(H))}}$ (spectral radii), at every $n$: there is no statistical "
+                "term."
+            ),
+            r"The statistical error lies between $hat(beta)$ and $beta$, and is of order $sqrt(p\/n)$, whatever $q$.",
         ),
         ground=(
             "$hat(Theta)^top Z^top r = 0$ are the normal equations of the second stage, so $Theta^((t) top) Z^top r = "
             "-hat(Theta)^top (I - eta A)^t Z^top r$ vanishes geometrically."
         ),
         checks=(
-            Agreement(facts=_normal_equations, impostors={"other sign": {"facts": {"sign": 1}}}),
+            Agreement(decides="a", facts=_normal_equations, impostors={"other sign": {"facts": {"sign": 1}}}),
             Rate(
+                decides="a",
                 ratios=over_kappa_power,
                 relation="theta",
                 extents=EXTENTS,
                 impostors={"kappa^(T/2)": {"ratios": {"power": 0.5}}},
             ),
             Quantiles(
+                decides="b",
                 readings=_statistical_errors,
                 resolution={"quick": 0.2, "full": 0.06},
                 powers=STATISTICAL_POWERS,

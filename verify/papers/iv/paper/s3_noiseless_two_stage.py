@@ -85,16 +85,19 @@ COR_3_1 = Claim(
     ),
     correction=Correction(
         statement=(
-            "For $rho_1 = rho_2 = oo$ and $0 < eta < 2 \\/ lambda_max (A)$, $0 < alpha < 2 \\/ lambda_max (hat(H))$ "
-            "the rate of convergence of 2S-GD is $kappa^T$ with $kappa = max{rho(I - eta A), rho(I - alpha hat(H))}$ "
-            "(spectral radii), without a second term; (9) is an upper bound."
+            (
+                r"For $rho_1 = rho_2 = oo$ and $0 < eta < 2 \/ lambda_max (A)$, $0 < alpha < 2 \/ lambda_max (hat(H))$ "
+                "the rate of convergence of 2S-GD is $kappa^T$ with $kappa = max{{rho(I - eta A), rho(I - alpha "
+                "hat(H))}}$ (spectral radii), without a second term;"
+            ),
+            "(9) is an upper bound.",
         ),
         ground="As for the third term of (7): the limit of 2S-GD is 2SLS.",
         checks=(
-            Rate(ratios=_over_corollary, relation="upper", extents=EXTENTS),
-            _KAPPA_T,
-            Agreement(facts=decay, impostors={"half the rate": {"facts": Times(0.5)}}),
-            Agreement(facts=_limits_of_convergence, impostors={"limits 2 % off": {"facts": Times(1.02)}}),
+            Rate(decides="b", ratios=_over_corollary, relation="upper", extents=EXTENTS),
+            _KAPPA_T.deciding("a"),
+            Agreement(decides="a", facts=decay, impostors={"half the rate": {"facts": Times(0.5)}}),
+            Agreement(decides="a", facts=_limits_of_convergence, impostors={"limits 2 % off": {"facts": Times(1.02)}}),
         ),
     ),
 )
@@ -142,15 +145,15 @@ REM_3_8 = Claim(
     page=8,
     kind="mc-rate",
     statement=(
-        "The error of 2S-GD is larger than that of 2SLS by a factor $sqrt(p)$, even without privacy; to match 2SLS may "
-        "need a different algorithm."
+        "The error of 2S-GD is larger than that of 2SLS by a factor $sqrt(p)$, even without privacy;",
+        "to match 2SLS may need a different algorithm.",
     ),
     setting=(
         "Both errors against $beta$ on common data, $n = 200 p$, $Theta = [I; 0]$, $q = p$ and $q = 2 p$, $T = 100$. "
         "The quotient of (9) and Lemma D.7 is $sqrt(p)$ up to logarithms; read as a statement on the errors, which "
         "Figure 9 is to confirm with runs that have not converged."
     ),
-    checks=(Quantiles(readings=_converged, powers=_gained(0.5), axes=RATIO_AXES),),
+    checks=(Quantiles(decides="a", readings=_converged, powers=_gained(0.5), axes=RATIO_AXES),),
     fault=Fault(
         severity="substantive",
         touches="text",
@@ -167,19 +170,20 @@ REM_3_8 = Claim(
     ),
     correction=Correction(
         statement=(
-            "The limit of 2S-GD is 2SLS, for every $p$ and $n$: once converged their errors are equal. A factor "
-            "appears only while $kappa^T$ is not small."
+            "The limit of 2S-GD is 2SLS, for every $p$ and $n$: once converged their errors are equal.",
+            "A factor appears only while $kappa^T$ is not small.",
         ),
         ground="As for the third term of (7).",
         checks=(
             Quantiles(
+                decides="a",
                 readings=_converged,
                 resolution={"quick": 1e-3},
                 powers=_gained(0.0, 1e-3),
                 axes=RATIO_AXES,
                 impostors={"1 % more": {"scale": 1.01}},
             ),
-            Agreement(facts=decay),
+            Agreement(decides="b", facts=decay),
         ),
     ),
 )

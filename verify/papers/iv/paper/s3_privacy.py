@@ -242,9 +242,11 @@ PROP_3_1B = Claim(
     ),
     correction=Correction(
         statement=(
-            "For these $lambda_i$, $rho_1 + rho_2 = (4 T)/n^2 (gamma_1^2 \\/ lambda_1^2 + gamma_2^2 \\/ lambda_2^2)$, "
-            "and the release of all iterates costs exactly $rho_1\\/2 + (1 - 1\\/T) rho_2\\/2$; for $lambda_i = "
-            "gamma_i/n sqrt(2 T \\/ rho_i)$ it is $(rho_1 + rho_2)$-zCDP."
+            (
+                r"For these $lambda_i$, $rho_1 + rho_2 = (4 T)/n^2 (gamma_1^2 \/ lambda_1^2 + gamma_2^2 \/ "
+                r"lambda_2^2)$, and the release of all iterates costs exactly $rho_1\/2 + (1 - 1\/T) rho_2\/2$;"
+            ),
+            r"for $lambda_i = gamma_i/n sqrt(2 T \/ rho_i)$ it is $(rho_1 + rho_2)$-zCDP.",
         ),
         ground=(
             "A record moves each averaged gradient by at most $2 gamma_i \\/ n$, so a release costs $2 gamma_i^2 \\/ "
@@ -252,16 +254,18 @@ PROP_3_1B = Claim(
         ),
         checks=(
             Symbolic(
+                decides="ab",
                 residuals=partial(_displayed_for_all, 4),
                 impostors={"factor 3": {"residuals": partial(_displayed_for_all, 3)}},
             ),
             GaussianPrivacy(
+                decides="a",
                 pairs=partial(_joint_pairs, exact=True),
                 impostors={"5 % less noise variance": {"pairs": {"variance": 0.95}}},
             ),
-            _audit(AUDIT_COST, 0.7, 0.5),
-            Agreement(facts=_figure_budgets, impostors={"1 % less": {"facts": Times(0.99)}}),
-            _figure_audit(),
+            _audit(AUDIT_COST, 0.7, 0.5).deciding("b"),
+            Agreement(decides="ab", facts=_figure_budgets, impostors={"1 % less": {"facts": Times(0.99)}}),
+            _figure_audit().deciding("b"),
         ),
     ),
 )

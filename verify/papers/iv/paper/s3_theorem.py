@@ -205,15 +205,16 @@ THM_3_1 = Claim(
             "quotient grows as $sqrt(T)$."
         ),
         consequence=(
-            "Once $lambda_2$ exceeds $gamma_2$ the clipped gradients can no longer hold $beta$. With $min{rho_1, "
-            "rho_2}$ in (5) the bound stands, and its third term is not needed."
+            "Once $lambda_2$ exceeds $gamma_2$ the clipped gradients can no longer hold $beta$. With $min{{rho_1, "
+            "rho_2}}$ in (5) the bound stands, and its third term is not needed."
         ),
     ),
     correction=Correction(
         statement=(
-            "Let (3), (4), (6) and $T lt.tilde min{rho_1, rho_2} n^(2 - epsilon) \\/ (p (sqrt(q) + sqrt(tau + log(n "
-            "T)))^6)$ hold. Then with probability at least $1 - c_2 e^(-tau)$: $norm(beta^((T)) - hat(beta)) lt.tilde "
-            "kappa^(T\\/2) + sqrt(p) (sqrt(q) + sqrt(tau + log(n T)))^3 sqrt(T) \\/ (n sqrt(min{rho_1, rho_2}))$, with "
+            r"Let (3), (4), (6) and $T lt.tilde min{{rho_1, rho_2}} n^(2 - epsilon) \/ (p (sqrt(q) + sqrt(tau + log(n "
+            "T)))^6)$ hold: then with probability at least $1 - c_2 e^(-tau)$: $norm(beta^((T)) - hat(beta)) lt.tilde "
+            r"kappa^(T\/2) + sqrt(p) (sqrt(q) + sqrt(tau + log(n T)))^3 sqrt(T) \/ (n sqrt(min{{rho_1, rho_2}}))$, "
+            "with "
             "constants that do not depend on $n, p, q, T, rho_1, rho_2, tau$."
         ),
         ground=(

@@ -300,17 +300,21 @@ FIG_3B = Claim(
     ),
     correction=Correction(
         statement=(
-            "With $p = q = r = 50$ $T = 20$ violates (5), but also without noise the errors are more than 20 times "
-            "those of (a): clipping holds the first stage up, and 20 iterations leave 99.9 % of the error in the "
-            "slowest direction. Noise adds nothing at $c_0 = 1$, a factor of 2 at $c_0 = 10$."
+            (
+                "With $p = q = r = 50$ $T = 20$ violates (5), but also without noise the errors are more than 20 times "
+                "those of (a): clipping holds the first stage up, and 20 iterations leave 99.9 % of the error in the "
+                "slowest direction."
+            ),
+            "Noise adds nothing at $c_0 = 1$, a factor of 2 at $c_0 = 10$.",
         ),
         ground=(
             "The slowest direction contracts by $1 - alpha sigma_min (Theta)^2$ a step; noise and clipping were "
             "switched off one at a time."
         ),
         checks=(
-            Agreement(facts=_slow_mode, impostors={"T = 20000": {"facts": {"steps": 20_000}}}),
+            Agreement(decides="a", facts=_slow_mode, impostors={"T = 20000": {"facts": {"steps": 20_000}}}),
             Quantiles(
+                decides="ab",
                 readings=_all_3b,
                 ratios=(
                     _without_noise("no noise", at_least=20.0),

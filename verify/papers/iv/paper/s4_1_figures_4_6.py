@@ -270,14 +270,19 @@ FIG_6 = Claim(
     page=34,
     kind="mc-rate",
     statement=(
-        "$n = 1000$, $p = q = r = 5$, $rho_1 = 1$, $rho_2 = 0.1, 1, 10$: Algorithms 1 and 3 are comparable for $T "
-        "= O(n)$; for larger $T$ Algorithm 1 diverges, Algorithm 3 keeps a stable error."
+        (
+            "$n = 1000$, $p = q = r = 5$, $rho_1 = 1$, $rho_2 = 0.1, 1, 10$: Algorithms 1 and 3 are comparable for $T "
+            "= O(n)$;"
+        ),
+        "for larger $T$ Algorithm 1 diverges, Algorithm 3 keeps a stable error.",
     ),
     setting=(
         f"Error against $hat(beta)$, $c_0 = 1$, {CHOICES}. Comparable: within a factor 2 at $T = n\\/5$. The noise "
         "given to Algorithm 3 does not make it private (iv/lem-f.1)."
     ),
-    checks=(Quantiles(readings=lambda: _compared((10.0,), (200,)), ratios=(_apart(10.0, 200, at_most=2.0),)),),
+    checks=(
+        Quantiles(decides="a", readings=lambda: _compared((10.0,), (200,)), ratios=(_apart(10.0, 200, at_most=2.0),)),
+    ),
     fault=Fault(
         severity="hypothesis",
         touches="figure",
@@ -293,15 +298,20 @@ FIG_6 = Claim(
     ),
     correction=Correction(
         statement=(
-            "From $T = 20$ on Algorithm 1 has the larger error, to leading order by 14, 4.6 and 1.8 at $rho_2 = 10, 1, "
-            "0.1$ and $T = 20$; the two are comparable for $rho_2 << rho_1$ only. Both errors grow as $sqrt(T)$. "
-            "Algorithm 1 does not diverge, clipping stops it, at $c_0 = 1$ near $norm(hat(beta))$; the error of "
-            "Algorithm 3 is not stable."
+            (
+                "From $T = 20$ on Algorithm 1 has the larger error, to leading order by 14, 4.6 and 1.8 at $rho_2 = "
+                "10, 1, 0.1$ and $T = 20$;"
+            ),
+            "the two are comparable for $rho_2 << rho_1$ only.",
+            "Both errors grow as $sqrt(T)$.",
+            "Algorithm 1 does not diverge, clipping stops it, at $c_0 = 1$ near $norm(hat(beta))$;",
+            "the error of Algorithm 3 is not stable.",
         ),
         ground="The noise of the first stage adds in squares to that of the second (iv/f1-compare).",
         checks=(
-            Agreement(facts=_leading_order_6, impostors={"5 % more": {"facts": Times(1.05)}}),
+            Agreement(decides="a", facts=_leading_order_6, impostors={"5 % more": {"facts": Times(1.05)}}),
             Quantiles(
+                decides="abcde",
                 readings=_panel_6,
                 ratios=(
                     _apart(10.0, 20, at_least=3.0),

@@ -238,8 +238,9 @@ EQ_17 = Claim(
     hypotheses="Lemma D.9: (25) before and (13) after some $t_0 (n) <= C_2$ steps.",
     remark=(
         "With a constant that depends on the fixed step sizes and on $t_0 (n)$, at most $c_L^(t_0)$ (Lemma D.9) times "
-        "the largest of $norm(hat(beta))$, $alpha (norm(hat(Theta)) + max norm(e_Theta)) max{norm(hat(beta)), 1}$ and "
-        "$alpha (t_0 + 1\\/(1 - kappa_beta))$ for $A = I$; so the noise term needs no $T_0$. Where $lambda_1$ is of "
+        "the largest of $norm(hat(beta))$, $alpha (norm(hat(Theta)) + max norm(e_Theta)) max{{norm(hat(beta)), 1}}$ "
+        r"and $alpha (t_0 + 1\/(1 - kappa_beta))$ for $A = I$; so the noise term needs no $T_0$. Where $lambda_1$ is "
+        "of "
         "the order of $norm(hat(Theta))$, which (21) excludes, the left side grows exponentially in $T_0$."
     ),
     setting=(

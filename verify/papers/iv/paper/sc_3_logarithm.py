@@ -71,14 +71,14 @@ FN_4 = Claim(
     page=19,
     kind="inequality",
     statement=(
-        "The union bound needs $tau + log T$ for $tau$; $log T$ grows slower than any power of $n$ and can be left "
-        "out of (7)."
+        "The union bound needs $tau + log T$ for $tau$;",
+        "$log T$ grows slower than any power of $n$ and can be left out of (7).",
     ),
     hypotheses="Constants of (7) fixed, $T$ as (5) allows.",
     setting="$p = q = 1$, $tau = 1$, $rho_1 = rho_2 = 1$, $alpha = 1\\/2$, constants 1, $T = n^s$ with $1 < s < 2$.",
     checks=(
-        Rate(ratios=_logarithm, relation="upper", extents=LONG),
-        Rate(ratios=_last_noise, relation="upper", extents=SEQUENCES),
+        Rate(decides="a", ratios=_logarithm, relation="upper", extents=LONG),
+        Rate(decides="b", ratios=_last_noise, relation="upper", extents=SEQUENCES),
     ),
     fault=Fault(
         severity="slip",
@@ -94,14 +94,23 @@ FN_4 = Claim(
     ),
     correction=Correction(
         statement=(
-            "The union bound needs $tau + log T$ for $tau$. $log T$ is smaller than any power of $n$ in the end, but "
-            "(7) has to keep it: with $(sqrt(q) + sqrt(tau + log(n T)))^3$ for $Q^3$ it bounds what the second "
-            "stage's noise does, with a constant."
+            "The union bound needs $tau + log T$ for $tau$.",
+            (
+                "$log T$ is smaller than any power of $n$ in the end, but (7) has to keep it: with $(sqrt(q) + "
+                "sqrt(tau + log(n T)))^3$ for $Q^3$ it bounds what the second stage's noise does, with a constant."
+            ),
         ),
         ground="$lambda_2$ is proportional to the clip norm of (4), and the error to $lambda_2$.",
         checks=(
-            Rate(ratios=_logarithm, relation="upper", extents=LONG, impostors={"a = 0": {"ratios": {"factor": 0.0}}}),
             Rate(
+                decides="a",
+                ratios=_logarithm,
+                relation="upper",
+                extents=LONG,
+                impostors={"a = 0": {"ratios": {"factor": 0.0}}},
+            ),
+            Rate(
+                decides="b",
                 ratios=_stationary_error,
                 relation="upper",
                 extents=SEQUENCES,

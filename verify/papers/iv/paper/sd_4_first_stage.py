@@ -283,14 +283,17 @@ LEM_D_5 = Claim(
     ),
     correction=Correction(
         statement=(
-            "If $n >= C_0^2 sigma_z^4 Q^2$, Assumption 2 holds and $EE z epsilon_2^top = 0$, then with probability at "
-            "least $1 - 3 e^(-tau)$: $norm(hat(Theta) - Theta) <= psi$; $C_0 = sqrt(2)$ and $c_0 = 1$ serve in the "
-            "Gaussian samples tried."
+            (
+                "If $n >= C_0^2 sigma_z^4 Q^2$, Assumption 2 holds and $EE z epsilon_2^top = 0$, then with probability "
+                "at least $1 - 3 e^(-tau)$: $norm(hat(Theta) - Theta) <= psi$;"
+            ),
+            "$C_0 = sqrt(2)$ and $c_0 = 1$ serve in the Gaussian samples tried.",
         ),
         ground="$hat(Theta) - Theta = (Z^top Z)^(-1) Z^top E_2$, and Lemma D.3 needs the product to have mean 0.",
         checks=(
-            Agreement(facts=_definitions, impostors={"1e-6 off": {"facts": Times(1 + 1e-6)}}),
+            Agreement(decides="a", facts=_definitions, impostors={"1e-6 off": {"facts": Times(1 + 1e-6)}}),
             Search(
+                decides="a",
                 sides=_solved,
                 box={"root": (Real(-1.0, 1.0), 9), "product": (Real(-1.0, 1.0), 6)},
                 extremal=lambda: [
@@ -299,7 +302,7 @@ LEM_D_5 = Claim(
                 vectorised=True,
                 impostors={"three per cent less": {"sides": Times(1, 0.97)}},
             ),
-            Frequency(events=_first_stage, impostors={"c_0 = 0.09": {"events": {"product": 0.09}}}),
+            Frequency(decides="ab", events=_first_stage, impostors={"c_0 = 0.09": {"events": {"product": 0.09}}}),
         ),
     ),
 )

@@ -169,20 +169,28 @@ LEM_D_7 = Claim(
     ),
     correction=Correction(
         statement=(
-            "Under Assumptions 1 and 2 with $EE z epsilon_2^top = 0$, and $psi < sigma_min (Theta)$: with probability "
-            "at least $1 - 4 e^(-tau)$, $norm(hat(beta) - beta) <= c_0 sigma_z sigma_1 sqrt(q) (tau + log 2 q) \\/ "
-            "(sqrt(n) (1 - delta)^2 (sigma_min (Theta) - psi))$; for large $n$ it is of order $sigma_1 sqrt(p) \\/ "
-            "(sigma_min (Theta) sqrt(n))$."
+            (
+                "Under Assumptions 1 and 2 with $EE z epsilon_2^top = 0$, and $psi < sigma_min (Theta)$: with "
+                "probability at least $1 - 4 e^(-tau)$, $norm(hat(beta) - beta) <= c_0 sigma_z sigma_1 sqrt(q) (tau + "
+                r"log 2 q) \/ (sqrt(n) (1 - delta)^2 (sigma_min (Theta) - psi))$;"
+            ),
+            r"for large $n$ it is of order $sigma_1 sqrt(p) \/ (sigma_min (Theta) sqrt(n))$.",
         ),
         ground=(
             "$norm(hat(beta) - beta) <= norm(Z^top E_1) \\/ (n sqrt(lambda_min (A) lambda_min (hat(H))))$, which is "
             "attained, and Lemmas D.3 and D.6."
         ),
         checks=(
-            _bounded(_estimator_bound, [1.0, 0.0, 0.0]),
-            Rate(ratios=_same_order, relation="theta", impostors={"half a power of q more": {"ratios": _half_power}}),
-            Frequency(events=_estimators, impostors={"an eighth": {"events": {"factor": 0.125}}}),
+            _bounded(_estimator_bound, [1.0, 0.0, 0.0]).deciding("a"),
+            Rate(
+                decides="b",
+                ratios=_same_order,
+                relation="theta",
+                impostors={"half a power of q more": {"ratios": _half_power}},
+            ),
+            Frequency(decides="a", events=_estimators, impostors={"an eighth": {"events": {"factor": 0.125}}}),
             Frequency(
+                decides="b",
                 events=_sharp_estimators,
                 trials={"quick": 500, "full": 20_000},
                 impostors={"half": {"events": {"factor": 0.55}}},

@@ -145,9 +145,12 @@ LEM_D_9 = Claim(
     ),
     correction=Correction(
         statement=(
-            "Under (3), (4), (6) and (5), its constant small enough for (21): with probability $1 - tilde(c) "
-            "e^(-tau)$, $product_(t < T_0) norm(L_t) lt.tilde 1$ for all $0 < T_0 <= T$, the bound depending on the "
-            "step sizes. Without noise no factor exceeds 1 if $eta <= 1 \\/ norm(A)$."
+            (
+                "Under (3), (4), (6) and (5), its constant small enough for (21): with probability $1 - tilde(c) "
+                "e^(-tau)$, $product_(t < T_0) norm(L_t) lt.tilde 1$ for all $0 < T_0 <= T$, the bound depending on "
+                "the step sizes."
+            ),
+            r"Without noise no factor exceeds 1 if $eta <= 1 \/ norm(A)$.",
         ),
         ground=(
             "Then $norm(Theta^((t)) - hat(Theta))$ is bounded before $t_0$, where a factor is at most $c_L$, and small "
@@ -155,6 +158,7 @@ LEM_D_9 = Claim(
         ),
         checks=(
             Search(
+                decides="b",
                 sides=_noiseless,
                 box={
                     "root": (Real(-1.0, 1.0), 9),
@@ -168,6 +172,7 @@ LEM_D_9 = Claim(
                 impostors={"eta up to 2 / ||A||": {"sides": {"reach": 2.0}}},
             ),
             Search(
+                decides="a",
                 sides=_burn_in,
                 box={
                     "norm": Real(0.1, 10.0, "log"),
@@ -180,12 +185,13 @@ LEM_D_9 = Claim(
                 evaluations=1000,
                 impostors={"1 % less": {"sides": Times(1, 0.99)}},
             ),
-            Agreement(facts=_burn_in_ends, impostors={"1 % off": {"facts": Times(1.01)}}),
+            Agreement(decides="a", facts=_burn_in_ends, impostors={"1 % off": {"facts": Times(1.01)}}),
             Agreement(
+                decides="a",
                 facts=partial(_growth, T=1),
                 impostors={"without (5)": {"facts": {"T": 10_000}}},
             ),
-            Frequency(events=_allowed, impostors={"without (5)": {"events": _long}}),
+            Frequency(decides="a", events=_allowed, impostors={"without (5)": {"events": _long}}),
         ),
     ),
 )

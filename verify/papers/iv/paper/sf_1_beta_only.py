@@ -286,18 +286,24 @@ LEM_F_1 = Claim(
     ),
     correction=Correction(
         statement=(
-            "Without first-stage noise the release of $beta^((1)), ..., beta^((T))$ costs exactly $2 (T - 1) gamma_2^2 "
-            "\\/ lambda_2^2$ in zCDP, $n^2 (1 - 1\\/T)$ times what Lemma F.1 prints, and $lambda_2 = gamma_2 sqrt(2 (T "
-            "- 1) \\/ rho_2)$ is needed for budget $rho_2$. For $lambda_1 > 0$ it costs at most the lesser of that and "
-            "$(2 (T - 1))/n^2 (gamma_1^2 \\/ lambda_1^2 + gamma_2^2 \\/ lambda_2^2)$."
+            (
+                "Without first-stage noise the release of $beta^((1)), ..., beta^((T))$ costs exactly $2 (T - 1) "
+                r"gamma_2^2 \/ lambda_2^2$ in zCDP, $n^2 (1 - 1\/T)$ times what Lemma F.1 prints, and $lambda_2 = "
+                r"gamma_2 sqrt(2 (T - 1) \/ rho_2)$ is needed for budget $rho_2$."
+            ),
+            (
+                r"For $lambda_1 > 0$ it costs at most the lesser of that and $(2 (T - 1))/n^2 (gamma_1^2 \/ lambda_1^2 "
+                r"+ gamma_2^2 \/ lambda_2^2)$."
+            ),
         ),
         ground=(
             "The averaged clipped gradient of $beta$ moves by at most $2 gamma_2$, which is attained; the release is "
             "also post-processing of Proposition 3.1's without the last $Theta$."
         ),
         checks=(
-            Agreement(facts=_unnoised_costs, impostors={"1 % off": {"facts": Times(1.01)}}),
+            Agreement(decides="a", facts=_unnoised_costs, impostors={"1 % off": {"facts": Times(1.01)}}),
             GaussianPrivacy(
+                decides="a",
                 pairs=lambda: beta_only_pairs((1, 2), (2, 2), (3, 7), (30, 4), scale=exact_scale),
                 impostors={
                     "5 % less noise variance": {
@@ -307,10 +313,13 @@ LEM_F_1 = Claim(
                 },
             ),
             GaussianPrivacy(
-                pairs=_same_instruments, impostors={"1 % less noise variance": {"pairs": {"variance": 0.99}}}
+                decides="a",
+                pairs=_same_instruments,
+                impostors={"1 % less noise variance": {"pairs": {"variance": 0.99}}},
             ),
-            Agreement(facts=_released, impostors={"1 % off": {"facts": Times(1.01)}}),
+            Agreement(decides="a", facts=_released, impostors={"1 % off": {"facts": Times(1.01)}}),
             Search(
+                decides="b",
                 sides=partial(_post_processed, whole=1.0),
                 box={
                     "n": Whole(1, 1000, "log"),
@@ -322,6 +331,7 @@ LEM_F_1 = Claim(
                 impostors={"2 % less": {"sides": Times(1, 0.98)}},
             ),
             Search(
+                decides="b",
                 sides=partial(_post_processed, whole=0.0),
                 box={
                     "n": Whole(2, 1000, "log"),
@@ -332,9 +342,9 @@ LEM_F_1 = Claim(
                 evaluations=1000,
                 impostors={"half": {"sides": Times(1, 0.5)}},
             ),
-            Agreement(facts=_attacks, impostors={"1 % off": {"facts": Times(1.01)}}),
-            Agreement(facts=_turning_gradients, impostors={"5 % off": {"facts": Times(1.05)}}),
-            confirming_audit(printed_scale),
+            Agreement(decides="a", facts=_attacks, impostors={"1 % off": {"facts": Times(1.01)}}),
+            Agreement(decides="a", facts=_turning_gradients, impostors={"5 % off": {"facts": Times(1.05)}}),
+            confirming_audit(printed_scale).deciding("a"),
         ),
     ),
 )

@@ -184,21 +184,24 @@ THM_F_1 = Claim(
     ),
     correction=Correction(
         statement=(
-            "Algorithm 3 under Assumption 2, (3), (4), $n >= c_1 max{p q Lambda^2, Q^3 \\/ sqrt(rho_2)}$ and $T "
-            "lt.tilde rho_2 n^(2 - epsilon) \\/ (p Q^6)$: with probability $1 - c_2 e^(-tau)$ $norm(beta^((T)) - "
-            "hat(beta)) lt.tilde kappa^(T\\/2) + (sqrt(p) + sqrt(tau)) (sqrt(q) + sqrt(tau + log(n T)))^2 sqrt(T) "
-            "\\/ (n sqrt(rho_2)) + (sqrt(p q) Lambda)/sqrt(n)$. For $T >> n^2 rho_2$ the error is about $alpha "
-            "lambda_2^2 \\/ (2 gamma_2)$, which grows as $T$."
+            (
+                r"Algorithm 3 under Assumption 2, (3), (4), $n >= c_1 max{{p q Lambda^2, Q^3 \/ sqrt(rho_2)}}$ and $T "
+                r"lt.tilde rho_2 n^(2 - epsilon) \/ (p Q^6)$: with probability $1 - c_2 e^(-tau)$ $norm(beta^((T)) - "
+                r"hat(beta)) lt.tilde kappa^(T\/2) + (sqrt(p) + sqrt(tau)) (sqrt(q) + sqrt(tau + log(n T)))^2 sqrt(T) "
+                r"\/ (n sqrt(rho_2)) + (sqrt(p q) Lambda)/sqrt(n)$."
+            ),
+            r"For $T >> n^2 rho_2$ the error is about $alpha lambda_2^2 \/ (2 gamma_2)$, which grows as $T$.",
         ),
         ground=(
             "Under (5) no gradient is clipped; beyond, the drift is at most $gamma_2$ in size and the stationary law "
             "is two-sided exponential."
         ),
         checks=(
-            _within_horizon(),
-            Agreement(facts=_clipping_off, impostors={"beyond the horizon": {"facts": {"T": 36_000}}}),
-            Agreement(facts=_saturated, impostors={"1 % more": {"facts": Times(1.01)}}),
+            _within_horizon().deciding("a"),
+            Agreement(decides="a", facts=_clipping_off, impostors={"beyond the horizon": {"facts": {"T": 36_000}}}),
+            Agreement(decides="b", facts=_saturated, impostors={"1 % more": {"facts": Times(1.01)}}),
             MonteCarlo(
+                decides="b",
                 means=Means(cases=lambda: _cases((320, "quick"), (1280, "full"), late=False)),
                 resolution={"quick": 0.2, "full": 0.1},
                 impostors={"a quarter less": {"scale": 0.75}, "a third more": {"scale": 4 / 3}},
@@ -218,17 +221,20 @@ REM_3_9 = Claim(
     page=7,
     kind="privacy",
     statement=(
-        "In Algorithm 1 with $rho_1 = oo$ no $Xi^((t))$ is needed and ${beta^((t))}$ can be returned under budget "
-        "$rho_2$; (7) still holds, without (5)."
+        (
+            "In Algorithm 1 with $rho_1 = oo$ no $Xi^((t))$ is needed and ${beta^((t))}$ can be returned under budget "
+            "$rho_2$;"
+        ),
+        "(7) still holds, without (5).",
     ),
     setting=(
         "Noise of (4). Privacy on the pair of Lemma F.1; error for $p = q = 1$, $n = 60$, $rho_2 = 0.32$, $tau = 5$, "
         "$T >= 2560$, constants 1."
     ),
     checks=(
-        GaussianPrivacy(pairs=large_sample),
-        refuting_audit(scale_of_4),
-        Rate(ratios=_clipped_ratios, relation="upper", extents=EXTENTS, per_extent=2),
+        GaussianPrivacy(decides="a", pairs=large_sample),
+        refuting_audit(scale_of_4).deciding("a"),
+        Rate(decides="b", ratios=_clipped_ratios, relation="upper", extents=EXTENTS, per_extent=2),
     ),
     fault=Fault(
         severity="substantive",
@@ -245,22 +251,28 @@ REM_3_9 = Claim(
     ),
     correction=Correction(
         statement=(
-            "In Algorithm 1 with $rho_1 = oo$ no $Xi^((t))$ is needed, and ${beta^((t))}$ can be returned under budget "
-            "$rho_2$ with $lambda_2 = gamma_2 sqrt(2 (T - 1) \\/ rho_2)$, without $1\\/n$, which takes the $1\\/n$ "
-            "from the second term of (7). With the noise of (4) that term holds with $(sqrt(q) + sqrt(tau + "
-            "log(n T)))^2$ in place of $(sqrt(q) + sqrt(tau))^2$, while $T$ obeys (5) with $rho_2$ for $rho_1$."
+            (
+                "In Algorithm 1 with $rho_1 = oo$ no $Xi^((t))$ is needed, and ${{beta^((t))}}$ can be returned under "
+                r"budget $rho_2$ with $lambda_2 = gamma_2 sqrt(2 (T - 1) \/ rho_2)$, without $1\/n$, which takes the "
+                r"$1\/n$ from the second term of (7)."
+            ),
+            (
+                "With the noise of (4) that term holds with $(sqrt(q) + sqrt(tau + log(n T)))^2$ in place of $(sqrt(q) "
+                "+ sqrt(tau))^2$, while $T$ obeys (5) with $rho_2$ for $rho_1$."
+            ),
         ),
         ground="Lemma F.1 and Theorem F.1 as corrected.",
         checks=(
             GaussianPrivacy(
+                decides="a",
                 pairs=lambda: beta_only_pairs(*PAIRS, scale=exact_scale),
                 impostors={
                     "noise of (4)": {"pairs": lambda: beta_only_pairs(*PAIRS, scale=scale_of_4)},
                     "5 % less variance": {"pairs": lambda: beta_only_pairs(*PAIRS, scale=exact_scale, variance=0.95)},
                 },
             ),
-            confirming_audit(scale_of_4),
-            _within_horizon(),
+            confirming_audit(scale_of_4).deciding("a"),
+            _within_horizon().deciding("b"),
         ),
     ),
 )

@@ -116,17 +116,17 @@ F1_COMPARE = Claim(
     page=34,
     kind="mc-rate",
     statement=(
-        "At fixed $rho_2$ leaving out $Xi$ does not improve the rate of Theorem 3.1; for $T = O(n)$ the gain is "
-        "insignificant, since $sqrt(p q) Lambda \\/ sqrt(n)$ dominates."
+        "At fixed $rho_2$ leaving out $Xi$ does not improve the rate of Theorem 3.1;",
+        r"for $T = O(n)$ the gain is insignificant, since $sqrt(p q) Lambda \/ sqrt(n)$ dominates.",
     ),
     setting=(
         "Rates: both errors to leading order in the noise along $n -> oo$ and along $rho_2 \\/ rho_1 -> oo$. Runs: "
         "Section 4.1 with $n = 1000$, $p = q = r = 5$, $rho_1 = 1$, $rho_2 = 10$, $c_0 = 3$, seed 0."
     ),
     checks=(
-        Rate(ratios=_noise_ratios, relation="theta"),
-        Frequency(events=lambda: _comparison(False), trials={"quick": 100, "full": 1000}),
-        Rate(ratios=_split_ratios, relation="upper"),
+        Rate(decides="a", ratios=_noise_ratios, relation="theta"),
+        Frequency(decides="b", events=lambda: _comparison(False), trials={"quick": 100, "full": 1000}),
+        Rate(decides="a", ratios=_split_ratios, relation="upper"),
     ),
     fault=Fault(
         severity="hypothesis",
@@ -143,20 +143,26 @@ F1_COMPARE = Claim(
     ),
     correction=Correction(
         statement=(
-            "At fixed $rho_1$ and $rho_2$ leaving out $Xi$ does not improve the powers of $n$ and $T$ in Theorem 3.1; "
-            "it divides the error by $sqrt(1 + rho_2 W_1 \\/ (rho_1 W_2))$, $W_i \\/ rho_i$ the noise that each "
-            "stage leaves, and nothing hides this: the error of 2SLS is smaller than that of Algorithm 1."
+            "At fixed $rho_1$ and $rho_2$ leaving out $Xi$ does not improve the powers of $n$ and $T$ in Theorem 3.1;",
+            (
+                r"it divides the error by $sqrt(1 + rho_2 W_1 \/ (rho_1 W_2))$, $W_i \/ rho_i$ the noise that each "
+                "stage leaves, and nothing hides this: the error of 2SLS is smaller than that of Algorithm 1."
+            ),
         ),
         ground="To leading order the noise of the two stages adds in squares.",
         checks=(
             Rate(
+                decides="a",
                 ratios=_noise_ratios,
                 relation="theta",
                 impostors={"rho_1 falling with n": {"ratios": {"falling": True}}},
             ),
-            Agreement(facts=_gain, impostors={"1 % more": {"facts": Times(1.01)}}),
-            Agreement(facts=_two_stage_below, impostors={"less than a fiftieth": {"facts": {"share": 0.1}}}),
+            Agreement(decides="b", facts=_gain, impostors={"1 % more": {"facts": Times(1.01)}}),
+            Agreement(
+                decides="b", facts=_two_stage_below, impostors={"less than a fiftieth": {"facts": {"share": 0.1}}}
+            ),
             Frequency(
+                decides="b",
                 events=lambda: _comparison(True),
                 trials={"quick": 100, "full": 1000},
                 impostors={"no noise in either": {"events": lambda: _comparison(True, same=True)}},

@@ -289,13 +289,16 @@ FC_ERR = Claim(
     ),
     correction=Correction(
         statement=(
-            "To keep all $n$ records $r$ must be at least of order $(sqrt(q) + sqrt(log n))^2$, for $z z^T$ alone. "
-            "With all records kept the error of FC-Avg is the noise, of mean norm $2 r \\/ (n sqrt(1.8 rho)) EE "
-            "chi_d$, of order $r/n sqrt(d\\/rho)$."
+            "To keep all $n$ records $r$ must be at least of order $(sqrt(q) + sqrt(log n))^2$, for $z z^T$ alone.",
+            (
+                r"With all records kept the error of FC-Avg is the noise, of mean norm $2 r \/ (n sqrt(1.8 rho)) EE "
+                r"chi_d$, of order $r/n sqrt(d\/rho)$."
+            ),
         ),
         ground="$norm(z z^T)_F = norm(z)^2$, and the largest of $n$ grows with $log n$.",
         checks=(
             Search(
+                decides="a",
                 sides=_largest_instruments,
                 box={"n": Real(2.0, 1e12, "log"), "q": Real(1.0, 1e6, "log")},
                 vectorised=True,
@@ -304,8 +307,14 @@ FC_ERR = Claim(
                     "no logarithm": {"sides": {"logarithm": False}},
                 },
             ),
-            Rate(ratios=_noise_ratio, relation="theta", impostors={"r = sqrt(d)": {"ratios": _fixed_diameter}}),
+            Rate(
+                decides="b",
+                ratios=_noise_ratio,
+                relation="theta",
+                impostors={"r = sqrt(d)": {"ratios": _fixed_diameter}},
+            ),
             Slopes(
+                decides="b",
                 means=Means(
                     cases=_error_cases,
                     trials={"quick": 200, "full": 2000},

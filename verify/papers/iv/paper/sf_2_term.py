@@ -102,8 +102,8 @@ FC_TERM = Claim(
     page=35,
     kind="number",
     statement=(
-        "FC-Avg adds a term of order $(p q)/n 1/sqrt(rho)$; hence for $p q <= n$ its bound is better than that of "
-        "Theorem 3.1."
+        "FC-Avg adds a term of order $(p q)/n 1/sqrt(rho)$;",
+        "hence for $p q <= n$ its bound is better than that of Theorem 3.1.",
     ),
     setting=(
         "The term is $r/n sqrt(d\\/rho)$ with $r = sqrt(d)$ and $d$ of iv/fc-dim as corrected; held against the last "
@@ -111,6 +111,7 @@ FC_TERM = Claim(
     ),
     checks=(
         Search(
+            decides="b",
             sides=_better_where_small,
             box={
                 "p": Whole(1, 10),
@@ -123,8 +124,8 @@ FC_TERM = Claim(
             extremal=lambda: [{"p": 1.0, "excess": 999.0, "times": 1.0, "rho": 1.0, "T": 20.0, "tau": 5.0}],
             evaluations=100,
         ),
-        Rate(ratios=_term_ratio, relation="upper"),
-        Rate(ratios=_at_least_size, relation="upper"),
+        Rate(decides="a", ratios=_term_ratio, relation="upper"),
+        Rate(decides="b", ratios=_at_least_size, relation="upper"),
     ),
     fault=Fault(
         severity="hypothesis",
@@ -143,14 +144,20 @@ FC_TERM = Claim(
     ),
     correction=Correction(
         statement=(
-            "FC-Avg adds a term of order $(q^2 + p q)/n 1/sqrt(rho)$. It is below 3 times the second term of (7) "
-            "wherever $q <= p T$, whatever $n$, and below the third wherever $n >= d^2 \\/ (rho p q Lambda^2)$; at the "
-            "least $n$ of (6) it exceeds (7) without limit as $q -> oo$, and $p q <= n$ has no part in it."
+            "FC-Avg adds a term of order $(q^2 + p q)/n 1/sqrt(rho)$.",
+            (
+                "It is below 3 times the second term of (7) wherever $q <= p T$, whatever $n$, and below the third "
+                r"wherever $n >= d^2 \/ (rho p q Lambda^2)$;"
+            ),
+            "at the least $n$ of (6) it exceeds (7) without limit as $q -> oo$, and $p q <= n$ has no part in it.",
         ),
         ground="$d <= 3 sqrt(p T) q^(3\\/2)$ for $p <= q <= p T$.",
         checks=(
-            Symbolic(nonnegative=_below_privacy_term, impostors={"constant 2": {"nonnegative": {"constant": 2}}}),
+            Symbolic(
+                decides="b", nonnegative=_below_privacy_term, impostors={"constant 2": {"nonnegative": {"constant": 2}}}
+            ),
             Search(
+                decides="b",
                 sides=_below,
                 box={
                     "p": Whole(1, 10),
@@ -164,7 +171,9 @@ FC_TERM = Claim(
                 evaluations=1500,
                 impostors={"2 % less": {"sides": Times(1, 0.98)}},
             ),
-            Agreement(facts=_crossing, picture=_term_picture, impostors={"2 % more": {"facts": Times(1.02)}}),
+            Agreement(
+                decides="ac", facts=_crossing, picture=_term_picture, impostors={"2 % more": {"facts": Times(1.02)}}
+            ),
         ),
     ),
 )

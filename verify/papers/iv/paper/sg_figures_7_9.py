@@ -105,8 +105,8 @@ FIG_7 = Claim(
     page=37,
     kind="mc-rate",
     statement=(
-        "$n = 2000$, $p = q = r = 5$, $T = 20$, $rho = (5, 5)$; (a) $eta$ varied at the largest $alpha$, (b) "
-        "$alpha$ varied at $0.9 eta_max$: within (3) convergence is fairly insensitive to the step sizes."
+        "$n = 2000$, $p = q = r = 5$, $T = 20$, $rho = (5, 5)$, (a) $eta$ varied at the largest $alpha$, (b) $alpha$ "
+        "varied at $0.9 eta_max$: within (3) convergence is fairly insensitive to the step sizes."
     ),
     setting=(
         "Error against $beta$; windows (3) with $C_0 = sqrt(2)$, enough for Gaussian rows, and $psi = 0$. Fairly "
@@ -227,9 +227,12 @@ FIG_8 = Claim(
     ),
     correction=Correction(
         statement=(
-            "The error is U-shaped in $gamma$, but the best $gamma$ clips a good part of the $beta$-gradients: 20 to "
-            "40 % of them at $gamma = 20$ to $30$ for seed 0, 20 to 40 % also for the seeds 1 to 3, at $gamma = 50$ to "
-            "$120$. Where nothing is clipped the error is several times larger."
+            (
+                "The error is U-shaped in $gamma$, but the best $gamma$ clips a good part of the $beta$-gradients: 20 "
+                "to 40 % of them at $gamma = 20$ to $30$ for seed 0, 20 to 40 % also for the seeds 1 to 3, at $gamma = "
+                "50$ to $120$."
+            ),
+            "Where nothing is clipped the error is several times larger.",
         ),
         ground=(
             "The noise grows with $gamma$ at once, the distortion by clipping only slowly, since most of the signal "
@@ -237,6 +240,7 @@ FIG_8 = Claim(
         ),
         checks=(
             Quantiles(
+                decides="ab",
                 readings=lambda: _runs_8(NORMS, (0, 1, 2, 3)),
                 ratios=(
                     *U_SHAPE,
@@ -342,12 +346,16 @@ FIG_9 = Claim(
     ),
     correction=Correction(
         statement=(
-            "At $T = 100$ 2S-GD has not converged: its distance from 2SLS is as large as the error of 2SLS or larger, "
-            "and does not fall with $n$. At $T = 1000$ both errors are equal."
+            (
+                "At $T = 100$ 2S-GD has not converged: its distance from 2SLS is as large as the error of 2SLS or "
+                "larger, and does not fall with $n$."
+            ),
+            "At $T = 1000$ both errors are equal.",
         ),
         ground="Without noise $beta^((T))$ converges to $hat(beta)$ exponentially, at fixed data.",
         checks=(
             Quantiles(
+                decides="ab",
                 readings=lambda: _runs_9((100, 1000)),
                 ratios=(
                     *(_relative_at(OVER, 1000, n, at_least=0.97, at_most=1.03) for n in SIZES),

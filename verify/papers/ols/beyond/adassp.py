@@ -180,19 +180,25 @@ BEYOND_RISK_ADASSP = Claim(
     where="beyond Prop. 4",
     kind="mc-equality",
     statement=(
-        'With $B = A + lambda I$, $e = B^(-1) b - theta^*$, $G = B^(-1) A B^(-1)$ and $Omega(Q) = op("tr")(Q) I + Q - '
-        'op("diag")(Q)$ the risk of AdaSSP is to second order in its noise $norm(e)_A^2 + s_2^2 op("tr") G + s_1^2 '
-        "[theta_lambda^top Omega(G) theta_lambda + 2 e^top A B^(-1) Omega(B^(-1)) theta_lambda]$, averaged over the "
-        "released $lambda$; medians of the Gaussian law of that order are within 5 % of the true ones while $s_1 "
-        "norm(N)$ stays well below $0.4 lambda_min (B)$. The mean itself is infinite: $P(sqrt(cal(R)) > t) tilde c "
-        "\\/ t$."
+        (
+            'With $B = A + lambda I$, $e = B^(-1) b - theta^*$, $G = B^(-1) A B^(-1)$ and $Omega(Q) = op("tr")(Q) I + '
+            'Q - op("diag")(Q)$ the risk of AdaSSP is to second order in its noise $norm(e)_A^2 + s_2^2 op("tr") G + '
+            "s_1^2 [theta_lambda^top Omega(G) theta_lambda + 2 e^top A B^(-1) Omega(B^(-1)) theta_lambda]$, averaged "
+            "over the released $lambda$;"
+        ),
+        (
+            "medians of the Gaussian law of that order are within 5 % of the true ones while $s_1 norm(N)$ stays well "
+            "below $0.4 lambda_min (B)$."
+        ),
+        r"The mean itself is infinite: $P(sqrt(cal(R)) > t) tilde c \/ t$.",
     ),
     setting="Medians in eight cells with $d = 3$ to $16$, the ridge released as in Algorithm 6.",
     checks=(
-        Agreement(facts=_expansion, impostors={"0.1 % off": {"facts": Times(1.001)}}),
-        Agreement(facts=_averaged, impostors={"0.1 % off": {"facts": Times(1.001)}}),
-        Agreement(facts=_tail, impostors={"1 % off": {"facts": Times(1.01)}}),
+        Agreement(decides="a", facts=_expansion, impostors={"0.1 % off": {"facts": Times(1.001)}}),
+        Agreement(decides="a", facts=_averaged, impostors={"0.1 % off": {"facts": Times(1.001)}}),
+        Agreement(decides="c", facts=_tail, impostors={"1 % off": {"facts": Times(1.01)}}),
         Quantiles(
+            decides="b",
             readings=_readings,
             ratios=_within(),
             trials={"quick": 30_000, "full": 120_000},

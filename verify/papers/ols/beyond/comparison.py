@@ -179,7 +179,7 @@ BEYOND_COMPARISON = Claim(
     statement=(
         "For one data set and budget: noise and predicted risk of IHM (with and without its ridge term), linear "
         "mixing, AdaSSP (with its own and with isotropic noise), DP-GD and PRN, at equal true privacy and under the "
-        "experiments' accounting; the predictions are what the simulated methods do."
+        "experiments' accounting: the predictions are what the simulated methods do."
     ),
     setting="Three synthetic data sets, $epsilon = 1$, $delta = n^(-2)$, one with $C_Y = 1\\/2$, $T = 2$ and $k = 90$.",
     remark="Exact for IHM, linear mixing and DP-GD; leading order for AdaSSP; within a factor of 3 for PRN.",

@@ -180,17 +180,20 @@ BEYOND_COMPARISON_PROBLEMS = Claim(
     where="Beyond the paper",
     kind="identity",
     statement=(
-        "What the methods are compared on: a design of $n$ rows of length $1\\/2$ with a geometric spectrum, or "
-        "records divided by their bounds; risks of the comparison in units of the data, over that of "
-        "$theta = 0$, at other budgets; and the records that are simulated."
+        (
+            r"What the methods are compared on: a design of $n$ rows of length $1\/2$ with a geometric spectrum, or "
+            "records divided by their bounds;"
+        ),
+        "risks of the comparison in units of the data, over that of $theta = 0$, at other budgets;",
+        "and the records that are simulated.",
     ),
     setting="Four designs, and 300 records of 3 columns with bounds of their own and with bounds that some exceed.",
     checks=(
-        Agreement(facts=_designs, impostors=MORE),
-        Agreement(facts=_data, impostors=MORE),
-        Agreement(facts=_tables, impostors=MORE),
-        Agreement(facts=_larger_budgets, impostors=MORE),
-        Agreement(facts=_records, impostors=MORE),
-        Agreement(facts=_reliable, impostors={"a limit of 1": {"facts": {"limit": 1.0}}}),
+        Agreement(decides="a", facts=_designs, impostors=MORE),
+        Agreement(decides="a", facts=_data, impostors=MORE),
+        Agreement(decides="b", facts=_tables, impostors=MORE),
+        Agreement(decides="b", facts=_larger_budgets, impostors=MORE),
+        Agreement(decides="c", facts=_records, impostors=MORE),
+        Agreement(decides="b", facts=_reliable, impostors={"a limit of 1": {"facts": {"limit": 1.0}}}),
     ),
 )

@@ -84,16 +84,22 @@ BEYOND_NEWTON_ALGORITHM = Claim(
     where="Beyond the paper",
     kind="algorithm",
     statement=(
-        "PRN: two histograms choose the clips $h$ of rows and $c$ of gradients; one noisy Hessian $hat(A) = sum x_i "
-        "x_i^top min{1, h^2 \\/ norm(x_i)^2} + s_1 N = U W U^top$ gives $P = (w + e\\/2)^(-1)$, $e = s_1 sqrt(2 d)$; "
-        '$T = 10$ rounds $theta <- theta + U s_t P U^top g$, $g = sum x_i op("clip") (y_i - x_i^top theta, c_u \\/ '
-        "norm(x_i)) + sigma_t zeta$, with a scalar Kalman gain in each direction; counts of small gradients move $c$ "
-        "towards their 0.7 quantile."
+        "PRN: two histograms choose the clips $h$ of rows and $c$ of gradients;",
+        (
+            r"one noisy Hessian $hat(A) = sum x_i x_i^top min{1, h^2 \/ norm(x_i)^2} + s_1 N = U W U^top$ gives $P = "
+            "(w "
+            r"+ e\/2)^(-1)$, $e = s_1 sqrt(2 d)$;"
+        ),
+        (
+            r'$T = 10$ rounds $theta <- theta + U s_t P U^top g$, $g = sum x_i op("clip") (y_i - x_i^top theta, c_u \/ '
+            "norm(x_i)) + sigma_t zeta$, with a scalar Kalman gain in each direction;"
+        ),
+        "counts of small gradients move $c$ towards their 0.7 quantile.",
     ),
     checks=(
-        Agreement(facts=_by_hand, impostors={"1e-7 off": {"facts": {"factor": 1 + 1e-7}}}),
-        Agreement(facts=_anchors, impostors={"1e-7 off": {"facts": Times(1 + 1e-7)}}),
-        Agreement(facts=_drawn, alpha=1e-9, impostors={"variance 1.4": {"facts": {"factor": 1.4}}}),
+        Agreement(decides="bcd", facts=_by_hand, impostors={"1e-7 off": {"facts": {"factor": 1 + 1e-7}}}),
+        Agreement(decides="bc", facts=_anchors, impostors={"1e-7 off": {"facts": Times(1 + 1e-7)}}),
+        Agreement(decides="abcd", facts=_drawn, alpha=1e-9, impostors={"variance 1.4": {"facts": {"factor": 1.4}}}),
     ),
 )
 
@@ -222,9 +228,9 @@ BEYOND_NEWTON_PRIVACY = Claim(
     where="Beyond the paper",
     kind="privacy",
     statement=(
-        "All releases of PRN together are one adaptive Gaussian composition: exactly $mu$-GDP for zero-out neighbours, "
-        "and with all noises $sqrt(3.40)$ times as large $mu$-GDP for replaced rows. There is no eigenvalue test and "
-        "no probability of failure."
+        "All releases of PRN together are one adaptive Gaussian composition: exactly $mu$-GDP for zero-out "
+        "neighbours, and with all noises $sqrt(3.40)$ times as large $mu$-GDP for replaced rows, without "
+        "an eigenvalue test or a probability of failure."
     ),
     setting="A row, its neighbour, all iterates and clip levels chosen by an adversary; $d = 2$, $T = 4$.",
     checks=(
@@ -342,13 +348,18 @@ BEYOND_NEWTON_RISK = Claim(
     where="Beyond the paper",
     kind="mc-equality",
     statement=(
-        "Given $hat(A)$ and without clipping $theta_T$ is Gaussian: $K_t = U s_t P U^top$, $m <- m + K_t (b - "
-        "A m)$, $C <- (I - K_t A) C (I - K_t A)^top + sigma_t^2 K_t K_t^top$, $bb(E) cal(R) = norm(m - "
-        'theta^*)_A^2 + op("tr") (A C)$; where all eigenvalues are far above the noise of $hat(A)$ it is near '
-        '$c_u^2 op("tr") (A^(-1)) \\/ (0.78 mu^2)$.'
+        (
+            "Given $hat(A)$ and without clipping $theta_T$ is Gaussian: $K_t = U s_t P U^top$, $m <- m + K_t (b - A "
+            "m)$, $C <- (I - K_t A) C (I - K_t A)^top + sigma_t^2 K_t K_t^top$, $bb(E) cal(R) = norm(m - theta^*)_A^2 "
+            '+ op("tr") (A C)$;'
+        ),
+        (
+            r'where all eigenvalues are far above the noise of $hat(A)$ it is near $c_u^2 op("tr") (A^(-1)) \/ (0.78 '
+            "mu^2)$."
+        ),
     ),
     checks=(
-        Agreement(facts=_laws, alpha=1e-9, impostors={"half as much again": {"facts": {"factor": 1.5}}}),
-        Agreement(facts=_recursion, impostors={"0.1 % more": {"facts": {"factor": 1.001}}}),
+        Agreement(decides="a", facts=_laws, alpha=1e-9, impostors={"half as much again": {"facts": {"factor": 1.5}}}),
+        Agreement(decides="ab", facts=_recursion, impostors={"0.1 % more": {"facts": {"factor": 1.001}}}),
     ),
 )

@@ -98,14 +98,19 @@ BEYOND_EXACT_SKETCH = Claim(
     where="beyond the paper",
     kind="privacy",
     statement=(
-        "$K$ sketch rows, a record of leverage $r$, are $(epsilon, delta)$-DP exactly for $delta >= overline(F)(c) - "
-        "e^epsilon overline(F)(c\\/(1 - r))$, $c = 2 (1 - r)\\/r (epsilon - K\\/2 log(1 - r))$, $overline(F)$ the tail "
-        "of $chi^2_K$; the other direction costs less. At usual sizes $gamma$ is 8 % less than by the Rényi curve."
+        (
+            "$K$ sketch rows, a record of leverage $r$, are $(epsilon, delta)$-DP exactly for $delta >= overline(F)(c) "
+            r"- e^epsilon overline(F)(c\/(1 - r))$, $c = 2 (1 - r)\/r (epsilon - K\/2 log(1 - r))$, $overline(F)$ the "
+            "tail of $chi^2_K$;"
+        ),
+        "the other direction costs less.",
+        "At usual sizes $gamma$ is 8 % less than by the Rényi curve.",
     ),
     setting="$K$ up to 1000, $r$ from 0.001 to 0.9, $delta$ down to $10^(-780)$.",
     checks=(
-        Agreement(facts=_exact, picture=_curves, impostors={"1e-6 off": {"facts": Times(1 + 1e-6)}}),
+        Agreement(decides="ab", facts=_exact, picture=_curves, impostors={"1e-6 off": {"facts": Times(1 + 1e-6)}}),
         Search(
+            decides="b",
             sides=_second_direction,
             box={"rows": Whole(1, 2000, "log"), "leverage": Real(1e-4, 0.99, "log"), "share": Real(1e-3, 3.0, "log")},
             evaluations=400,
@@ -206,19 +211,25 @@ BEYOND_JOINT_ACCOUNTING = Claim(
     where="beyond the paper",
     kind="privacy",
     statement=(
-        "All $2 T + 1$ releases of Algorithm 1 together are $(epsilon, delta)$-DP for $delta >= P(z > tau) + max E "
-        "g_mu (epsilon - ell)$ over both directions, $ell$ the loss of $k T$ rows at leverage $1\\/gamma$, $mu^2 = "
-        "k\\/gamma^2 + T C^2\\/sigma^2$, $g_mu$ the Gaussian profile. At equal $(epsilon, n^(-2))$ all noises are 2 to "
-        "2.8 times less than Theorem 1's, 1.7 to 1.9 times less than the experiments'."
+        (
+            "All $2 T + 1$ releases of Algorithm 1 together are $(epsilon, delta)$-DP for $delta >= P(z > tau) + max E "
+            r"g_mu (epsilon - ell)$ over both directions, $ell$ the loss of $k T$ rows at leverage $1\/gamma$, $mu^2 = "
+            r"k\/gamma^2 + T C^2\/sigma^2$, $g_mu$ the Gaussian profile."
+        ),
+        (
+            "At equal $(epsilon, n^(-2))$ all noises are 2 to 2.8 times less than Theorem 1's, 1.7 to 1.9 times less "
+            "than the experiments'."
+        ),
     ),
     setting="$n = 960$, $k = 111$, $T = 3$, $epsilon$ from 0.1 to 10; the audit has $k = 10$, $T = 2$, $delta = 0.02$.",
     remark="An upper bound; on data with $lambda_min = 0$ it is attained to 6 % of $epsilon$ in the audit's setting.",
     checks=(
-        Agreement(facts=_profiles, impostors={"1e-4 off": {"facts": Times(1.0001)}}),
-        Agreement(facts=_replaced, impostors={"1e-4 off": {"facts": Times(1.0001)}}),
-        Agreement(facts=_savings, impostors={"1 % off": {"facts": Times(1.01)}}),
-        Agreement(facts=_spends, impostors={"1e-6 less noise": {"facts": {"noise": 1 - 1e-6}}}),
+        Agreement(decides="a", facts=_profiles, impostors={"1e-4 off": {"facts": Times(1.0001)}}),
+        Agreement(decides="a", facts=_replaced, impostors={"1e-4 off": {"facts": Times(1.0001)}}),
+        Agreement(decides="b", facts=_savings, impostors={"1 % off": {"facts": Times(1.01)}}),
+        Agreement(decides="a", facts=_spends, impostors={"1e-6 less noise": {"facts": {"noise": 1 - 1e-6}}}),
         Audit(
+            decides="a",
             experiments=audited(AUDIT_SCALES),
             output="ratio",
             threshold=1.85,
@@ -278,14 +289,18 @@ BEYOND_ADASSP_TIGHT = Claim(
     where="beyond the paper",
     kind="privacy",
     statement=(
-        "AdaSSP's three releases are one Gaussian mechanism, $mu^2 = 1\\/s_0^2 + 1\\/s_1^2 + C_Y^2\\/s_2^2$, exactly; "
-        "equal scales $sqrt(3)\\/mu(epsilon, delta)$ are 1.73, 1.70 and 1.56 times less than with $(epsilon\\/3, "
-        "delta\\/3)$ each at $epsilon = 0.1, 1, 10$. Noise smaller by $sqrt(2)$ off the diagonal costs the same."
+        r"AdaSSP's three releases are one Gaussian mechanism, $mu^2 = 1\/s_0^2 + 1\/s_1^2 + C_Y^2\/s_2^2$, exactly;",
+        (
+            r"equal scales $sqrt(3)\/mu(epsilon, delta)$ are 1.73, 1.70 and 1.56 times less than with $(epsilon\/3, "
+            r"delta\/3)$ each at $epsilon = 0.1, 1, 10$."
+        ),
+        "Noise smaller by $sqrt(2)$ off the diagonal costs the same.",
     ),
     setting="$delta = 10^(-6)$.",
     checks=(
-        Agreement(facts=_adassp_facts, impostors={"1 % off": {"facts": Times(1.01)}}),
+        Agreement(decides="ab", facts=_adassp_facts, impostors={"1 % off": {"facts": Times(1.01)}}),
         Search(
+            decides="ac",
             sides=_record_moves,
             box={
                 "x": (Real(-1.5, 1.5), 3),

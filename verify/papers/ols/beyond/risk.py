@@ -293,16 +293,22 @@ BEYOND_RISK_SKETCH = Claim(
     where="beyond Prop. 1, (7)",
     kind="mc-equality",
     statement=(
-        "Given $eta^2$, sketch-and-solve has the law $theta^*(eta^2) + s_0 M^(-1\\/2) g \\/ sqrt(w)$, $g tilde N(0, "
-        "I_d)$, $w tilde chi^2_(k - d + 1)$, $s_0^2 = norm(Y)^2 + eta^2 - b^top M^(-1) b$, and $EE cal(R) = "
-        'norm(theta^*(eta^2) - theta^*)_A^2 + s_0^2 op("tr")(A M^(-1)) \\/ (k - d - 1)$; at $eta = 0$ the risk over '
-        "$L(theta^*)$ is $chi^2_d \\/ chi^2_(k - d + 1)$, of mean $d \\/ (k - d - 1)$: the $2 chi + chi^2$ of (9) is a "
-        "square root too large."
+        (
+            r"Given $eta^2$, sketch-and-solve has the law $theta^*(eta^2) + s_0 M^(-1\/2) g \/ sqrt(w)$, $g tilde N(0, "
+            "I_d)$, $w tilde chi^2_(k - d + 1)$, $s_0^2 = norm(Y)^2 + eta^2 - b^top M^(-1) b$, and $EE cal(R) = "
+            r'norm(theta^*(eta^2) - theta^*)_A^2 + s_0^2 op("tr")(A M^(-1)) \/ (k - d - 1)$;'
+        ),
+        (
+            r"at $eta = 0$ the risk over $L(theta^*)$ is $chi^2_d \/ chi^2_(k - d + 1)$, of mean $d \/ (k - d - 1)$: "
+            "the $2 chi + chi^2$ of (9) is a square root too large."
+        ),
     ),
     checks=(
-        Agreement(facts=_solved, impostors={"0.1 % off": {"facts": Times(1.001)}}),
-        Agreement(facts=_solved_law, impostors={"0.1 % off": {"facts": Times(1.001)}}),
-        MonteCarlo(means=Means(cases=_solved_cases), resolution=RESOLUTION, impostors={"20 % off": {"scale": 1.2}}),
+        Agreement(decides="a", facts=_solved, impostors={"0.1 % off": {"facts": Times(1.001)}}),
+        Agreement(decides="ab", facts=_solved_law, impostors={"0.1 % off": {"facts": Times(1.001)}}),
+        MonteCarlo(
+            decides="a", means=Means(cases=_solved_cases), resolution=RESOLUTION, impostors={"20 % off": {"scale": 1.2}}
+        ),
     ),
 )
 

@@ -92,13 +92,17 @@ BEYOND_WISHART = Claim(
     where="beyond Lemma 7",
     kind="identity",
     statement=(
-        "For $V tilde W_d (I, k)\\/k$, $m = k - d$: $EE V^(-1) = b_1 I$, $EE[V^(-1) Q V^(-1)] = c_1 Q + c_2 "
-        'op("tr")(Q) I$ for symmetric $Q$, with $b_1 = k\\/(m - 1)$, $c_1 = k^2 \\/ (m (m - 3))$, $c_2 = k^2 \\/ (m (m '
-        "- 1) (m - 3))$; $b_1$ exists from $k = d + 2$ on, $c_1$ and $c_2$ from $k = d + 4$ on."
+        (
+            r"For $V tilde W_d (I, k)\/k$, $m = k - d$: $EE V^(-1) = b_1 I$, $EE[V^(-1) Q V^(-1)] = c_1 Q + c_2 "
+            r'op("tr")(Q) I$ for symmetric $Q$, with $b_1 = k\/(m - 1)$, $c_1 = k^2 \/ (m (m - 3))$, $c_2 = k^2 \/ (m '
+            "(m - 1) (m - 3))$;"
+        ),
+        "$b_1$ exists from $k = d + 2$ on, $c_1$ and $c_2$ from $k = d + 4$ on.",
     ),
     checks=(
-        Agreement(facts=_moments, impostors={"0.1 % off": {"facts": Times(1.001)}}),
+        Agreement(decides="ab", facts=_moments, impostors={"0.1 % off": {"facts": Times(1.001)}}),
         MonteCarlo(
+            decides="a",
             means=Means(cases=_entry_cases),
             resolution={"quick": 0.1, "full": 0.03, "paper": 0.02},
             impostors={"20 % off": {"scale": 1.2}},
@@ -197,17 +201,22 @@ BEYOND_CONTRACTION = Claim(
     where="beyond Prop. 2 and Lemma 9",
     kind="identity",
     statement=(
-        "For fixed $e != 0$, $norm((I - s V^(-1)) e)^2 \\/ norm(e)^2 = (1 - s k\\/q)^2 + (s k\\/q)^2 u$ in law, $q "
-        "tilde chi^2_(k - d + 1)$, $u = chi^2_(d - 1) \\/ chi^2_(k - d + 2)$ independent; its mean is $1 - 2 s b_1 + "
-        "s^2 b_2$, least at $s = (m (m - 3)) \\/ (k (k - 1))$. At $s = 1$, $k = 6 d$, as in the experiments, the mean "
-        "is 0.40 for $d = 10$ and tends to 0.328: a step takes the squared error to a third, not to the $1\\/4$ of "
-        "(4), which needs $k approx 7.08 d$."
+        (
+            r"For fixed $e != 0$, $norm((I - s V^(-1)) e)^2 \/ norm(e)^2 = (1 - s k\/q)^2 + (s k\/q)^2 u$ in law, $q "
+            r"tilde chi^2_(k - d + 1)$, $u = chi^2_(d - 1) \/ chi^2_(k - d + 2)$ independent;"
+        ),
+        r"its mean is $1 - 2 s b_1 + s^2 b_2$, least at $s = (m (m - 3)) \/ (k (k - 1))$.",
+        (
+            "At $s = 1$, $k = 6 d$, as in the experiments, the mean is 0.40 for $d = 10$ and tends to 0.328: a step "
+            r"takes the squared error to a third, not to the $1\/4$ of (4), which needs $k approx 7.08 d$."
+        ),
     ),
     checks=(
-        Agreement(facts=_law, impostors={"0.1 % off": {"facts": Times(1.001)}}),
-        Agreement(facts=_means, impostors={"0.1 % off": {"facts": Times(1.001)}}),
-        Agreement(facts=_experiments, impostors={"0.1 % off": {"facts": Times(1.001)}}),
+        Agreement(decides="a", facts=_law, impostors={"0.1 % off": {"facts": Times(1.001)}}),
+        Agreement(decides="b", facts=_means, impostors={"0.1 % off": {"facts": Times(1.001)}}),
+        Agreement(decides="c", facts=_experiments, impostors={"0.1 % off": {"facts": Times(1.001)}}),
         Quantiles(
+            decides="a",
             readings=_readings,
             resolution={"quick": 0.1, "full": 0.03},
             trials={"quick": 16_000, "full": 160_000},

@@ -87,11 +87,11 @@ EQ5 = Claim(
     ),
     correction=Correction(
         statement=(
-            "$tilde(T) = max{1, ceil(1/(log 4) log((epsilon n\\/B^2)/(min{sqrt(D ell_1), D ell_1\\/(epsilon "
-            "lambda^X)})))}$ balances the terms of (4), with scale $C^2$, $norm(X theta^*)^2 <= n C_Y^2$ and without "
+            r"$tilde(T) = max{{1, ceil(1/(log 4) log((epsilon n\/B^2)/(min{{sqrt(D ell_1), D ell_1\/(epsilon "
+            "lambda^X)}})))}}$ balances the terms of (4), with scale $C^2$, $norm(X theta^*)^2 <= n C_Y^2$ and without "
             "the factors of $T$."
         ),
-        ground="It solves $4^(-T) n C_Y^2 = C^2 gamma min{1, gamma\\/lambda^X}$, $gamma = sqrt(D ell_1)\\/epsilon$.",
+        ground=r"It solves $4^(-T) n C_Y^2 = C^2 gamma min{{1, gamma\/lambda^X}}$, $gamma = sqrt(D ell_1)\/epsilon$.",
         checks=(Agreement(facts=_balance, impostors={"one more": {"facts": Times(1.3)}}),),
     ),
 )
@@ -228,8 +228,8 @@ K_CHOICE = Claim(
     equation="Section 3.1 item 2",
     kind="number",
     statement=(
-        "Following Theorem 1, $k = b (sqrt(d) + sqrt(log(4 T\\/rho.alt)))^2$, $b > 1$; the experiments use $k = 6 "
-        "max{d, log(4 T\\/rho.alt)}$, whose maximum matches the scaling of Theorem 1."
+        r"Following Theorem 1, $k = b (sqrt(d) + sqrt(log(4 T\/rho.alt)))^2$, $b > 1$, the experiments use $k = 6 "
+        r"max{d, log(4 T\/rho.alt)}$, whose maximum matches the scaling of Theorem 1."
     ),
     remark=(
         "The two forms differ by a factor between 1 and 4. At $k = 6 d$ a noise-free step leaves 0.33 to 0.40 of the "
@@ -284,8 +284,8 @@ THM_1_NOCLIP1 = Claim(
     equation="Section 3.1 item 1",
     kind="inequality",
     statement=(
-        "With $hat(theta)_0 = 0$ and $C >= C_Y$ nothing is clipped in iteration 1; for $T = 1$ the condition on "
-        "$kappa^X (psi)$ is not needed."
+        "With $hat(theta)_0 = 0$ and $C >= C_Y$ nothing is clipped in iteration 1;",
+        "for $T = 1$ the condition on $kappa^X (psi)$ is not needed.",
     ),
-    checks=(Agreement(facts=_first_step, impostors={"C = 0.9 C_Y": {"facts": {"clip": 0.9}}}),),
+    checks=(Agreement(decides="ab", facts=_first_step, impostors={"C = 0.9 C_Y": {"facts": {"clip": 0.9}}}),),
 )

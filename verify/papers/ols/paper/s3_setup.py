@@ -92,13 +92,16 @@ DEF_RISK = Claim(
     equation="(1), (85)",
     kind="identity",
     statement=(
-        "$L(theta) - L(theta^*) = norm(theta - theta^*)_A^2$ for every $theta$; for general $A, b$ (85): $norm(b - A "
-        "theta)^2 - norm(b - A theta^*(A, b)) = norm(theta - theta^*(A, b))_(A^top A)^2$."
+        "$L(theta) - L(theta^*) = norm(theta - theta^*)_A^2$ for every $theta$;",
+        (
+            "for general $A, b$ (85): $norm(b - A theta)^2 - norm(b - A theta^*(A, b)) = norm(theta - theta^*(A, "
+            "b))_(A^top A)^2$."
+        ),
     ),
     checks=(
-        Symbolic(residuals=_excess_loss, impostors={"factor 2": {"residuals": {"factor": 2}}}),
-        Agreement(facts=_risks, impostors={"0.1 % more": {"facts": Times(1.001)}}),
-        Agreement(facts=_as_printed),
+        Symbolic(decides="a", residuals=_excess_loss, impostors={"factor 2": {"residuals": {"factor": 2}}}),
+        Agreement(decides="a", facts=_risks, impostors={"0.1 % more": {"facts": Times(1.001)}}),
+        Agreement(decides="b", facts=_as_printed),
     ),
     fault=Fault(
         severity="slip",

@@ -201,9 +201,13 @@ THM_1_REM = Claim(
     where="Remark after Theorem 1",
     equation="Theorem 1",
     kind="number",
-    statement="The printed $gamma$, $sigma$ are upper bounds; exact expressions give smaller noise.",
+    statement=(
+        "The printed $gamma$, $sigma$ are upper bounds;",
+        "exact expressions give smaller noise.",
+    ),
     checks=(
         Search(
+            decides="a",
             sides=_ratio,
             box={**BUDGET_BOX, "k": Whole(1, 2000, "log"), "steps": Whole(1, 6)},
             extremal=lambda: [{"epsilon": 1.0, "delta": 1e-6, "k": 1.0, "steps": 1.0}],

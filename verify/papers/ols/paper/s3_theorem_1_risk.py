@@ -175,17 +175,18 @@ THM_1_UTIL = Claim(
         ),
         consequence=(
             "(4) holds with $C^2$ for $C_Y^2$, the scale that (6) and Section 4.3 use, so for $C$ of the order of "
-            "$max{C_Y, norm(theta^*)}$ as printed. It needs $epsilon = O(log(1\\/delta))$, from (78) on. The "
+            r"$max{{C_Y, norm(theta^*)}}$ as printed. It needs $epsilon = O(log(1\/delta))$, from (78) on. The "
             "comparisons of Section 4.3 stand for such $C$."
         ),
     ),
     correction=Correction(
         statement=(
-            "Let $epsilon <= log(1\\/delta)$, $delta <= 1\\/2$, $k >= 51 (sqrt(d) + sqrt(2 log(8 T\\/rho.alt)))^2$, "
-            "of that order, and $C >= 1.42 (C_Y + (1 + sqrt(kappa^X (psi)\\/8)) norm(theta^*))$, or $C >= C_Y$ if $T "
-            "= 1$. With probability at least $1 - rho.alt$ nothing is clipped and $cal(R) <= 4^(-T) norm(X theta^*)^2 "
-            "+ (17.6 sigma^2 w^2 + 4 gamma^2 norm(theta^*)^2) \\/ max{gamma, lambda^X}$, $w = sqrt(d) + sqrt(2 log(2 "
-            "T\\/rho.alt))$, which is (4) with $C^2$ for $C_Y^2$."
+            r"Let $epsilon <= log(1\/delta)$, $delta <= 1\/2$, $k >= 51 (sqrt(d) + sqrt(2 log(8 T\/rho.alt)))^2$, of "
+            r"that order, and $C >= 1.42 (C_Y + (1 + sqrt(kappa^X (psi)\/8)) norm(theta^*))$, or $C >= C_Y$ if $T = "
+            "1$: "
+            "With probability at least $1 - rho.alt$ nothing is clipped and $cal(R) <= 4^(-T) norm(X theta^*)^2 + "
+            r"(17.6 sigma^2 w^2 + 4 gamma^2 norm(theta^*)^2) \/ max{{gamma, lambda^X}}$, $w = sqrt(d) + sqrt(2 log(2 "
+            r"T\/rho.alt))$, which is (4) with $C^2$ for $C_Y^2$."
         ),
         ground=(
             "$norm(I - V^(-1)) <= 1\\/sqrt(8)$ by Davidson and Szarek, a geometric sum, and the exact bias $eta^4 "
@@ -244,10 +245,10 @@ THM_1_CASE_SPLIT = Claim(
     equation="(4)",
     kind="number",
     statement=(
-        'The second term of (4) has two branches split at $lambda^X = gamma_"hess"$; it is $gamma_"hess" (C_Y^2 + '
-        'norm(theta^*)^2) min{1, gamma_"hess" \\/ lambda^X}$, continuous there.'
+        'The second term of (4) has two branches split at $lambda^X = gamma_"hess"$;',
+        r'it is $gamma_"hess" (C_Y^2 + norm(theta^*)^2) min{1, gamma_"hess" \/ lambda^X}$, continuous there.',
     ),
-    checks=(Agreement(facts=_branches, impostors={"1 % off": {"facts": Times(1.01)}}),),
+    checks=(Agreement(decides="ab", facts=_branches, impostors={"1 % off": {"facts": Times(1.01)}}),),
 )
 
 

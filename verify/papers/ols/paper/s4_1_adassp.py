@@ -145,10 +145,13 @@ PROP_4 = Claim(
     ),
     correction=Correction(
         statement=(
-            "With the ridge filled up to $r = s sqrt(8 d log(4 d \\/ rho.alt))$, $s$ the scale of the noise, AdaSSP "
-            "has with probability at least $1 - rho.alt$, for every $d$, $cal(R) <= 18 r (C_Y^2 + norm(theta^*)^2) "
-            "min{1, r \\/ lambda^X_min}$ as long as $tilde(lambda) <= lambda^X_min$; $r$ is of the order of "
-            '$gamma_"ASSP"$.'
+            (
+                r"With the ridge filled up to $r = s sqrt(8 d log(4 d \/ rho.alt))$, $s$ the scale of the noise, "
+                "AdaSSP "
+                "has with probability at least $1 - rho.alt$, for every $d$, $cal(R) <= 18 r (C_Y^2 + norm(theta^*)^2) "
+                r"min{{1, r \/ lambda^X_min}}$ as long as $tilde(lambda) <= lambda^X_min$;"
+            ),
+            '$r$ is of the order of $gamma_"ASSP"$.',
         ),
         ground=(
             "$norm(N) <= sqrt(2 d log(4 d \\/ rho.alt))$ with probability $1 - rho.alt \\/ 2$ by the matrix Chernoff "
@@ -156,6 +159,7 @@ PROP_4 = Claim(
         ),
         checks=(
             Search(
+                decides="a",
                 sides=_risk,
                 box={
                     "least": Real(0.01, 1e4, "log"),
@@ -170,8 +174,10 @@ PROP_4 = Claim(
                 evaluations=2500,
                 impostors={"a fifteenth of the constant": {"sides": {"constant": 1.2}}},
             ),
-            Agreement(facts=_chernoff, alpha=1e-12, impostors={"half of the level": {"facts": {"factor": 0.5}}}),
-            Agreement(facts=_same_rate, impostors={"0.1 % more": {"facts": {"factor": 1.001}}}),
+            Agreement(
+                decides="a", facts=_chernoff, alpha=1e-12, impostors={"half of the level": {"facts": {"factor": 0.5}}}
+            ),
+            Agreement(decides="b", facts=_same_rate, impostors={"0.1 % more": {"facts": {"factor": 1.001}}}),
         ),
     ),
 )

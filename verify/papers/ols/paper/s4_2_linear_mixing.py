@@ -161,9 +161,11 @@ THM_2 = Claim(
     ),
     correction=Correction(
         statement=(
-            "(15) holds for $epsilon$ up to the order of $log(1 \\/ delta)$ if line 6 of Algorithm 5 keeps $eta "
-            "= gamma "
-            "\\/ sqrt(k)$, the noise that line 4 drew; then $tilde(k) approx k (tilde(lambda) \\/ gamma)^2$."
+            (
+                r"(15) holds for $epsilon$ up to the order of $log(1 \/ delta)$ if line 6 of Algorithm 5 keeps $eta = "
+                r"gamma \/ sqrt(k)$, the noise that line 4 drew;"
+            ),
+            r"then $tilde(k) approx k (tilde(lambda) \/ gamma)^2$.",
         ),
         ground=(
             "The risk is $O(L(theta^*) d \\/ tilde(k))$ without noise, smaller than (15), and $O(L(theta^*) + eta^2 "
@@ -172,6 +174,7 @@ THM_2 = Claim(
         ),
         checks=(
             Rate(
+                decides="a",
                 ratios=partial(_growing, as_drawn=True),
                 relation="upper",
                 extents=EXTENTS,
@@ -180,6 +183,7 @@ THM_2 = Claim(
                 impostors={"two and a half powers less": {"ratios": {"power": 2.5, "as_drawn": True}}},
             ),
             Rate(
+                decides="a",
                 ratios=_elsewhere,
                 relation="upper",
                 extents=EXTENTS,

@@ -76,8 +76,8 @@ PROP_3_COR = Claim(
     equation="(15)",
     kind="inequality",
     statement=(
-        "$L(theta^*) \\/ lambda^(X Y)_min >= 1 + norm(theta^*)^2$; thus the residual term of (15) is irreducible even "
-        "when $lambda^(X Y)_min >> 1$."
+        r"$L(theta^*) \/ lambda^(X Y)_min >= 1 + norm(theta^*)^2$;",
+        "thus the residual term of (15) is irreducible even when $lambda^(X Y)_min >> 1$.",
     ),
     remark=(
         'Of the bound (15), which stays above $gamma_"mix" (1 + C_Y^2) (1 + norm(theta^*)^2)$ for all data. The risk '
@@ -85,6 +85,7 @@ PROP_3_COR = Claim(
     ),
     checks=(
         Search(
+            decides="ab",
             sides=_irreducible,
             box={**RECORDS, "scale": Real(1.0, 1e6, "log")},
             extremal=lambda: [{**point, "scale": 1e4} for point in _orthogonal()],

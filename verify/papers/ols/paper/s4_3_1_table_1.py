@@ -156,11 +156,13 @@ TAB_1 = Claim(
     equation="Table 1",
     kind="identity",
     statement=(
-        'Guarantee = multiplier $times$ scale $times$ eigenvalue term + additional term. AdaSSP: $gamma_"ASSP"$, '
-        '$norm(theta^*)^2 + C_Y^2$, $gamma_"ASSP" \\/ lambda^X_min$, 0. LinMix: $gamma_"mix"$, $(1 + '
-        "norm(theta^*)^2) (1 + C_Y^2)$, $L(theta^*) \\/ (lambda^(X Y)_min (1 + norm(theta^*)^2))$, $L(theta^*) - "
-        'lambda^(X Y)_min (1 + norm(theta^*)^2)$. IHM: $gamma_"hess"$, $norm(theta^*)^2 + C_Y^2$, $gamma_"hess" '
-        "\\/ lambda^X_min$, $4^(-T) norm(X theta^*)^2$."
+        "Guarantee = multiplier $times$ scale $times$ eigenvalue term + additional term.",
+        r'AdaSSP: $gamma_"ASSP"$, $norm(theta^*)^2 + C_Y^2$, $gamma_"ASSP" \/ lambda^X_min$, 0.',
+        (
+            r'LinMix: $gamma_"mix"$, $(1 + norm(theta^*)^2) (1 + C_Y^2)$, $L(theta^*) \/ (lambda^(X Y)_min (1 + '
+            "norm(theta^*)^2))$, $L(theta^*) - lambda^(X Y)_min (1 + norm(theta^*)^2)$."
+        ),
+        r'IHM: $gamma_"hess"$, $norm(theta^*)^2 + C_Y^2$, $gamma_"hess" \/ lambda^X_min$, $4^(-T) norm(X theta^*)^2$.',
     ),
     remark=(
         "Branch by branch: the eigenvalue term is that of the second branch and 1 in the first, the additional term of "
@@ -168,9 +170,10 @@ TAB_1 = Claim(
         "writes $C^2$ for $C_Y^2$ in the scale of (4), which is equal for $C = C_Y$."
     ),
     checks=(
-        Agreement(facts=_assembled, impostors={"0.1 % more": {"facts": {"factor": 1.001}}}),
-        Agreement(facts=_properties, impostors={"a level 3 % higher": {"facts": {"size": 1.03}}}),
+        Agreement(decides="abcd", facts=_assembled, impostors={"0.1 % more": {"facts": {"factor": 1.001}}}),
+        Agreement(decides="a", facts=_properties, impostors={"a level 3 % higher": {"facts": {"size": 1.03}}}),
         Search(
+            decides="c",
             sides=_sides_of_table,
             box={
                 "joint": Real(1e-3, 1e3, "log"),
@@ -228,8 +231,8 @@ TAB_1_RATIO_ASSP = Claim(
         '$gamma_"mix" <= gamma_"ASSP"$.'
     ),
     remark=(
-        "Exactly $sqrt(min{d, log(1 \\/ rho.alt)} (1 + 2 log d \\/ log(1 \\/ rho.alt)))$; the inequality for $d >= 2$, "
-        'or $d = 1$ and $rho.alt <= 1\\/e$. The logarithm of $gamma_"ASSP"$ is that of the ridge of Algorithm 6: the '
+        r"Exactly $sqrt(min{{d, log(1 \/ rho.alt)}} (1 + 2 log d \/ log(1 \/ rho.alt)))$; the inequality for $d >= 2$, "
+        r'or $d = 1$ and $rho.alt <= 1\/e$. The logarithm of $gamma_"ASSP"$ is that of the ridge of Algorithm 6: the '
         "operator norm of the noise itself is about $2 sqrt(d)$."
     ),
     checks=(
@@ -279,7 +282,8 @@ TAB_1_RATIO_HESS = Claim(
     kind="inequality",
     statement='$gamma_"hess" \\/ gamma_"mix" = sqrt(T)$ up to logarithmic terms.',
     remark=(
-        "Between $sqrt(T)$ and $sqrt(T (1 + log T \\/ max{d, log(1 \\/ rho.alt)}))$: the logarithm is one of $T$ alone."
+        r"Between $sqrt(T)$ and $sqrt(T (1 + log T \/ max{{d, log(1 \/ rho.alt)}}))$: the logarithm is one of $T$ "
+        "alone."
     ),
     checks=(
         Agreement(facts=_hess_facts, impostors={"1 % more": {"facts": Times(1.01)}}),
@@ -315,11 +319,12 @@ TAB_1_SCALE = Claim(
     equation="Table 1",
     kind="identity",
     statement=(
-        "The scale of (15) exceeds that of (14) by $1 + C_Y^2 norm(theta^*)^2$; for $C_Y^2 = norm(theta^*)^2$ it is "
-        "$(1 + norm(theta^*)^2)^2 > 2 norm(theta^*)^2$."
+        "The scale of (15) exceeds that of (14) by $1 + C_Y^2 norm(theta^*)^2$;",
+        "for $C_Y^2 = norm(theta^*)^2$ it is $(1 + norm(theta^*)^2)^2 > 2 norm(theta^*)^2$.",
     ),
     checks=(
         Symbolic(
+            decides="ab",
             residuals=_scales,
             nonnegative=_greater,
             impostors={"by one more": {"residuals": {"extra": 2}}, "5 for 2": {"nonnegative": {"share": 5}}},

@@ -31,7 +31,7 @@ def arenas(*names: str, n: int = 4096) -> list[Arena]:
 
 
 def _benefits_of_both() -> Contest:
-    """(iii) where lambda_min = n/d and the residual is small."""
+    """where lambda_min = n/d and the residual is small."""
     return Contest(
         arenas=partial(arenas, "wellcond", n=LARGE),
         opponents=(ADASSP,),
@@ -42,7 +42,7 @@ def _benefits_of_both() -> Contest:
 
 
 def _only_then() -> Contest:
-    """(i) backwards: no better than AdaSSP where ||theta*||² is not of the order of C_Y²."""
+    """backwards: no better than AdaSSP where ||theta*||² is not of the order of C_Y²."""
     return Contest(
         arenas=partial(arenas, "clip"), champion=ADASSP, opponents=(LINMIX,), epsilons=BUDGETS, measure="excess risk"
     )
@@ -112,6 +112,7 @@ def _expected(data: Gram, own: HessianMixing) -> float:
 
 CORRECTED: tuple[Check, ...] = (
     Contest(
+        decides="a",
         arenas=partial(arenas, "mixfriendly"),
         champion=LINMIX,
         opponents=(ADASSP,),
@@ -121,6 +122,7 @@ CORRECTED: tuple[Check, ...] = (
         impostors={"AdaSSP against LinMix": {"champion": ADASSP, "opponents": (LINMIX,)}},
     ),
     Contest(
+        decides="b",
         arenas=partial(arenas, "wellcond", "residual", "smalltheta"),
         champion=ADASSP,
         opponents=(LINMIX,),
@@ -130,6 +132,7 @@ CORRECTED: tuple[Check, ...] = (
     ),
     *(
         Contest(
+            decides="c",
             arenas=partial(arenas, "residual", "mixfriendly", "clip"),
             epsilons=(0.25, 1.0),
             measure="excess risk",
@@ -138,8 +141,8 @@ CORRECTED: tuple[Check, ...] = (
         )
         for most, more in ((0.5, {"with its ridge": {"champion": KEPT}}), (None, {}))
     ),
-    Agreement(facts=_best_steps, impostors={"ten times": {"facts": {"at_least": 10.0}}}),
-    Agreement(facts=_by_signal, impostors={"whatever the signal": {"facts": {"strong": 0.03}}}),
+    Agreement(decides="d", facts=_best_steps, impostors={"ten times": {"facts": {"at_least": 10.0}}}),
+    Agreement(decides="cd", facts=_by_signal, impostors={"whatever the signal": {"facts": {"strong": 0.03}}}),
 )
 
 
@@ -149,10 +152,13 @@ REGIMES = Claim(
     equation="Section 4.3",
     kind="mc-rate",
     statement=(
-        '(i) Linear mixing is expected to outperform AdaSSP when $L^* lt.tilde gamma_"mix" (1 + C_Y^2) (1 + '
-        "norm(theta^*)^2)$, $norm(theta^*)^2 = Theta(C_Y^2)$ and $lambda^X << 1$ hold together, and only then; (ii) "
-        "AdaSSP benefits when $lambda^X >> lambda^(X Y)$ or $L^*$ is large; (iii) IHM with small $T$ has the "
-        "benefits of both schemes; (iv) it empirically outperforms both on all instances tested."
+        (
+            'Linear mixing is expected to outperform AdaSSP when $L^* lt.tilde gamma_"mix" (1 + C_Y^2) (1 + '
+            "norm(theta^*)^2)$, $norm(theta^*)^2 = Theta(C_Y^2)$ and $lambda^X << 1$ hold together, and only then;"
+        ),
+        "AdaSSP benefits when $lambda^X >> lambda^(X Y)$ or $L^*$ is large;",
+        "IHM with small $T$ has the benefits of both schemes;",
+        "it empirically outperforms both on all instances tested.",
     ),
     setting=(
         "Synthetic data: `mixfriendly` (small residual, $lambda^X approx 0$), `wellcond` ($lambda^X = n\\/d$, small "
@@ -176,14 +182,26 @@ REGIMES = Claim(
             "$epsilon$."
         ),
     ),
-    checks=(_benefits_of_both(), _only_then(), Agreement(facts=_named_by_the_paper)),
+    checks=(
+        _benefits_of_both().deciding("c"),
+        _only_then().deciding("b"),
+        Agreement(decides="d", facts=_named_by_the_paper),
+    ),
     correction=Correction(
         statement=(
-            "(i) Linear mixing outperforms AdaSSP when the three conditions hold together, but not only then; (ii) "
-            "AdaSSP outperforms linear mixing when $lambda^X >> lambda^(X Y)$ or $L^*$ is large and $norm(theta^*)^2 "
-            "lt.tilde C_Y^2$; (iii) IHM with $T = 3$ outperforms both when $lambda^X$ is small against "
-            '$gamma_"hess"$ and $norm(X theta^*)^2$ is not; at $theta^* = 0$ AdaSSP outperforms it there, and IHM of '
-            '$T = 1$ to 10 when $lambda^X >> gamma_"hess"$ and $L^*$ is small.'
+            "Linear mixing outperforms AdaSSP when the three conditions hold together, but not only then;",
+            (
+                "AdaSSP outperforms linear mixing when $lambda^X >> lambda^(X Y)$ or $L^*$ is large and "
+                "$norm(theta^*)^2 lt.tilde C_Y^2$;"
+            ),
+            (
+                'IHM with $T = 3$ outperforms both when $lambda^X$ is small against $gamma_"hess"$ and $norm(X '
+                "theta^*)^2$ is not;"
+            ),
+            (
+                "at $theta^* = 0$ AdaSSP outperforms it there, and IHM of $T = 1$ to 10 when $lambda^X >> "
+                'gamma_"hess"$ and $L^*$ is small.'
+            ),
         ),
         ground="Simulation in each regime, and the exact risk of IHM against the leading order of AdaSSP's.",
         checks=CORRECTED,

@@ -88,8 +88,11 @@ PROP_5 = Claim(
     ),
     correction=Correction(
         statement=(
-            "Algorithm 3 is $(tilde(epsilon)(eta, gamma, k, delta), delta)$-DP for $eta >= sqrt(2 log(3.75\\/delta)) "
-            "\\/ 4.8$; and for $eta = gamma\\/sqrt(k)$ wherever $tilde(epsilon) <= 12$."
+            (
+                "Algorithm 3 is $(tilde(epsilon)(eta, gamma, k, delta), delta)$-DP for $eta >= sqrt(2 "
+                r"log(3.75\/delta)) \/ 4.8$;"
+            ),
+            r"and for $eta = gamma\/sqrt(k)$ wherever $tilde(epsilon) <= 12$.",
         ),
         ground=(
             "Each of the three parts keeps its own $delta\\/3$ by its exact law; for $eta = gamma\\/sqrt(k)$ the joint "
@@ -97,6 +100,7 @@ PROP_5 = Claim(
         ),
         checks=(
             Search(
+                decides="a",
                 sides=_parts,
                 box={"eta": Real(1.0, 1e3, "log"), "gamma": GAMMAS, "k": ROWS, "delta": DELTAS},
                 extremal=lambda: [{"eta": 1.0, "gamma": 2.51, "k": 1.0, "delta": 0.5}],
@@ -104,6 +108,7 @@ PROP_5 = Claim(
                 impostors={"10 % less": {"sides": {"factor": 0.9}}},
             ),
             Search(
+                decides="b",
                 sides=_together,
                 box={"gamma": GAMMAS, "k": ROWS, "delta": DELTAS},
                 extremal=lambda: [{"gamma": 10.0, "k": 20.0, "delta": 1e-6}],

@@ -211,18 +211,22 @@ LEM_3 = Claim(
     where="Lemma 3",
     kind="privacy",
     statement=(
-        "$(alpha, epsilon(alpha))$-RDP implies $(epsilon_(upright(D P)), delta)$-DP, $epsilon_(upright(D P)) = "
-        "epsilon(alpha) + log(1 - 1\\/alpha) - log(alpha delta)\\/(alpha - 1)$; the brackets of (17), (36), (39) are "
-        "this."
+        (
+            "$(alpha, epsilon(alpha))$-RDP implies $(epsilon_(upright(D P)), delta)$-DP, $epsilon_(upright(D P)) = "
+            r"epsilon(alpha) + log(1 - 1\/alpha) - log(alpha delta)\/(alpha - 1)$;"
+        ),
+        "the brackets of (17), (36), (39) are this.",
     ),
     checks=(
         Identity(
+            decides="a",
             left=_shipped_conversion,
             right=_bracket,
             box={"order": Real(1.01, 1e3, "log"), "log_inverse_delta": Real(0.1, 100.0, "log")},
             impostors={"1 % off": {"left": Times("1.01")}},
         ),
         Search(
+            decides="a",
             sides=_gaussian_profile,
             box={"order": Real(1.01, 300.0, "log"), "mu": Real(0.01, 5.0, "log"), "delta": Real(1e-10, 0.3, "log")},
             extremal=_best_orders,
@@ -230,6 +234,7 @@ LEM_3 = Claim(
             impostors={"a fifth less": {"sides": {"factor": 0.8}}},
         ),
         Search(
+            decides="b",
             sides=_sketch_profile,
             box={
                 "share": Real(1e-4, 0.99, "log"),
@@ -240,6 +245,6 @@ LEM_3 = Claim(
             evaluations=500,
             impostors={"a third less": {"sides": {"factor": 0.67}}},
         ),
-        Agreement(facts=_best_of_all, impostors={"1e-3 off": {"facts": Times(1.001)}}),
+        Agreement(decides="b", facts=_best_of_all, impostors={"1e-3 off": {"facts": Times(1.001)}}),
     ),
 )

@@ -185,10 +185,10 @@ COMPOSE = Claim(
     where="C.1.1, Composition",
     kind="privacy",
     statement=(
-        "$T$ adaptive Gaussian steps have the Rényi curve $alpha T C^2\\/(2 sigma^2)$; $T$ sketches have $T phi(alpha; "
-        "k, gamma)$ and count as one sketch of size $k T$."
+        r"$T$ adaptive Gaussian steps have the Rényi curve $alpha T C^2\/(2 sigma^2)$;",
+        "$T$ sketches have $T phi(alpha; k, gamma)$ and count as one sketch of size $k T$.",
     ),
-    checks=(Agreement(facts=_composed, impostors={"1e-3 off": {"facts": Times(1.001)}}),),
+    checks=(Agreement(decides="ab", facts=_composed, impostors={"1e-3 off": {"facts": Times(1.001)}}),),
 )
 
 # --- (36) to (38) ---

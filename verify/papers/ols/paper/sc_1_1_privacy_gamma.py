@@ -54,13 +54,16 @@ THM_1_GAMMA_CHAIN = Claim(
     equation="(44)",
     kind="privacy",
     statement=(
-        "(a) At the printed $gamma$ the first two terms of (44), $sqrt(2 k T ell_5)\\/gamma + min_(1 < alpha < gamma) "
-        "{T phi + dots}$, are at most $epsilon\\/2$; (b) $sqrt(2 k T ell_5)$ in place of $sqrt(2 k ell_5)$ costs a "
-        "constant factor."
+        (
+            r"(a) At the printed $gamma$ the first two terms of (44), $sqrt(2 k T ell_5)\/gamma + min_(1 < alpha < "
+            r"gamma) {T phi + dots}$, are at most $epsilon\/2$;"
+        ),
+        "(b) $sqrt(2 k T ell_5)$ in place of $sqrt(2 k ell_5)$ costs a constant factor.",
     ),
     hypotheses="$gamma > 5\\/2$ (Proposition 5); any $k, T$.",
     checks=(
         Search(
+            decides="a",
             sides=_chain,
             box={
                 "epsilon": Real(0.1, 10.0, "log"),
@@ -71,7 +74,7 @@ THM_1_GAMMA_CHAIN = Claim(
             extremal=lambda: [{"epsilon": 1.0, "delta": 1e-6, "k": 1.0, "steps": 1.0}],
             evaluations=200,
         ),
-        Rate(ratios=_inflation, relation="upper", extents=(1.0, 2.0, 4.0, 8.0), per_extent=2),
+        Rate(decides="b", ratios=_inflation, relation="upper", extents=(1.0, 2.0, 4.0, 8.0), per_extent=2),
     ),
     fault=Fault(
         severity="hypothesis",
@@ -82,21 +85,24 @@ THM_1_GAMMA_CHAIN = Claim(
             "the proof's ledger does not give $epsilon$ there."
         ),
         consequence=(
-            "With $k T >= 3 log(5\\/delta)$ rows, which the paper's $k = 6 max{d, log(4 T\\/rho.alt)}$ has, the proof "
-            "stands; the theorem's conclusion holds down to $k T = log(1\\/delta)\\/8$, by joint accounting "
+            r"With $k T >= 3 log(5\/delta)$ rows, which the paper's $k = 6 max{{d, log(4 T\/rho.alt)}}$ has, the proof "
+            r"stands; the theorem's conclusion holds down to $k T = log(1\/delta)\/8$, by joint accounting "
             "(ols/thm-1-priv)."
         ),
         root="ols/eq18",
     ),
     correction=Correction(
         statement=(
-            "For $k T >= 3 log(5\\/delta)$, $epsilon <= 10$ and $gamma > 5\\/2$ the first two terms of (44) at the "
-            "printed $gamma$ are at most $epsilon\\/2$; $sqrt(2 k T ell_5)$ in place of $sqrt(2 k ell_5)$ costs a "
-            "factor below 2.8."
+            (
+                r"For $k T >= 3 log(5\/delta)$, $epsilon <= 10$ and $gamma > 5\/2$ the first two terms of (44) at the "
+                r"printed $gamma$ are at most $epsilon\/2$;"
+            ),
+            "$sqrt(2 k T ell_5)$ in place of $sqrt(2 k ell_5)$ costs a factor below 2.8.",
         ),
         ground="Both are evaluated; the ratio of the two $gamma$ settles as $T -> oo$.",
         checks=(
             Search(
+                decides="a",
                 sides=_chain_with_rows,
                 box={
                     "epsilon": Real(0.01, 10.0, "log"),
@@ -108,6 +114,7 @@ THM_1_GAMMA_CHAIN = Claim(
                 impostors={"rows from log(5/delta)/2 on": {"sides": {"least": 0.5}}},
             ),
             Rate(
+                decides="b",
                 ratios=_inflation,
                 relation="upper",
                 extents=(1.0, 2.0, 4.0, 8.0),

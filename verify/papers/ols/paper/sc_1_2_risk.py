@@ -73,12 +73,13 @@ THM_1_LMIN = Claim(
     equation="(78), after (53)",
     kind="inequality",
     statement=(
-        "(a) On ${tilde(lambda) <= lambda^X}$, $lambda^X + eta^2 >= max{gamma, lambda^X}$; (b) $kappa(M) = kappa^X "
-        "(eta^2) = kappa^X (psi)$."
+        "(a) On ${tilde(lambda) <= lambda^X}$, $lambda^X + eta^2 >= max{gamma, lambda^X}$;",
+        "(b) $kappa(M) = kappa^X (eta^2) = kappa^X (psi)$.",
     ),
     checks=(
-        Agreement(facts=_condition),
+        Agreement(decides="b", facts=_condition),
         Search(
+            decides="a",
             sides=lambda **p: _least(1.0, **p),
             box=DRAWS,
             evaluations=2000,
@@ -99,7 +100,7 @@ THM_1_LMIN = Claim(
     ),
     correction=Correction(
         statement=(
-            "On ${tilde(lambda) <= lambda^X}$, $lambda^X + eta^2 >= max{gamma, lambda^X}$ and $kappa(M) = kappa^X "
+            "On ${{tilde(lambda) <= lambda^X}}$, $lambda^X + eta^2 >= max{{gamma, lambda^X}}$ and $kappa(M) = kappa^X "
             "(eta^2) <= kappa^X (psi)$."
         ),
         ground="$eta^2 >= psi$ there, and $kappa^X$ decreases.",
@@ -341,8 +342,8 @@ THM_1_A2A3 = Claim(
     ),
     correction=Correction(
         statement=(
-            "Nothing is clipped on the event if $C >= a_2 max{C_Y, norm(theta^*)}$ with $a_2 = (2 + s\\/q) \\/ (1 - "
-            "2\\/(q - s))$, $q = 2 sqrt(8) - 1$, $s = sqrt(a_3)$, $a_3 < (2 sqrt(8) - 3)^2$."
+            r"Nothing is clipped on the event if $C >= a_2 max{{C_Y, norm(theta^*)}}$ with $a_2 = (2 + s\/q) \/ (1 - "
+            r"2\/(q - s))$, $q = 2 sqrt(8) - 1$, $s = sqrt(a_3)$, $a_3 < (2 sqrt(8) - 3)^2$."
         ),
         ground="Solve (60) with $2 C\\/(q - s)$ for $C$.",
         checks=(

@@ -146,11 +146,11 @@ THM_1_RIDGEBIAS = Claim(
     equation="(77b)",
     kind="inequality",
     statement=(
-        "$norm(theta^*(eta^2) - theta^*)_M^2 <= eta^2 norm(theta^*)^2$ (Lemma 4); with (78) the three terms of (77b) "
-        "give (4)."
+        "$norm(theta^*(eta^2) - theta^*)_M^2 <= eta^2 norm(theta^*)^2$ (Lemma 4);",
+        "with (78) the three terms of (77b) give (4).",
     ),
     setting="Constants that the paper leaves open are 1.",
-    checks=(Rate(ratios=_bias_over_branch, relation="upper", extents=(1.0, 2.0, 4.0, 8.0)),),
+    checks=(Rate(decides="b", ratios=_bias_over_branch, relation="upper", extents=(1.0, 2.0, 4.0, 8.0)),),
     fault=Fault(
         severity="slip",
         touches="proof",
@@ -161,14 +161,14 @@ THM_1_RIDGEBIAS = Claim(
             "10^(-2)$ and unbounded as $delta -> 0$."
         ),
         consequence=(
-            "(4) stands: the bias is $eta^4 norm(theta^*)_(M^(-1))^2 <= gamma^2 norm(theta^*)^2 \\/ max{gamma, "
-            "lambda^X}$. For $rho.alt <= delta$, as in the experiments, the printed step costs a constant only."
+            r"(4) stands: the bias is $eta^4 norm(theta^*)_(M^(-1))^2 <= gamma^2 norm(theta^*)^2 \/ max{{gamma, "
+            "lambda^X}}$. For $rho.alt <= delta$, as in the experiments, the printed step costs a constant only."
         ),
     ),
     correction=Correction(
         statement=(
-            "On ${tilde(lambda) <= lambda^X}$, $norm(theta^*(eta^2) - theta^*)_M^2 = eta^4 norm(theta^*)_(M^(-1))^2 "
-            "<= gamma^2 norm(theta^*)^2 \\/ max{gamma, lambda^X}$, which with the two other terms of (77b) and (78) "
+            "On ${{tilde(lambda) <= lambda^X}}$, $norm(theta^*(eta^2) - theta^*)_M^2 = eta^4 norm(theta^*)_(M^(-1))^2 "
+            r"<= gamma^2 norm(theta^*)^2 \/ max{{gamma, lambda^X}}$, which with the two other terms of (77b) and (78) "
             "gives (4)."
         ),
         ground="$theta^*(eta^2) - theta^* = -eta^2 M^(-1) theta^*$, $eta^2 <= gamma$ and (78).",
@@ -242,9 +242,9 @@ THM_1_KCONST = Claim(
     ),
     correction=Correction(
         statement=(
-            "With $a_1 = max{1\\/2, c_1}$, $E = max{d, log(4 a_1 T\\/rho.alt)}$ and $a_0 = 8 max{c_0, 1\\/c_2, 12}$: "
-            "$w_T^2 <= 2 (2 d + 4 log((2 T)\\/rho.alt)) <= 4 d + 8 log((4 a_1 T)\\/rho.alt) <= 12 E$, and $a_0 E >= 8 "
-            "max{c_0 d, 1/c_2 log((4 T c_1)\\/rho.alt), w_T^2}$."
+            r"With $a_1 = max{{1\/2, c_1}}$, $E = max{{d, log(4 a_1 T\/rho.alt)}}$ and $a_0 = 8 max{{c_0, 1\/c_2, "
+            r"12}}$: $w_T^2 <= 2 (2 d + 4 log((2 T)\/rho.alt)) <= 4 d + 8 log((4 a_1 T)\/rho.alt) <= 12 E$, and $a_0 E "
+            r">= 8 max{{c_0 d, 1/c_2 log((4 T c_1)\/rho.alt), w_T^2}}$."
         ),
         ground="Each term is at most the one after it, for $T >= 1$ and $rho.alt <= 1$.",
         checks=(

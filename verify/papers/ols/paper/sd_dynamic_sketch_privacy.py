@@ -160,11 +160,15 @@ THM_2_EQ131 = Claim(
     equation="(131)",
     kind="identity",
     statement=(
-        "The least $tilde(eta)^2 + tilde(lambda)$ with (130) is $sqrt(k) (1 + C_Y^2) \\/ (2 sqrt(2 ell_1) (-1 + sqrt(1 "
-        "+ epsilon\\/(4 ell_1))))$, $ell_1 = log(1\\/delta)$; it upper-bounds the exact value that the algorithm finds."
+        (
+            r"The least $tilde(eta)^2 + tilde(lambda)$ with (130) is $sqrt(k) (1 + C_Y^2) \/ (2 sqrt(2 ell_1) (-1 + "
+            r"sqrt(1 + epsilon\/(4 ell_1))))$, $ell_1 = log(1\/delta)$;"
+        ),
+        "it upper-bounds the exact value that the algorithm finds.",
     ),
     checks=(
         Identity(
+            decides="a",
             left=_spent,
             right=_budget,
             box={
@@ -176,6 +180,7 @@ THM_2_EQ131 = Claim(
             impostors={"1 % off": {"right": Times("1.01")}},
         ),
         Search(
+            decides="b",
             sides=_found,
             box={"epsilon": Real(0.1, 10.0, "log"), "delta": Real(1e-10, 1e-2, "log"), "k": Whole(1, 2000, "log")},
             extremal=lambda: [{"epsilon": 1.0, "delta": 1e-6, "k": 10.0}],
@@ -198,13 +203,16 @@ THM_2_EQ131 = Claim(
     ),
     correction=Correction(
         statement=(
-            "The least $tilde(eta)^2 + tilde(lambda)$ with (130), $log(4\\/delta)$ in it for $log(1\\/delta)$, is "
-            "(131) likewise; for $k >= 3 log(4\\/delta)$ and $epsilon <= 6$ it upper-bounds the exact value that the "
-            "algorithm finds."
+            (
+                r"The least $tilde(eta)^2 + tilde(lambda)$ with (130), $log(4\/delta)$ in it for $log(1\/delta)$, is "
+                "(131) likewise;"
+            ),
+            r"for $k >= 3 log(4\/delta)$ and $epsilon <= 6$ it upper-bounds the exact value that the algorithm finds.",
         ),
         ground="Line 3's $gamma$ is solved to 12 digits and compared.",
         checks=(
             Search(
+                decides="b",
                 sides=_found_with_rows,
                 box={
                     "epsilon": Real(0.05, 6.0, "log"),
@@ -286,20 +294,24 @@ THM_2_EQ132 = Claim(
     ),
     correction=Correction(
         statement=(
-            "With $tilde(epsilon)(gamma\\/sqrt(k), tilde(lambda) \\/ (1 + C_Y^2), tilde(k), delta)$ in line 6, and $k "
-            ">= 3 log(4\\/delta)$, $epsilon <= 4$, $tilde(k) >= (tilde(lambda) sqrt(2 ell_1) (-1 + sqrt(1 + "
-            "epsilon\\/(4 ell_1))) \\/ (1 + C_Y^2))^2$; as printed $tilde(k) <= ((epsilon + delta) gamma)^2 \\/ (2 "
-            "log(3.75\\/delta))$."
+            (
+                r"With $tilde(epsilon)(gamma\/sqrt(k), tilde(lambda) \/ (1 + C_Y^2), tilde(k), delta)$ in line 6, and "
+                r"$k >= 3 log(4\/delta)$, $epsilon <= 4$, $tilde(k) >= (tilde(lambda) sqrt(2 ell_1) (-1 + sqrt(1 + "
+                r"epsilon\/(4 ell_1))) \/ (1 + C_Y^2))^2$;"
+            ),
+            r"as printed $tilde(k) <= ((epsilon + delta) gamma)^2 \/ (2 log(3.75\/delta))$.",
         ),
         ground="Both sizes are found by doubling and bisection and compared.",
         checks=(
             Search(
+                decides="a",
                 sides=lambda **numbers: _sizes(actual=True, **numbers),
                 box=SIZE_BOX,
                 evaluations=16,
                 impostors={"6 times": {"sides": Times(6, 1)}},
             ),
             Search(
+                decides="b",
                 sides=_ceiling,
                 box={name: SIZE_BOX[name] for name in ("epsilon", "delta", "k")},
                 evaluations=12,

@@ -83,10 +83,12 @@ ALG_1 = Claim(
     equation="Algorithm 1",
     kind="algorithm",
     statement=(
-        "Iterative Hessian mixing: $eta$ is released once by Algorithm 2 with noise $gamma\\/sqrt(k)$; then $T$ "
-        "times, with "
-        'fresh $S$, $xi$, $zeta$, $tilde(G) = X^top "clip"_C (Y - X hat(theta)) - eta^2 hat(theta) + sigma zeta$ and '
-        "$hat(theta) <- hat(theta) + (1/k tilde(X)^top tilde(X))^(-1) tilde(G)$, $tilde(X) = S X + eta xi$."
+        r"Iterative Hessian mixing: $eta$ is released once by Algorithm 2 with noise $gamma\/sqrt(k)$;",
+        (
+            'then $T$ times, with fresh $S$, $xi$, $zeta$, $tilde(G) = X^top "clip"_C (Y - X hat(theta)) - eta^2 '
+            "hat(theta) + sigma zeta$ and $hat(theta) <- hat(theta) + (1/k tilde(X)^top tilde(X))^(-1) tilde(G)$, "
+            "$tilde(X) = S X + eta xi$."
+        ),
     ),
     setting=STEP_TESTS,
     remark=(
@@ -95,6 +97,7 @@ ALG_1 = Claim(
     ),
     checks=(
         Agreement(
+            decides="ab",
             facts=_hessian_mixing_steps,
             impostors={"noise 1 % larger": {"facts": {"sigma_factor": 1.01}}},
         ),
@@ -128,13 +131,14 @@ ALG_2 = Claim(
     equation="Algorithm 2",
     kind="algorithm",
     statement=(
-        "CalibrateMixingNoise: $tilde(lambda) = max{lambda_min (X^top X) - eta C_X^2 (tau - z), 0}$, $z ~ N(0, 1)$; "
-        "returns $sqrt(max{gamma C_X^2 - tilde(lambda), 0})$."
+        "CalibrateMixingNoise: $tilde(lambda) = max{lambda_min (X^top X) - eta C_X^2 (tau - z), 0}$, $z ~ N(0, 1)$;",
+        "returns $sqrt(max{gamma C_X^2 - tilde(lambda), 0})$.",
     ),
     setting=STEP_TESTS,
     remark="Its argument $eta$ scales the noise on the eigenvalue; what it returns is the noise of the sketch.",
     checks=(
         Agreement(
+            decides="ab",
             facts=_calibration_steps,
             impostors={"tau larger by 0.01": {"facts": {"shift": 0.01}}},
         ),

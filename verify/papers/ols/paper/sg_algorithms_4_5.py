@@ -72,10 +72,13 @@ ALG_4 = Claim(
     equation="Algorithm 4",
     kind="algorithm",
     statement=(
-        "Linear mixing: the smallest $gamma > 5\\/2$ with $tilde(epsilon) (gamma\\/sqrt(k), gamma, k, delta) <= "
-        "epsilon$; $[tilde(X), tilde(Y)]$ from Algorithm 3 on $[X, Y]$ with bound $sqrt(C_X^2 + C_Y^2)$, $tau = "
-        "sqrt(2 log max{3\\/delta, 2\\/rho.alt})$ and test noise $gamma\\/sqrt(k)$; returns $(tilde(X)^top "
-        "tilde(X))^(-1) tilde(X)^top tilde(Y)$."
+        r"Linear mixing: the smallest $gamma > 5\/2$ with $tilde(epsilon) (gamma\/sqrt(k), gamma, k, delta) <= "
+        "epsilon$;",
+        (
+            "$[tilde(X), tilde(Y)]$ from Algorithm 3 on $[X, Y]$ with bound $sqrt(C_X^2 + C_Y^2)$, $tau = sqrt(2 log "
+            r"max{3\/delta, 2\/rho.alt})$ and test noise $gamma\/sqrt(k)$;"
+        ),
+        "returns $(tilde(X)^top tilde(X))^(-1) tilde(X)^top tilde(Y)$.",
     ),
     setting=STEP_TESTS,
     remark=(
@@ -84,10 +87,11 @@ ALG_4 = Claim(
     ),
     checks=(
         Agreement(
+            decides="bc",
             facts=_linear_mixing_steps,
             impostors={"noise 1 % larger": {"facts": {"noise_factor": 1.01}}},
         ),
-        Agreement(facts=_smallest_gamma, impostors={"gamma 1 % too small": {"facts": {"share": 0.99}}}),
+        Agreement(decides="a", facts=_smallest_gamma, impostors={"gamma 1 % too small": {"facts": {"share": 0.99}}}),
     ),
 )
 
@@ -140,11 +144,15 @@ ALG_5 = Claim(
     equation="Algorithm 5",
     kind="algorithm",
     statement=(
-        "Linear mixing with dynamic $k$: with $tau = sqrt(8 log max{3\\/delta, 4\\/rho.alt})$ and $gamma$ of "
-        "Algorithm 4, $tilde(lambda) = max{lambda_min^(X Y) - gamma\\/sqrt(k) (C_X^2 + C_Y^2) (tau - z), 0}$; if "
-        "$tilde(lambda) >= gamma$, sketch with the largest $tilde(k) >= k$ for which $tilde(epsilon) "
-        "(gamma\\/sqrt(tilde(k)), tilde(lambda), tilde(k), delta) <= epsilon$ and no noise, else with $k$ rows and "
-        "noise $sqrt(gamma (C_X^2 + C_Y^2) - tilde(lambda))$."
+        (
+            r"Linear mixing with dynamic $k$: with $tau = sqrt(8 log max{3\/delta, 4\/rho.alt})$ and $gamma$ of "
+            r"Algorithm 4, $tilde(lambda) = max{lambda_min^(X Y) - gamma\/sqrt(k) (C_X^2 + C_Y^2) (tau - z), 0}$;"
+        ),
+        (
+            "if $tilde(lambda) >= gamma$, sketch with the largest $tilde(k) >= k$ for which $tilde(epsilon) "
+            r"(gamma\/sqrt(tilde(k)), tilde(lambda), tilde(k), delta) <= epsilon$ and no noise, else with $k$ rows and "
+            "noise $sqrt(gamma (C_X^2 + C_Y^2) - tilde(lambda))$."
+        ),
     ),
     setting="$C_X = C_Y = 1$. " + STEP_TESTS,
     fault=Fault(
@@ -161,7 +169,11 @@ ALG_5 = Claim(
             "$C_X^2 + C_Y^2$, as in (126) and line 9."
         ),
     ),
-    checks=(Agreement(facts=_leverage_without_noise, impostors={"a threshold of 0.9": {"facts": {"unit": 0.9}}}),),
+    checks=(
+        Agreement(
+            decides="b", facts=_leverage_without_noise, impostors={"a threshold of 0.9": {"facts": {"unit": 0.9}}}
+        ),
+    ),
     correction=Correction(
         statement=(
             "Linear mixing with dynamic $k$: as printed, with $tilde(lambda)\\/(C_X^2 + C_Y^2)$ in place of "

@@ -79,17 +79,23 @@ ALG_6 = Claim(
     equation="Algorithm 6",
     kind="algorithm",
     statement=(
-        "AdaSSP with $s = sqrt(2 log(6\\/delta)) \\/ (epsilon\\/3)$: $tilde(lambda)_min = max{lambda_min + s C_X^2 "
-        "(z - sqrt(2 log(6\\/delta))), 0}$, $tilde(lambda) = max{0, s sqrt(d log(2 d^2 \\/ rho.alt)) C_X^2 - "
-        "tilde(lambda)_min}$; "
-        '$X^top X + s C_X^2 N_"sym"$ and $X^top Y + s C_X C_Y zeta$ are released; returns the ridge solution.'
+        (
+            r"AdaSSP with $s = sqrt(2 log(6\/delta)) \/ (epsilon\/3)$: $tilde(lambda)_min = max{lambda_min + s C_X^2 "
+            "(z "
+            r"- sqrt(2 log(6\/delta))), 0}$, $tilde(lambda) = max{0, s sqrt(d log(2 d^2 \/ rho.alt)) C_X^2 - "
+            "tilde(lambda)_min}$;"
+        ),
+        '$X^top X + s C_X^2 N_"sym"$ and $X^top Y + s C_X C_Y zeta$ are released;',
+        "returns the ridge solution.",
     ),
     setting=STEP_TESTS,
     remark=(
         "Under the analytic noise of the experiments $s$ is the analytic scale in lines 3 to 6; the paper does not "
         "say what becomes of the shift $sqrt(2 log(6\\/delta))$, which is kept."
     ),
-    checks=(Agreement(facts=_adassp_steps, impostors={"noise 1 % larger": {"facts": {"factor": 1.01}}}),),
+    checks=(
+        Agreement(decides="abc", facts=_adassp_steps, impostors={"noise 1 % larger": {"facts": {"factor": 1.01}}}),
+    ),
 )
 
 
@@ -161,8 +167,8 @@ ALG_7 = Claim(
     checks=(Agreement(facts=_stale_norm),),
     correction=Correction(
         statement=(
-            "DP-GD: $overline(G)_t = 1/n sum_i (-x_i (y_i - x_i^top hat(theta)_t)) min{1, C \\/ norm(x_i (y_i - "
-            "x_i^top hat(theta)_t))}$, $hat(theta)_(t+1) = hat(theta)_t + b (Z_t - overline(G)_t)$."
+            r"DP-GD: $overline(G)_t = 1/n sum_i (-x_i (y_i - x_i^top hat(theta)_t)) min{{1, C \/ norm(x_i (y_i - "
+            "x_i^top hat(theta)_t))}}$, $hat(theta)_(t+1) = hat(theta)_t + b (Z_t - overline(G)_t)$."
         ),
         ground="Gradient and factor are of one iterate, so that each record contributes at most $C\\/n$.",
         checks=(
@@ -211,15 +217,19 @@ ALG_8 = Claim(
     equation="(IHS), (7), (8)",
     kind="algorithm",
     statement=(
-        'Iterative Hessian sketch: $hat(theta)_(t+1) = op("arg min")_theta {1/(2k) norm(S_t X (theta - '
-        "hat(theta)_t))^2 - "
-        "theta^top X^top (Y - X hat(theta)_t)}$, $hat(theta)_0 = 0$. Sketch-and-solve: $hat(theta) = (tilde(X)^top "
-        "tilde(X))^(-1) tilde(X)^top tilde(Y)$, $[tilde(X), tilde(Y)] = [S X + eta xi, S Y + eta zeta]$."
+        (
+            'Iterative Hessian sketch: $hat(theta)_(t+1) = op("arg min")_theta {1/(2k) norm(S_t X (theta - '
+            "hat(theta)_t))^2 - theta^top X^top (Y - X hat(theta)_t)}$, $hat(theta)_0 = 0$."
+        ),
+        (
+            "Sketch-and-solve: $hat(theta) = (tilde(X)^top tilde(X))^(-1) tilde(X)^top tilde(Y)$, $[tilde(X), "
+            "tilde(Y)] = [S X + eta xi, S Y + eta zeta]$."
+        ),
     ),
     setting=STEP_TESTS,
     remark=(
         "$S_t$ is $k times n$, as in Proposition 2; next to (IHS) it is called $k times d$. The iterative Hessian "
         "sketch is Algorithm 1 with $eta = sigma = 0$, $C = oo$."
     ),
-    checks=(Agreement(facts=_sketch_steps, impostors={"steps 1 % longer": {"facts": {"factor": 1.01}}}),),
+    checks=(Agreement(decides="ab", facts=_sketch_steps, impostors={"steps 1 % longer": {"facts": {"factor": 1.01}}}),),
 )

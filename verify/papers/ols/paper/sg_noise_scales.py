@@ -135,11 +135,15 @@ EQ_157 = Claim(
     equation="(157)",
     kind="privacy",
     statement=(
-        "DP-GD with $sigma^2 = 2 T C^2 \\/ (n^2 (sqrt(epsilon + log(1\\/delta)) - sqrt(log(1\\/delta)))^2)$ is "
-        "$(epsilon, delta)$-DP; every Gaussian mechanism uses the analytic, tight noise (App. H)."
+        (
+            r"DP-GD with $sigma^2 = 2 T C^2 \/ (n^2 (sqrt(epsilon + log(1\/delta)) - sqrt(log(1\/delta)))^2)$ is "
+            "$(epsilon, delta)$-DP;"
+        ),
+        "every Gaussian mechanism uses the analytic, tight noise (App. H).",
     ),
     checks=(
         Search(
+            decides="a",
             sides=_spends,
             box={
                 "epsilon": Real(0.1, 10.0, "log"),
@@ -150,7 +154,7 @@ EQ_157 = Claim(
             },
             evaluations=800,
         ),
-        Agreement(facts=_against_analytic),
+        Agreement(decides="b", facts=_against_analytic),
     ),
     fault=Fault(
         severity="hypothesis",
@@ -168,13 +172,17 @@ EQ_157 = Claim(
     ),
     correction=Correction(
         statement=(
-            "DP-GD with the $sigma^2$ of (157) is $(epsilon, delta)$-DP even for replaced records; with zero-out "
-            "neighbours $sigma = sqrt(T) C \\/ (n mu)$ is enough and least, $mu$ the Gaussian privacy parameter of "
-            "$(epsilon, delta)$."
+            "DP-GD with the $sigma^2$ of (157) is $(epsilon, delta)$-DP even for replaced records;",
+            (
+                r"with zero-out neighbours $sigma = sqrt(T) C \/ (n mu)$ is enough and least, $mu$ the Gaussian "
+                "privacy "
+                "parameter of $(epsilon, delta)$."
+            ),
         ),
         ground="All gradients together are one Gaussian mechanism of sensitivity $sqrt(T) C\\/n$.",
         checks=(
             Search(
+                decides="a",
                 sides=_spends,
                 box={
                     "epsilon": Real(0.1, 10.0, "log"),
@@ -187,12 +195,14 @@ EQ_157 = Claim(
                 impostors={"a third of the noise": {"sides": {"share": 1 / 3}}},
             ),
             Search(
+                decides="b",
                 sides=_moved_mean,
                 box={"gradients": (Real(-5.0, 5.0), 2), "clip": Real(0.1, 3.0, "log"), "n": Whole(2, 1000, "log")},
                 evaluations=600,
                 impostors={"half of it": {"sides": {"factor": 0.5}}},
             ),
             Identity(
+                decides="b",
                 left=_inverted,
                 right=lambda m, epsilon, **_: m.number(1) * epsilon,
                 box={
@@ -204,7 +214,7 @@ EQ_157 = Claim(
                 },
                 impostors={"1 % off": {"right": Times("1.01")}},
             ),
-            Agreement(facts=_tight, impostors={"1 % off": {"facts": Times(1.01)}}),
+            Agreement(decides="b", facts=_tight, impostors={"1 % off": {"facts": Times(1.01)}}),
         ),
     ),
 )
@@ -248,10 +258,13 @@ FN1_4 = Claim(
     where="footnotes 1-4",
     kind="number",
     statement=(
-        "(1) Adjacency is zero-out; (2) (A1) can be enforced by clipping the input; (3) $N_(upright(s y m))$: "
-        "symmetric, upper triangle with the diagonal i.i.d. $N(0, 1)$; (4) for large $tilde(lambda)$ the noise "
-        "$tilde(eta)^2$ can be 0."
+        "(1) Adjacency is zero-out;",
+        "(2) (A1) can be enforced by clipping the input;",
+        "(3) $N_(upright(s y m))$: symmetric, upper triangle with the diagonal i.i.d. $N(0, 1)$;",
+        "(4) for large $tilde(lambda)$ the noise $tilde(eta)^2$ can be 0.",
     ),
     remark="(4) from $tilde(lambda) = gamma (C_X^2 + C_Y^2)$ on.",
-    checks=(Agreement(facts=_footnotes, alpha=1e-8, impostors={"1 % off": {"facts": {"scale": 1.01}}}),),
+    checks=(
+        Agreement(decides="abcd", facts=_footnotes, alpha=1e-8, impostors={"1 % off": {"facts": {"scale": 1.01}}}),
+    ),
 )
