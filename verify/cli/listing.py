@@ -89,6 +89,7 @@ def _print_in_full(claim: Outline, entry: Mapping[str, Any] | None, *, alone: bo
         if clause["word"] == "open":
             print(f"Open: no check decides ({clause['letter']}) as {clause['form']}: {clause['text']}")
     for item in entry["evidence"]:
-        form = item["form"] if item["clauses"] == "a" else f"{item['form']}, {', '.join(item['clauses'])}"
+        several = sum(clause["form"] == item["form"] for clause in entry["clauses"]) > 1
+        form = f"{item['form']}, {', '.join(item['clauses'])}" if several else item["form"]
         print(f"- {form}: {item['outcome']} ({item['how']}). {item['summary']}")
         print_facts(item.get("facts", ()))

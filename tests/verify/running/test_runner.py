@@ -247,7 +247,9 @@ def test_each_clause_has_its_verdict():
         ("c", "not run", None),
         ("d", "open", None),
     ]
-    assert [item.text for item in verdict.open_clauses] == ["Four."]
+    assert verdict.open_clauses == ()  # it is refuted
+    evidence[2] = found("holds")
+    assert [item.text for item in decide(one, evidence, []).open_clauses] == ["Four."]
 
 
 def test_open_clauses_are_those_of_the_correction_that_holds():

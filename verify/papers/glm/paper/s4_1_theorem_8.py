@@ -337,9 +337,9 @@ def _sizes(rng: np.random.Generator, *, shift: float = 0.0) -> Iterator[Fact | W
         logs = bounds.log_factor(DELTA, p, FAILURE)
         return 1e9 * (float(rate.privacy) / logs / alpha) ** 2
 
-    def public(p: int, alpha: float) -> float:
+    def public(p: int, alpha: float, *, epsilon: float = 0.5, delta: float = DELTA) -> float:
         rate = bounds.gaussian_rate(
-            1.0, covariance, 4.0, p=p, n=10**9, m=10**9, epsilon=0.5, delta=DELTA, failure=FAILURE
+            1.0, covariance, 4.0, p=p, n=10**9, m=10**9, epsilon=epsilon, delta=delta, failure=FAILURE
         )
         return 1e9 * (float(rate.public) / alpha) ** 2
 
@@ -349,6 +349,8 @@ def _sizes(rng: np.random.Generator, *, shift: float = 0.0) -> Iterator[Fact | W
         ("n, power of alpha", private(10, 0.5, 0.05), private(10, 0.5, 0.1), -2.0),
         ("m, power of p", public(10, 0.1), public(20, 0.1), 1.0),
         ("m, power of alpha", public(10, 0.05), public(10, 0.1), -2.0),
+        ("m, power of epsilon", public(10, 0.1, epsilon=0.25), public(10, 0.1), 0.0),
+        ("m, power of delta", public(10, 0.1, delta=DELTA / 2), public(10, 0.1), 0.0),
     ):
         yield Fact(label, math.log2(high / low), power + shift, 1e-9)
     yield Within("m over n for epsilon <= p", public(10, 0.1) / private(10, 0.99, 0.1), 0.0, 1.0)
@@ -372,7 +374,7 @@ COR_9 = Claim(
     equation="Corollary 9",
     setting="$norm(Sigma)$ and $lambda$ of order 1, logarithms left out, as the corollary says.",
     remark=_SHARPER,
-    checks=(_COLLECTED.deciding("ab"),),
+    checks=(_COLLECTED.deciding("abc"),),
 )
 
 ABS_GAUSS = Claim(

@@ -102,6 +102,20 @@ def _saturated(rng: np.random.Generator) -> Iterator[Within]:
     yield Within("risk at 1000 times the size; (15) does not change", growth, most=30.0, numbers=numbers)
 
 
+# epsilon, delta, k, and lambda~ over gamma.
+ENLARGED, TIMES = ((0.1, 1e-6, 244), (1.0, 1e-6, 244), (1.0, 1e-9, 60)), (1.0, 3.0, 10.0, 100.0)
+
+
+def _enlarged(rng: np.random.Generator, *, actual_test: bool = True) -> Iterator[Within]:
+    """The rows of line 6 over k (lambda~ / gamma)^2, with the noise that line 4 drew."""
+    for epsilon, delta, k in ENLARGED:
+        level = float(sketch.gamma(epsilon, delta, k))
+        for times in TIMES:
+            size = sketch.dynamic_size(times * level, epsilon=epsilon, delta=delta, k=k, actual_test=actual_test)
+            label = f"rows over k (lambda~/gamma)², epsilon = {epsilon:g}, delta = {delta:g}, lambda~ = {times:g} gamma"
+            yield Within(label, size / (k * times**2), 1.0 - 1.0 / k, 2.0)
+
+
 def _elsewhere(decades: float, power: float = 0.0) -> Iterator[tuple[str, float]]:
     """Risk over (15) in every other direction, line 6 corrected."""
     up = 10**decades
@@ -132,6 +146,7 @@ THM_2 = Claim(
         'lambda^(X Y)_min (1 + norm(theta^*)^2))$ if $lambda^(X Y)_min < gamma_"mix" (1 + C_Y^2)$, else '
         '$O(gamma_"mix" (1 + C_Y^2) L(theta^*) \\/ lambda^(X Y)_min)$.'
     ),
+    given={"small": ENLARGED[0][0], "large": ENLARGED[-1][0], "longest": TIMES[-1]},
     setting=(
         "Exact laws of Algorithm 5 for $d = 4$, the eigenvalue released anywhere between its $rho.alt\\/4$ "
         "quantile and "
@@ -165,7 +180,10 @@ THM_2 = Claim(
                 r"(15) holds for $epsilon$ up to the order of $log(1 \/ delta)$ if line 6 of Algorithm 5 keeps $eta = "
                 r"gamma \/ sqrt(k)$, the noise that line 4 drew;"
             ),
-            r"then $tilde(k) approx k (tilde(lambda) \/ gamma)^2$.",
+            (
+                r"then $tilde(k)$ is 1 to 2 times $k (tilde(lambda) \/ gamma)^2$ (tried for $epsilon = {small}$ and "
+                r"${large}$, $delta = 10^(-6)$ and $10^(-9)$, $tilde(lambda) \/ gamma$ from 1 to ${longest}$)."
+            ),
         ),
         ground=(
             "The risk is $O(L(theta^*) d \\/ tilde(k))$ without noise, smaller than (15), and $O(L(theta^*) + eta^2 "
@@ -189,6 +207,9 @@ THM_2 = Claim(
                 extents=EXTENTS,
                 per_extent=3,
                 impostors={"one power less": {"ratios": {"power": 1.0}}},
+            ),
+            Agreement(
+                decides="b", facts=_enlarged, impostors={"the noise of line 6": {"facts": {"actual_test": False}}}
             ),
         ),
     ),
