@@ -13,7 +13,7 @@ from reports.facts import digest
 from reports.findings import FALSE, Finding, findings, grounds_of, numbers
 from reports.panels import MOST_COLUMNS, pictures_of, rates_used, rows, slope_cells
 from reports.pictures import panels
-from reports.results import GROUNDS, VERDICTS, Entry, Figure, Highlight, Paper, Results
+from reports.results import GROUNDS, VERDICTS, Entry, Evidence, Figure, Highlight, Paper, Results
 from reports.rich import Rich, markup, rich
 from reports.text import counted, number, one_line, typographic
 
@@ -235,12 +235,18 @@ def _finding(item: Finding) -> Data:
         "touches": entry.touches or "",
         "root": one_line(entry.root),
         "support": [
-            {"how": evidence.how, "summary": typographic(evidence.summary)}
+            {"how": _on_clauses(evidence, entry), "summary": typographic(evidence.summary)}
             for evidence in entry.evidence
             if evidence.form == "corrected" and entry.verdict == "corrected"
         ],
         "followers": [{**_place(follower), "finding": _said(follower)} for follower in item.followers],
     }
+
+
+def _on_clauses(evidence: Evidence, entry: Entry) -> str:
+    """The ground of a check, and which clauses of several it decides."""
+    several = sum(clause.form == evidence.form for clause in entry.clauses) > 1
+    return f"{evidence.how} ({', '.join(evidence.clauses)})" if several else evidence.how
 
 
 def _said(entry: Entry) -> Rich:

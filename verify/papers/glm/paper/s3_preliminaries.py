@@ -130,7 +130,8 @@ def _ranges(*, factor: float = 1.0) -> Iterator[Within]:
         )
         yield Within(f"exact delta just inside the range, over {delta:g}", inside, 0.0, 1.0)
         yield Within(f"exact delta just outside the range, over {delta:g}", outside, 1.0)
-        yield Within(f"end of the range, which contains (0, 1], at delta = {delta:g}", end, 1.0)
+        numbers = {f"end_{-math.log10(delta):.0f}": end}
+        yield Within(f"end of the range, which contains (0, 1], at delta = {delta:g}", end, 1.0, numbers=numbers)
 
 
 LEM_4 = Claim(
@@ -162,7 +163,10 @@ LEM_4 = Claim(
                 "Delta_2 "
                 r"\/ epsilon$ gives $(epsilon, delta)$-privacy;"
             ),
-            "the range ends at $epsilon = 6.77$, $8.42$, $8.78$ for $delta = 10^(-2)$, $10^(-5)$, $10^(-6)$.",
+            (
+                "the range ends at $epsilon = {end_2:3}$, ${end_5:3}$, ${end_6:3}$ for $delta = 10^(-2)$, $10^(-5)$, "
+                "$10^(-6)$."
+            ),
         ),
         ground="The exact divergence of two normal laws.",
         checks=(

@@ -190,7 +190,7 @@ def _omega(rng: np.random.Generator) -> Iterator[Within]:
     small, large = (
         math.sqrt(p) * float(np.abs(bias("logistic", np.full(p, 1.0), sign_design(p)).limit).max()) for p in (16, 1024)
     )
-    numbers = {"small": small, "large": large}
+    numbers = {"small": small, "large": large, "few": 16, "many": 1024}
     label = "sqrt(p) times the bias, at p = 1024 over that at 16"
     yield Within(label, large / small, 0.1, numbers=numbers)
 
@@ -206,8 +206,8 @@ CONCL_BIAS = Claim(
         touches="text",
         finding=(
             "Theorem 14 gives an upper bound $O(1\\/sqrt(p))$ on the bias, not a lower one: for logistic regression, "
-            "$x_j = plus.minus 1\\/p$ and $w^* = bold(1)$, $sqrt(p)$ times the bias is ${small:2}$ at $p = 16$ and "
-            "${large:2}$ at $p = 1024$."
+            "$x_j = plus.minus 1\\/p$ and $w^* = bold(1)$, $sqrt(p)$ times the bias is ${small:2}$ at $p = {few}$ and "
+            "${large:2}$ at $p = {many}$."
         ),
         consequence="The algorithms are better than they are said to be: the error floor is far below the noise.",
     ),

@@ -152,7 +152,8 @@ def _above(rng: np.random.Generator, *, links: tuple[str, ...], largest: float =
                 yield Within(f"{name}: lower end of f(6) at norm {s:.4f}", float(value.lower()), 1 + MARGIN)
                 shipped = float(value.mid())
             oracle = float(quadrature(lambda w, t=LARGEST * s, mu=mean: mu(t * w), weight=1)) / s
-            yield Fact(f"{name}: f(6) at norm {s:.4f}", shipped, oracle, 1e-12)
+            numbers = {"stated" if s == W_OLS else "derived": shipped}
+            yield Fact(f"{name}: f(6) at norm {s:.4f}", shipped, oracle, 1e-12, numbers=numbers)
 
 
 def _roots(rng: np.random.Generator, *, links: tuple[str, ...], factor: float = 1.0) -> Iterator[Fact | Within]:
@@ -162,7 +163,8 @@ def _roots(rng: np.random.Generator, *, links: tuple[str, ...], factor: float = 
         assert c.enclosure is not None
         yield Within(f"{name}: upper end of c", c.enclosure[1], 0.0, LARGEST)
         yield Within(f"{name}: width of the enclosure", c.enclosure[1] - c.enclosure[0], 0.0, 1e-12)
-        yield Fact(f"{name}: c", factor * float(c), W_STAR / _derived(name), 1e-13)
+        numbers = {"constant": float(c)}
+        yield Fact(f"{name}: c", factor * float(c), W_STAR / _derived(name), 1e-13, numbers=numbers)
         w_ols = np.array([_derived(name), 0.0])
         yield Fact(f"{name}: root of f", float(scale.root(name, w_ols, np.eye(2))), W_STAR / _derived(name), 1e-11)
 
@@ -175,7 +177,7 @@ THM_19_C = Claim(
     hypotheses="Premises of Theorem 19",
     equation="Theorem 19",
     setting='$norm(w^"ols")$ as stated and as Lemma 5 has it; printed with $f(c)$, read as in Theorem 20.',
-    remark="$f(6) = 1.468$ and $1.453$.",
+    remark="$f(6) = {stated}$ and ${derived}$.",
     checks=(Agreement(facts=partial(_above, links=("logistic",)), impostors={"c = 4.9": {"facts": {"largest": 4.9}}}),),
 )
 
@@ -230,7 +232,7 @@ THM_19_E = Claim(
     kind="inequality",
     statement="Logistic: $c_Phi < overline(c) = 6$.",
     equation="Theorem 19",
-    remark="$c_Phi = 4.0612$.",
+    remark="$c_Phi = {constant:5}$.",
     checks=(Agreement(facts=partial(_roots, links=("logistic",)), impostors={"1 % off": {"facts": {"factor": 1.01}}}),),
 )
 
@@ -371,7 +373,7 @@ THM_20_C = Claim(
     ),
     hypotheses="Premises of Theorem 19",
     equation="Theorem 20",
-    remark="$Phi''$ is 0.1074-Lipschitz; $c_Phi = 4.0917$.",
+    remark="$Phi''$ is 0.1074-Lipschitz; $c_Phi = {constant:5}$.",
     checks=(
         _bounded("boosting", 1, "0.2500001").deciding("a"),
         _bounded("boosting", 2, "3/16").deciding("a"),

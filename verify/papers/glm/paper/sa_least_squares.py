@@ -47,7 +47,7 @@ def _condition(variance: float) -> float:
 
 
 def _conditions(rng: np.random.Generator) -> Iterator[Within]:
-    numbers = {"ordinary": _condition(0.25), "small": _condition(0.0025)}
+    numbers = {"ordinary": _condition(0.25), "small": _condition(0.0025), "share": 400}
     grown = numbers["small"] / numbers["ordinary"]
     yield Within("growth of the ratio as the variance falls from 1/4 to 1/400", grown, most=100.0, numbers=numbers)
 
@@ -75,7 +75,7 @@ LEM_33 = Claim(
             "makes it too "
             'weak: what $norm(E_1) <= lambda_"min" (X^top X)\\/2$ takes is ${ordinary:2}$ times it at $Sigma = '
             "I\\/4$ and "
-            "${small:2}$ times at $Sigma = I\\/400$ ($r = 1$, $p = 4$)."
+            "${small:2}$ times at $Sigma = I\\/{share}$ ($r = 1$, $p = 4$)."
         ),
         consequence="(6), (14), (36) and (37) inherit it, in the paper's own designs, where $norm(Sigma) = 1\\/p^2$.",
     ),

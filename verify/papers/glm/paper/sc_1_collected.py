@@ -100,9 +100,13 @@ EQ_31 = Claim(
 )
 
 
+# No constant of a rate is as large.
+MANY = 100
+
+
 def _merged(log_norm: float, omega: float) -> tuple[float, float]:
     """(31) against the merged term of (34), all else 1: omega m_1 against ||Sigma^{1/2}|| omega m_3."""
-    return omega * max(1, omega), 100 * 10**log_norm * omega * max(1, omega**3)
+    return omega * max(1, omega), MANY * 10**log_norm * omega * max(1, omega**3)
 
 
 def _merged_right(log_norm: float, omega: float, *, factor: float = 1.0) -> tuple[float, float]:
@@ -124,13 +128,14 @@ EQ_33 = Claim(
         ),
     ),
     equation="(34)",
+    given={"many": MANY},
     fault=Fault(
         severity="substantive",
         touches="proof",
         finding=(
             "(31) has no factor $norm(Sigma^(1\\/2))_2$ and the merged term has: at $norm(Sigma^(1\\/2))_2 = "
             "10^({log_norm})$ "
-            "it is not within a factor 100."
+            "it is not within a factor ${many}$."
         ),
         consequence=(
             r"Theorems 14, 17 and 25 need $max{{1, norm(Sigma)^(1\/2)}}$: for $norm(x)_1 <= r = O(1)$ the covariance "
@@ -172,7 +177,7 @@ def _sizes(log_norm: float, omega: float) -> tuple[float, float]:
     norm = 10**log_norm
     squared = norm * min(norm, 1.0)
     first, second = norm * 4 * 4 * omega**2 / squared, norm**2 * 4 / norm**2
-    return max(first, second), 100 * norm**2 * 16 * omega**2 * max(1, omega**2) / squared
+    return max(first, second), MANY * norm**2 * 16 * omega**2 * max(1, omega**2) / squared
 
 
 def _sizes_right(log_norm: float, omega: float, *, factor: float = 1.0) -> tuple[float, float]:
@@ -194,13 +199,14 @@ EQ_35 = Claim(
         ),
     ),
     equation="(37)",
+    given={"many": MANY},
     fault=Fault(
         severity="hypothesis",
         touches="proof",
         finding=(
             "(36) asks for $n$ of order $norm(Sigma)_2$, and for an $n$ that does not depend on $w^*$; (37) has "
             "$norm(Sigma)_2^2$ and vanishes with $w^*$: at $norm(Sigma)_2 = 10^({log_norm})$, $norm(w^*)_infinity = "
-            "{omega}$ it is more than 100 times too small."
+            "{omega}$ it is more than ${many}$ times too small."
         ),
         consequence=(
             "(6) and (14) and Theorem 17 inherit it; for $norm(Sigma)_2 >= 1$, $norm(w^*)_infinity >= 1$ they stand."
@@ -253,7 +259,7 @@ def _printed_48(rng: np.random.Generator) -> Iterator[Fact]:
         sides = [_collected_29(**{**base, name: value})[0] for value in (1e3, 1e4)]
         derived = math.log10(sides[1] / sides[0])
         small, large = _over_power(3)
-        numbers = {"printed": float(power), "derived": derived, "small": small, "large": large}
+        numbers = {"printed": float(power), "derived": derived, "small": small, "large": large, "few": 16, "many": 256}
         yield Fact(f"power of {name} in (48)", float(power), derived, 1e-2, numbers)
 
 
@@ -276,7 +282,7 @@ EQ_47 = Claim(
             '(48) prints $r^{printed:1}$ where (28) times $norm(w^"ols")_infinity$ gives $r^{derived:1}$, and '
             "$kappa^7$ for $kappa^6$, as in (29). (50) then drops the third term of (47), the bias of Lemma 12: for "
             "Poisson regression, skewed coordinates and $norm(w^*)_infinity = 1\\/p$ the exact bias over what (50) "
-            "leaves of it, all constants 1, is ${small:2}$ at $p = 16$ and ${large:2}$ at $p = 256$."
+            "leaves of it, all constants 1, is ${small:2}$ at $p = {few}$ and ${large:2}$ at $p = {many}$."
         ),
         consequence=(
             "The third term of (7) is too small where $norm(w^*)_infinity$ is, in Theorems 14 and 25; (9) has the "

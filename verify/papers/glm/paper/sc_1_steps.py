@@ -246,11 +246,15 @@ EQ_25 = Claim(
 # --- (57): Theorem 8 assembled ---
 
 
+# No constant of a rate is as large.
+MANY = 100
+
+
 def _assembled(size: float, norm: float) -> tuple[float, float]:
     """The second part of (57), p^{3/2} ||Sigma|| ||w_ols||, against the first, p^{3/2} ||Sigma||^{3/2} ||w_ols||^2,
-    which is all that Theorem 8 keeps; within a factor 100.
+    which is all that Theorem 8 keeps; within a factor `MANY`.
     """
-    return norm * size, 100 * norm**1.5 * size**2
+    return norm * size, MANY * norm**1.5 * size**2
 
 
 def _assembled_right(size: float, norm: float, *, factor: float = 2.0) -> tuple[float, float]:
@@ -277,6 +281,7 @@ EQ_57 = Claim(
         r'$w^"ols" = w^*\/c_Phi$ gives Theorem 8.',
     ),
     equation="(57)",
+    given={"many": MANY},
     fault=Fault(
         severity="hypothesis",
         touches="proof",

@@ -167,9 +167,8 @@ def _printed_logarithm(rng: np.random.Generator) -> Iterator[Fact]:
     """(60) over its own argument: log(1 / delta) log(p / xi^2) against its root, which (59) gives."""
     p, xi = 5, 0.05
     product = math.log(1 / DELTA) * math.log(p / xi**2)
-    yield Fact(
-        "the logarithms of (60)", product, math.sqrt(product), 0.1, {"printed": product, "derived": math.sqrt(product)}
-    )
+    numbers = {"printed": product, "derived": math.sqrt(product), "p": p, "xi": xi}
+    yield Fact("the logarithms of (60)", product, math.sqrt(product), 0.1, numbers)
 
 
 LEM_38 = Claim(
@@ -186,7 +185,7 @@ LEM_38 = Claim(
         touches="statement",
         finding=(
             "(60) lacks the square root over the logarithms that (59) has: ${printed:3}$ for ${derived:3}$ at $p = "
-            "5$, $xi = 0.05$, $delta = 10^(-6)$."
+            "{p}$, $xi = {xi}$, $delta = 10^(-6)$."
         ),
         consequence="None: Theorem 25 is stated with the root.",
         root="glm/eq-58",

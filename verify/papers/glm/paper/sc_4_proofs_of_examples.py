@@ -104,7 +104,7 @@ def _tangents(rng: np.random.Generator, *, link: str, factor: float = 1.0) -> It
     # Phi'' is concave up to the zero of Phi'''' and convex after it; the tangent point lies in the convex part.
     inflection = {"logistic": math.log(2 + math.sqrt(3)), "boosting": 1.0}[link]
     fourth = _diff(PHI[link], _Z, 4)
-    yield Fact("inflection", float(fourth.subs(_Z, inflection)), 0.0, 1e-12)
+    yield Fact("inflection", float(fourth.subs(_Z, inflection)), 0.0, 1e-12, numbers={"inflection": inflection})
     yield Within("the tangent point over the inflection", float(TANGENT[link]) / inflection, 1.0)
     yield Within("Phi''(0) over the tangent there", float(_diff(PHI[link], _Z, 2).subs(_Z, 0)) / a, 1.0)
 
@@ -116,7 +116,8 @@ C4_TANGENT = Claim(
     statement="$Phi''(z) >= a - b z$ for all $z >= 0$, tangent at $2.5$: $a approx 0.22$, $b approx 0.06$.",
     equation="C.4",
     remark=(
-        "Called local convexity: $Phi''$ is concave up to $1.317$; there it lies above its chord, which lies above "
+        "Called local convexity: $Phi''$ is concave up to ${inflection}$; there it lies above its chord, which lies "
+        "above "
         "the tangent."
     ),
     checks=(
