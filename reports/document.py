@@ -10,10 +10,10 @@ from textwrap import shorten
 from typing import Any
 
 from reports.facts import digest
-from reports.findings import FALSE, Finding, findings, grounds_of, numbers
+from reports.findings import FALSE, Finding, by_clause, findings, grounds_of, numbers, on_clauses
 from reports.panels import MOST_COLUMNS, pictures_of, rates_used, rows, slope_cells
 from reports.pictures import panels
-from reports.results import GROUNDS, VERDICTS, Entry, Evidence, Figure, Highlight, Paper, Results
+from reports.results import GROUNDS, VERDICTS, Entry, Figure, Highlight, Paper, Results
 from reports.rich import Rich, markup, rich
 from reports.text import counted, number, one_line, typographic
 
@@ -42,7 +42,6 @@ SEVERITY_TITLES = {
 }
 # Kinds of claims whose slack, bound over truth, tells how tight a bound is.
 BOUNDS = ("inequality", "privacy", "mc-rate", "number", "algorithm")
-OPEN_CLAUSE = "open, no check decides it"
 FRONT_PICTURE = 2.7
 # Characters of a check's own words in the table of claims.
 MOST_EVIDENCE = 150
@@ -235,18 +234,12 @@ def _finding(item: Finding) -> Data:
         "touches": entry.touches or "",
         "root": one_line(entry.root),
         "support": [
-            {"how": _on_clauses(evidence, entry), "summary": typographic(evidence.summary)}
+            {"how": on_clauses(evidence, entry), "summary": typographic(evidence.summary)}
             for evidence in entry.evidence
             if evidence.form == "corrected" and entry.verdict == "corrected"
         ],
         "followers": [{**_place(follower), "finding": _said(follower)} for follower in item.followers],
     }
-
-
-def _on_clauses(evidence: Evidence, entry: Entry) -> str:
-    """The ground of a check, and which clauses of several it decides."""
-    several = sum(clause.form == evidence.form for clause in entry.clauses) > 1
-    return f"{evidence.how} ({', '.join(evidence.clauses)})" if several else evidence.how
 
 
 def _said(entry: Entry) -> Rich:
@@ -305,23 +298,8 @@ def _claim(entry: Entry, of: Mapping[str, int]) -> Data:
         "slack": _slack(entry),
         "finding": of.get(entry.claim, 0),
         "correction": markup(entry.typeset["correction"]) if follows else "",
-        "evidence": typographic(f"{_evidence(entry)} {_by_clause(entry)}".strip()),
+        "evidence": typographic(f"{_evidence(entry)} {by_clause(entry)}".strip()),
     }
-
-
-def _by_clause(entry: Entry) -> str:
-    """The ground of each clause where they differ, and which are open."""
-    form = "corrected" if entry.verdict == "corrected" else "printed"
-    grounds: dict[str, list[str]] = {}
-    for clause in entry.clauses:
-        if clause.form == form:
-            grounds.setdefault(clause.how or clause.word, []).append(f"({clause.letter})")
-    if len(grounds) < 2 and "open" not in grounds:
-        return ""
-    return (
-        "; ".join(f"{', '.join(letters)}: {OPEN_CLAUSE if how == 'open' else how}" for how, letters in grounds.items())
-        + "."
-    )
 
 
 def _slack(entry: Entry) -> str:

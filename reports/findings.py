@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from reports.results import GROUNDS, SEVERITIES, Entry
+from reports.results import GROUNDS, SEVERITIES, Entry, Evidence
 
 FALSE = ("refuted", "corrected")
+OPEN_CLAUSE = "open, no check decides it"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,3 +70,24 @@ def grounds_of(entry: Entry) -> str:
         return entry.how or ""
     failing = (item.how for item in entry.evidence if item.form == "printed" and item.outcome == "fails")
     return f"false: {min(failing, key=GROUNDS.index)}; correction: {entry.how}"
+
+
+def by_clause(entry: Entry) -> str:
+    """The ground of each clause where they differ, and which are open."""
+    form = "corrected" if entry.verdict == "corrected" else "printed"
+    grounds: dict[str, list[str]] = {}
+    for clause in entry.clauses:
+        if clause.form == form:
+            grounds.setdefault(clause.how or clause.word, []).append(f"({clause.letter})")
+    if len(grounds) < 2 and "open" not in grounds:
+        return ""
+    return (
+        "; ".join(f"{', '.join(letters)}: {OPEN_CLAUSE if how == 'open' else how}" for how, letters in grounds.items())
+        + "."
+    )
+
+
+def on_clauses(evidence: Evidence, entry: Entry) -> str:
+    """The ground of a check, and which clauses of several it decides."""
+    several = sum(clause.form == evidence.form for clause in entry.clauses) > 1
+    return f"{evidence.how} ({', '.join(evidence.clauses)})" if several else evidence.how

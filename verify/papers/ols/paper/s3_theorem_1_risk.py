@@ -184,7 +184,7 @@ THM_1_UTIL = Claim(
             r"Let $epsilon <= log(1\/delta)$, $delta <= 1\/2$, $k >= 51 (sqrt(d) + sqrt(2 log(8 T\/rho.alt)))^2$, of "
             r"that order, and $C >= 1.42 (C_Y + (1 + sqrt(kappa^X (psi)\/8)) norm(theta^*))$, or $C >= C_Y$ if $T = "
             "1$: "
-            "With probability at least $1 - rho.alt$ nothing is clipped and $cal(R) <= 4^(-T) norm(X theta^*)^2 + "
+            "with probability at least $1 - rho.alt$ nothing is clipped and $cal(R) <= 4^(-T) norm(X theta^*)^2 + "
             r"(17.6 sigma^2 w^2 + 4 gamma^2 norm(theta^*)^2) \/ max{{gamma, lambda^X}}$, $w = sqrt(d) + sqrt(2 log(2 "
             r"T\/rho.alt))$, which is (4) with $C^2$ for $C_Y^2$."
         ),
