@@ -46,7 +46,7 @@ class Fact:
         row = {"fact": self.label, "difference": difference, "tolerance": self.tolerance}
         if difference > self.tolerance:
             row |= {"observed": _shown(self.observed), "predicted": _shown(self.predicted)}
-        return {**row, **self.numbers}
+        return _with_numbers(row, self.numbers)
 
     def _difference(self) -> float:
         """Largest relative difference; inf for different shapes or not-a-number."""
@@ -83,7 +83,7 @@ class Within:
         ends = {"least": float(self.least), "most": float(self.most)}
         row = {"fact": self.label, "holds": bool(self.least <= observed <= self.most), "observed": observed}
         row |= {name: end for name, end in ends.items() if math.isfinite(end)}
-        return {**row, **self.numbers}
+        return _with_numbers(row, self.numbers)
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,18 @@ class Holds:
 
     def row(self) -> dict[str, Any]:
         """What it says and whether it is so."""
-        return {"fact": self.label, "holds": bool(self.truth), **self.numbers}
+        return _with_numbers({"fact": self.label, "holds": bool(self.truth)}, self.numbers)
+
+
+# What the row of a fact says by itself; under another value these names would change what is read from it.
+_OWN = ("fact", "holds", "difference", "tolerance", "observed", "predicted", "least", "most")
+
+
+def _with_numbers(row: dict[str, Any], numbers: Mapping[str, float]) -> dict[str, Any]:
+    for name in _OWN:
+        if name in numbers and numbers[name] != row.get(name):
+            raise DomainError(f"numbers of {row['fact']!r}", name, f"a name other than {', '.join(_OWN)}")
+    return {**row, **numbers}
 
 
 @final

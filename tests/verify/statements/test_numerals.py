@@ -45,7 +45,7 @@ def test_what_the_statement_prints_may_be_said_again():
 
 
 # Numbers still typed into findings, consequences, remarks, corrections and their grounds: these may only become fewer.
-LEFT = {"ftrl": 90, "iv": 84, "ols": 97, "glm": 28}
+LEFT = {"ftrl": 0, "iv": 84, "ols": 0, "glm": 0}
 
 
 @pytest.mark.parametrize("topic", ROOMS)

@@ -13,6 +13,7 @@ import numpy as np
 
 from dpbounds.ftrl import correlations, linear_regression
 from dpbounds.ftrl.linear_regression import Regression, power_law
+from dpbounds.ftrl.linear_regression.bounds import NU_CONSTANT
 from verify.checks import Agreement, Fact, Inequality, Level, Search, Times
 from verify.checks.domains import Real, Whole
 from verify.papers.ftrl.beyond.exact import BUDGET, CLIP_NORM, OURS
@@ -206,7 +207,11 @@ def _few_terms(m, x, share):
     return 4 * _logarithm(m, x * share) / m.log(m.number(8))
 
 
-def _constant_times(m, x, share, constant="0.029"):
+# Serves in place of 1 / (2 log^2 8) for eta lambda_1 <= 1.
+SMALLER = "0.029"
+
+
+def _constant_times(m, x, share, constant=SMALLER):
     """8 `constant` log^2(8 / nu)."""
     return 8 * m.number(constant) * _logarithm(m, x * share) ** 2
 
@@ -227,9 +232,10 @@ THM_2_2_CONSTANTS = Claim(
     hypotheses="Any inputs, $nu <= eta mu$, $eta R^2 < 2$.",
     remark=(
         "From $gamma_oo^2 <= l$ and $c_j <= 4 x_j l$, $l = log(8\\/nu)\\/log 8$, where $c_j <= max abs(B)^2 <= 2$ "
-        "serves for $x_j > 1$. For $eta lambda_1 <= 1$ the constant 0.029 will do for $1\\/(2 log^2 8) = 0.1156$; at "
-        "$nu = eta lambda_1 = 1$ it must be at least $1\\/(8 log^2 8) = 0.02891$."
+        "serves for $x_j > 1$. For $eta lambda_1 <= 1$ the constant ${smaller}$ will do for $1\\/(2 log^2 8) = "
+        "{stated}$; at $nu = eta lambda_1 = 1$ it must be at least $1\\/(8 log^2 8) = {least}$."
     ),
+    given={"smaller": SMALLER, "stated": NU_CONSTANT, "least": NU_CONSTANT / 4},
     checks=(
         Inequality(
             smaller=_sensitivity_squared,

@@ -118,7 +118,8 @@ SENSITIVITY = Claim(
         ),
         "Elsewhere the sensitivity told is an upper bound.",
     ),
-    remark="For $c = (1, -0.9, 0.3)$, $k = 3$, $b = 1$ the first rule is less than half of the truth.",
+    remark="For $c = (1, {second}, {third})$, $k = 3$, $b = 1$ the first rule is less than half of the truth.",
+    given={"second": SIGNED[1], "third": SIGNED[2]},
     checks=(
         Agreement(decides="ab", facts=_exact, impostors={"0.1 % off": {"facts": Times(1.001)}}),
         Search(

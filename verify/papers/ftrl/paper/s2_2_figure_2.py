@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Literal, cast
 
 import numpy as np
@@ -19,10 +19,11 @@ from dpbounds.ftrl.linear_regression import Regression, effective_dimension, pow
 from simulators.engine import Experiment
 from simulators.ftrl import LinearRegression, Settings
 from simulators.ftrl import linear_regression as simulated_regression
-from verify.checks import Agreement, Case, Fact, Means, Slopes
+from verify.checks import Agreement, Case, Fact, Means, Slopes, Within
 from verify.checks.pictures import Picture, Series
 from verify.statements.claims import Claim
 
+Form = Literal["time", "frequency"]
 SGD, NU = "Noisy-SGD", "nu-Noisy-FTRL"
 D, ETA, RHO = 128, 0.02, 0.5
 DIMENSIONS = (16, 32, 64, 128)
@@ -31,12 +32,19 @@ EXPONENTS = (0.4, 0.6, 0.8, 1.0)
 STEP_SIZES = (0.01, 0.0211, 0.0447, 0.0946, 0.2)
 PRINTED = {"left": {SGD: 1.00}, "middle": {SGD: 0.18, NU: 0.94}, "right": {SGD: 1.27, NU: 2.03}}
 ERROR = "$F_oo$"
+# Between slopes of exact values and the printed ones at most.
+EXACT_OFF = 0.02
+FORMS: tuple[Form, ...] = ("time", "frequency")
 AXES = {
     "left": ("dimension $d$", ERROR),
     "middle": ('effective dimension $d_"eff"$', ERROR),
     "right": ("learning rate $eta$", ERROR),
 }
 LEAST_STEPS = 2000
+# Ranges of eta on which the slopes of the right panel are told apart.
+SMALL, LARGE = (0.001, 0.02), (0.01, 0.3)
+# Where the range of the right panel may begin.
+BEGINS = (1e-4, 1e-3, 5e-3, 0.01, 0.02, 0.05)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +100,7 @@ def _rate(point: Point, method: str) -> float:
     return float(linear_regression.rate(name, Regression(eigenvalues=point.eigenvalues, eta=point.eta, rho=RHO)))
 
 
-def _paper_upper(point: Point, method: str, form: Literal["time", "frequency"]) -> float:
+def _paper_upper(point: Point, method: str, form: Form) -> float:
     """Theorem C.14 (`time`) or C.15 (`frequency`); inf where they do not apply."""
     if point.eta * linear_regression.gaussian_r_squared(point.eigenvalues) >= 1:
         return np.inf
@@ -152,12 +160,12 @@ def _fine_step_sizes() -> np.ndarray:
 
 
 def _exact_slopes(panel: str) -> Callable[..., Iterator[Fact]]:
-    """Slopes of F_inf on the grid against the printed ones, differences below 0.02."""
+    """Slopes of F_inf on the grid against the printed ones, differences below `EXACT_OFF`."""
 
     def facts(rng: np.random.Generator, line: Line = Point.exact) -> Iterator[Fact]:
         for method, printed in PRINTED[panel].items():
             slope = _slope(panel, method, line)
-            yield Fact(f"{panel}: slope {slope:.3f} of {method} minus {printed}", slope - printed, 0.0, 0.02)
+            yield Fact(f"{panel}: slope {slope:.3f} of {method} minus {printed}", slope - printed, 0.0, EXACT_OFF)
 
     return facts
 
@@ -294,11 +302,18 @@ def _fitted_ranges(rng: np.random.Generator, line: float = PRINTED["right"][NU])
     """
     from scipy.optimize import brentq
 
-    for low in (1e-4, 1e-3, 5e-3, 0.01, 0.02, 0.05):
+    fitted = []
+    for low in BEGINS:
         root = brentq(lambda end, low=low: _slope_between(SGD, low, end) - PRINTED["right"][SGD], 1.1 * low, 0.324)
         high = cast(float, root)
-        slope = _slope_between(NU, low, high)
-        yield Fact(f"slope {slope:.3f} of {NU} on [{low:g}, {high:.3f}] minus {line}", slope - line, 0.0, 0.05)
+        fitted.append((low, high, _slope_between(NU, low, high)))
+    slopes = [slope for _, _, slope in fitted]
+    numbers = {"fitted_least": min(slopes), "fitted_most": max(slopes)}
+    for name, method in (("sgd", SGD), ("ftrl", NU)):
+        numbers |= {f"{name}_small": _slope_between(method, *SMALL), f"{name}_large": _slope_between(method, *LARGE)}
+    for low, high, slope in fitted:
+        label = f"slope {slope:.3f} of {NU} on [{low:g}, {high:.3f}] minus {line}"
+        yield Fact(label, slope - line, 0.0, 0.05, numbers=numbers)
 
 
 FIG_2_RIGHT = Claim(
@@ -310,11 +325,20 @@ FIG_2_RIGHT = Claim(
     hypotheses="$d = 128$, $lambda_k = 1\\/k$; the range of $eta$ is not given.",
     setting="$nu = eta mu$, $sigma_s = 0$; simulated on $[0.01, 0.2]$.",
     remark=(
-        "Both slopes depend on the range: 1.02 and 1.83 on $[0.001, 0.02]$, 1.55 and 2.31 on $[0.01, 0.3]$. One number "
-        "of it is fitted: wherever the range begins, between $10^(-4)$ and $0.05$, if it ends where the slope of "
-        "Noisy-SGD is 1.27, that of Noisy-FTRL is between 2.02 and 2.08. What exceeds 1 and 2 comes from the factor "
-        "$1\\/(1 - 1/2 sum_j x_j\\/(1 - x_j))$ of the exact error, $x_j = eta lambda_j$, not from the rates."
+        "Both slopes depend on the range: ${sgd_small:3}$ and ${ftrl_small:3}$ for $eta$ from ${small_from}$ to "
+        "${small_to}$, ${sgd_large:3}$ and ${ftrl_large:3}$ from ${large_from}$ to ${large_to}$. One number of it is "
+        "fitted: wherever the range begins, between $10^(-4)$ and ${last_begin}$, if it ends where the slope of "
+        "Noisy-SGD is 1.27, that of Noisy-FTRL is between ${fitted_least}$ and ${fitted_most}$. What exceeds 1 and 2 "
+        "comes from the factor $1\\/(1 - 1/2 sum_j x_j\\/(1 - x_j))$ of the exact error, $x_j = eta lambda_j$, not "
+        "from the rates."
     ),
+    given={
+        "small_from": SMALL[0],
+        "small_to": SMALL[1],
+        "large_from": LARGE[0],
+        "large_to": LARGE[1],
+        "last_begin": BEGINS[-1],
+    },
     checks=(
         Agreement(facts=_fitted_ranges, impostors={"slope 1.93": {"facts": {"line": 1.93}}}),
         Agreement(
@@ -329,12 +353,20 @@ FIG_2_RIGHT = Claim(
 # --- slopes of the bounds ---
 
 
-def _bound_slopes(rng: np.random.Generator, line: Line = _paper_lower) -> Iterator[Fact]:
+def _bound_slopes(rng: np.random.Generator, line: Line = _paper_lower) -> Iterator[Fact | Within]:
     """The slope of the printed lower bound less the printed slope, each on its panel."""
+    off = 0.0
     for panel, slopes in PRINTED.items():
         for method, printed in slopes.items():
-            slope = _slope(panel, method, line)
-            yield Fact(f"{panel}: slope {slope:.3f} of the bound for {method} minus {printed}", slope - printed, 0, 0.3)
+            slope, name = _slope(panel, method, line), f"{panel}_{'sgd' if method == SGD else 'ftrl'}"
+            off = max(off, abs(_slope(panel, method, Point.exact) - printed))
+            label = f"{panel}: slope {slope:.3f} of the bound for {method} minus {printed}"
+            numbers = {name: slope, f"printed_{name}": printed}
+            yield Fact(label, slope - printed, 0, 0.3, numbers=numbers)
+    others = {"exact_off": off, "rate": _slope("middle", NU, _rate)}
+    for form in FORMS:
+        others[form] = _slope("middle", SGD, partial(_paper_upper, form=form))
+    yield Within("largest distance of an exact slope from the printed one", off, most=EXACT_OFF, numbers=others)
 
 
 FIG_2_THEORY = Claim(
@@ -346,9 +378,12 @@ FIG_2_THEORY = Claim(
     hypotheses="Which bounds are drawn is not said, nor how near.",
     setting="Theorem C.18; $nu = eta mu$ and $eta in [0.01, 0.2]$ on the right; nearly: within 0.3.",
     remark=(
-        "The slopes of Theorem C.18 are 1.00 (left, printed 1.00), 0.00 and 0.77 (middle, printed 0.18 and 0.94), 1.00 "
-        "and 1.76 (right, printed 1.27 and 2.03); those of the exact error agree with the printed ones to 0.02. "
-        "Theorem 2.2 has 0.52 in place of 0.94, Theorems C.14 and C.15 have 1.22 in place of 0.18."
+        "The slopes of Theorem C.18 are ${left_sgd:2}$ (left, printed ${printed_left_sgd}$), ${middle_sgd:2}$ and "
+        "${middle_ftrl:2}$ (middle, printed ${printed_middle_sgd}$ and ${printed_middle_ftrl}$), ${right_sgd:3}$ and "
+        "${right_ftrl:3}$ (right, printed ${printed_right_sgd}$ and ${printed_right_ftrl}$); those of the exact error "
+        "agree with the printed ones to ${exact_off:2}$. Theorem 2.2 has ${rate:2}$ in place of "
+        "${printed_middle_ftrl}$, Theorems C.14 and C.15 have ${time:3}$ and ${frequency:3}$ in place of "
+        "${printed_middle_sgd}$."
     ),
     checks=(
         Agreement(

@@ -200,8 +200,8 @@ TAB_1_SGD = Claim(
     statement="Noisy-SGD: $F_oo = Theta(eta rho^(-1) d)$, which is $d \\/ (eta d_(e f f))$ times the lower bound.",
     hypotheses=ONE,
     remark=(
-        'For $s = eta op("Tr") H <= c < 2\\/3$, as Theorem 2.2 asks for; the constants are $1\\/8$ and $1\\/(8 - 12 '
-        "s)$."
+        'For $s = eta op("Tr") H <= c < 2\\/3$, as Theorem 2.2 asks for; the constants are $1\\/8$ and $1\\/(4 (2 - 3 '
+        "s))$."
     ),
     checks=(
         Symbolic(residuals=_sgd_column, impostors={"ratio without eta": {"residuals": {"power": 0}}}),

@@ -78,6 +78,10 @@ TAB_2_FICHT = Claim(
 ERROR = 'eta^2 G^2 rho^(-1) op("Tr")[H]'
 
 
+# Of gamma_oo^2 over log(1 / nu).
+LEAST, MOST = "0.31", "1.1"
+
+
 def _sensitivity_squared(m, nu):
     return m.integral_inverse(nu) / (2 * m.pi)
 
@@ -94,26 +98,27 @@ TAB_2_NU = Claim(
     statement=f"Weights (7) with $0 < nu <= eta mu$: $gamma_T^2 = log(1\\/nu)$ and $F_oo = {ERROR} log^2 (1\\/nu)$.",
     hypotheses="As in Theorem 2.2.",
     remark=(
-        "As the table's other entries, up to constants and for $T -> oo$: $0.31 <= gamma_oo^2 \\/ log(1\\/nu) <= 1.1$ "
-        'for $nu <= 1/3$. The error is an upper bound, as in Theorem 2.2 ($eta op("Tr")[H] <= 1/3$, constant $1/2$), '
-        "and not a two-sided one: for $nu -> 0$ at fixed $eta$ it grows like $log(1\\/nu)$ only."
+        "As the table's other entries, up to constants and for $T -> oo$: ${least} <= gamma_oo^2 \\/ log(1\\/nu) <= "
+        '{most}$ for $nu <= 1/3$. The error is an upper bound, as in Theorem 2.2 ($eta op("Tr")[H] <= 1/3$, constant '
+        "$1/2$), and not a two-sided one: for $nu -> 0$ at fixed $eta$ it grows like $log(1\\/nu)$ only."
     ),
     checks=(
         Inequality(
-            smaller=lambda m, nu, factor="0.31": _logarithm(m, nu, factor),
+            smaller=lambda m, nu, factor=LEAST: _logarithm(m, nu, factor),
             larger=_sensitivity_squared,
             box={"nu": Real(1e-300, 1 / 3, "log")},
             impostors={"constant 0.33": {"smaller": {"factor": "0.33"}}},
         ),
         Inequality(
             smaller=_sensitivity_squared,
-            larger=lambda m, nu, factor="1.1": _logarithm(m, nu, factor),
+            larger=lambda m, nu, factor=MOST: _logarithm(m, nu, factor),
             box={"nu": Real(1e-300, 1 / 3, "log")},
             impostors={"constant 1": {"larger": {"factor": "1"}}},
         ),
         product_of_logarithms(),
         two_logarithms(),
     ),
+    given={"least": LEAST, "most": MOST},
 )
 
 # --- row 3 ---

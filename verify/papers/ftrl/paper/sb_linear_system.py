@@ -131,9 +131,10 @@ def _transfer(rng: np.random.Generator, *, scaled_inputs: bool) -> Iterator[Fact
         for t in range(len(steps) - 1):
             response[t + 1] = (1 - eta) * response[t] + push[t]
         unit = (sigma_sgd if label == "data u" else sigma_dp) if scaled_inputs else 1.0
-        observed = (response @ phase) / unit
-        yield Fact(f"real part of the gain of the {label} at omega = 1", observed.real, printed.real, 1e-12)
-        yield Fact(f"imaginary part of the gain of the {label} at omega = 1", observed.imag, printed.imag, 1e-12)
+        observed, numbers = (response @ phase) / unit, {"sigma_s": sigma_sgd}
+        name = f"part of the gain of the {label} at omega = 1"
+        yield Fact(f"real {name}", observed.real, printed.real, 1e-12, numbers=numbers)
+        yield Fact(f"imaginary {name}", observed.imag, printed.imag, 1e-12)
 
 
 EQ_16 = Claim(
@@ -156,7 +157,7 @@ EQ_16 = Claim(
         touches="proof",
         finding=(
             "(16) is the gain of (14) from $(sigma_s u_t; sigma_(d p) G w_t)$, not from the unit inputs $(u_t; w_t)$ "
-            "of the text: at $eta = 1\\/2$, $sigma_s = 0.3$, $omega = 1$ the real part of the gain from $u_t$ is "
+            "of the text: at $eta = 1\\/2$, $sigma_s = {sigma_s}$, $omega = 1$ the real part of the gain from $u_t$ is "
             "${observed}$, printed ${predicted}$."
         ),
         consequence="Nothing: (17) gives the inputs their variances, as if they were not of unit variance.",

@@ -185,8 +185,8 @@ B_BETARATE = Claim(
         touches="text",
         finding=(
             "The last line of Appendix B prints $abs(beta^star_t) = Theta(t^(-3\\/2) e^(-eta t))$; at $eta = 1\\/2$ "
-            "the weights over this fall from ${first:2}$ at $t = 1$ to ${last:2}$ at $t = 100$, since $1 - eta < "
-            "e^(-eta)$."
+            "the weights over this fall from ${first:2}$ at $t = 1$ to ${last:2}$ at $t = 10^{decades}$, since $1 - "
+            "eta < e^(-eta)$."
         ),
         consequence="Nothing: the two agree while $eta^2 t$ stays bounded, and the line is not used.",
     ),

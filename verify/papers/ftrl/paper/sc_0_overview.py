@@ -26,6 +26,9 @@ from verify.statements.claims import Claim, Correction, Fault
 
 # --- (20), (21), any inputs ---
 
+# 1 / (LOWER pi) is the constant below of the second term.
+LOWER = 16
+
 
 def _two_sided_20(
     second: np.ndarray,
@@ -36,7 +39,8 @@ def _two_sided_20(
     residual: np.ndarray,
     lower: float = 1.0,
 ) -> tuple[np.ndarray, float]:
-    """F_inf by brute force between eta sigma^2 Tr H / 4 + eta^2 N int |B|^2 h / (8 pi) and 4/(2 - eta R^2) times it.
+    """F_inf by brute force between eta sigma^2 Tr H / 4 + 2 eta^2 N int |B|^2 h / (LOWER pi) and 4/(2 - eta R^2) times
+    it.
 
     N = G^2 gamma_inf^2 / (2 rho); the integral of |B|^2 h by quadrature.
     """
@@ -45,7 +49,7 @@ def _two_sided_20(
     noise = (1.0 - residual) / np.prod(1.0 - reflection**2, axis=1)
     exact = 0.5 * Systems(laws, eta, beta, noise, residual).doubled_suboptimality()
     residuals = 0.25 * eta * residual * laws.eigenvalues.sum(axis=1)
-    low = residuals + eta**2 * noise * ((spectrum(beta) * h(laws.eigenvalues, eta)) @ WEIGHTS) / (8 * np.pi)
+    low = residuals + eta**2 * noise * ((spectrum(beta) * h(laws.eigenvalues, eta)) @ WEIGHTS) / (LOWER / 2 * np.pi)
     return np.maximum(lower * low / exact, exact * (2.0 - share) / (4.0 * low)), 1.0
 
 
@@ -61,7 +65,7 @@ EQ_20_21 = Claim(
     ),
     hypotheses="$eta R^2 < 1$, any inputs of Assumption C.2.",
     remark=(
-        "With the factor $1/2$ of (8) in $F$ the constants are $1/4$ and $1\\/(16 pi)$ below, $4\\/(2 - eta R^2)$ "
+        "With the factor $1/2$ of (8) in $F$ the constants are $1/4$ and $1\\/({lower} pi)$ below, $4\\/(2 - eta R^2)$ "
         "times these above."
     ),
     checks=(
@@ -78,6 +82,7 @@ EQ_20_21 = Claim(
             impostors={"lower constants doubled": {"sides": {"lower": 2.0}}},
         ),
     ),
+    given={"lower": LOWER},
 )
 
 # --- Table 4 ---

@@ -205,17 +205,21 @@ def _error_at(weights: np.ndarray, eigenvalues: np.ndarray, eta: float) -> float
     return float(eigenvalues @ np.diag(S))
 
 
+# The step size at which the two spectra are compared.
+ETA = 0.32
+
+
 def _attained(rng: np.random.Generator, smaller: float = 0.05) -> Iterator[Fact]:
     """F at 1/sqrt(h) over F where lambda_j weighs (2 - x_j) / (1 - x_j), lambda = (1, smaller)."""
-    eigenvalues, eta = np.array([1.0, smaller]), 0.32
-    x = eta * eigenvalues
-    at_h, elsewhere = (_error_at(weights, eigenvalues, eta) for weights in (np.ones(2), (2 - x) / (1 - x)))
+    eigenvalues = np.array([1.0, smaller])
+    x = ETA * eigenvalues
+    at_h, elsewhere = (_error_at(weights, eigenvalues, ETA) for weights in (np.ones(2), (2 - x) / (1 - x)))
     yield Fact(
-        f"F at 1/sqrt(h) over F at another |B|^2, lambda = (1, {smaller:g}), eta = 0.32",
+        f"F at 1/sqrt(h) over F at another |B|^2, lambda = (1, {smaller:g}), eta = {ETA}",
         at_h / elsewhere,
         1.0,
         1e-8,
-        numbers={"at_h": at_h, "elsewhere": elsewhere, "smaller": smaller},
+        numbers={"at_h": at_h, "elsewhere": elsewhere, "smaller": smaller, "eta": ETA},
     )
 
 
@@ -247,7 +251,7 @@ THM_C_18_C = Claim(
         touches="statement",
         finding=(
             "Theorem C.18 says that $F_oo$ is least at $abs(B)^2 = 1 \\/ sqrt(h)$, which only its lower bound (47) is: "
-            "for Gaussian inputs, $lambda = (1, {smaller})$, $eta = 0.32$, $G^2 = 2 rho$ it is ${at_h:6}$ there and "
+            "for Gaussian inputs, $lambda = (1, {smaller})$, $eta = {eta}$, $G^2 = 2 rho$ it is ${at_h:6}$ there and "
             "${elsewhere:6}$ where $lambda_j$ weighs $(2 - x_j)\\/(1 - x_j)$ in $h$, $x_j = eta lambda_j$."
         ),
         consequence=(

@@ -166,12 +166,18 @@ LEM_C_21_LINE = Claim(
 # --- Proposition C.22 ---
 
 
+# eta and nu of the example.
+ETA_51 = 0.1
+# The constants of the proposition and of gamma_oo^2 <beta, T_j beta>.
+LEAST_C, LEAST_PRODUCT = 0.116, "0.232"
+
+
 def _printed_51(decades: float) -> Iterator[tuple[str, float]]:
-    """Exact F over the right side of (51) as printed: Gaussian inputs, lambda = 1, eta = nu = 0.1."""
+    """Exact F over the right side of (51) as printed: Gaussian inputs, lambda = 1, eta = nu."""
     error = 2 * linear_regression.suboptimality(
-        correlations.nu(0.1), Regression(eigenvalues=np.ones(1), eta=0.1, rho=10.0**-decades)
+        correlations.nu(ETA_51), Regression(eigenvalues=np.ones(1), eta=ETA_51, rho=10.0**-decades)
     )
-    yield "rho -> 0", float(error / elliptic.integral_inverse(0.1) ** 2)
+    yield "rho -> 0", float(error / elliptic.integral_inverse(ETA_51) ** 2)
 
 
 def _nu_systems(second, atoms, weights, share, place) -> tuple[Systems, np.ndarray]:
@@ -191,7 +197,7 @@ def _nu_systems(second, atoms, weights, share, place) -> tuple[Systems, np.ndarr
 
 def _first_line(second, atoms, weights, share, place) -> tuple[np.ndarray, np.ndarray]:
     system, (nu, error) = _nu_systems(second, atoms, weights, share, place)
-    return error, 0.116 * system.laws.eigenvalues.sum(axis=1) * np.log(8 / nu) ** 2
+    return error, LEAST_C * system.laws.eigenvalues.sum(axis=1) * np.log(8 / nu) ** 2
 
 
 def _equation_51(second, atoms, weights, share, place) -> tuple[np.ndarray, np.ndarray]:
@@ -224,29 +230,29 @@ PROP_C_22 = Claim(
         touches="proof",
         finding=(
             "The right side of (51) has no $eta^2 G^2 rho^(-1)$, so that it does not depend on $rho$, to which $F_oo$ "
-            "is inversely proportional: for Gaussian inputs, $lambda = G = 1$, $eta = nu = 0.1$ the quotient of the "
-            "two sides goes from ${first:2}$ at $rho = 1$ to ${last:2}$ at $rho = 10^(-{decades})$."
+            "is inversely proportional: for Gaussian inputs, $lambda = G = 1$, $eta = nu = {eta_nu}$ the quotient of "
+            "the two sides goes from ${first:2}$ at $rho = 1$ to ${last:2}$ at $rho = 10^(-{decades})$."
         ),
         consequence=(
-            "Nothing: the proposition itself carries the factor. It holds with $C = 0.116$, without $C_k$ and without "
-            "the second term."
+            "Nothing: the proposition itself carries the factor. It holds with $C = {least_c}$, without $C_k$ and "
+            "without the second term."
         ),
     ),
     correction=Correction(
         statement=(
-            '$F_oo (hat(beta)^nu) <= 0.116 eta^2 G^2 rho^(-1) op("Tr")[H] log^2 (8\\/nu)$, by way of $F_oo <= 1/(4 '
+            '$F_oo (hat(beta)^nu) <= {least_c} eta^2 G^2 rho^(-1) op("Tr")[H] log^2 (8\\/nu)$, by way of $F_oo <= 1/(4 '
             "pi^2) eta^2 G^2 rho^(-1) I(nu, nu) sum_j lambda_j I(nu, eta lambda_j)$, for $sigma_s = 0$, $nu <= eta "
             "mu$, $eta R^2 < 1$ and $F$ of (22)."
         ),
         ground=(
             "The trace of the stationary recursion, and $gamma_oo^2 chevron.l hat(beta)^nu, T_j hat(beta)^nu chevron.r "
-            "<= 0.232 x_j log^2 (8\\/nu)$ for $nu <= x_j = eta lambda_j <= 1$, without the hypothesis $eta lambda_j <= "
-            "1/4$ of Lemma C.21(ii)."
+            "<= {least_product} x_j log^2 (8\\/nu)$ for $nu <= x_j = eta lambda_j <= 1$, without the hypothesis $eta "
+            "lambda_j <= 1/4$ of Lemma C.21(ii)."
         ),
         checks=(
             Inequality(
                 smaller=_product,
-                larger=lambda m, a, place: m.number("0.232") * m.log(8 / a) ** 2,
+                larger=lambda m, a, place: m.number(LEAST_PRODUCT) * m.log(8 / a) ** 2,
                 box=WITHIN_ONE,
                 certify=False,  # at nu = x = 1 the two sides differ by 0.3 % only
                 impostors={"0.23": {"larger": Times("0.99")}},
@@ -265,9 +271,13 @@ PROP_C_22 = Claim(
             ),
         ),
     ),
+    given={"eta_nu": ETA_51, "least_c": LEAST_C, "least_product": LEAST_PRODUCT},
 )
 
 # --- Remark C.23 ---
+
+# In front of log(8 / nu).
+WITH_EIGHT = "3.5"
 
 REM_C_23 = Claim(
     id="ftrl/rem-c.23",
@@ -278,7 +288,7 @@ REM_C_23 = Claim(
     hypotheses="$eta lambda_j < 1$.",
     remark=(
         "For $nu <= 1/4$, as in Lemma C.21(ii) that it comes from, with constant 6; beyond, $log(8\\/nu)$ serves in "
-        "its place with constant 3.5, since $log(1\\/nu)$ vanishes as $nu -> 1$."
+        "its place with constant ${with_eight}$, since $log(1\\/nu)$ vanishes as $nu -> 1$."
     ),
     checks=(
         Inequality(
@@ -289,9 +299,10 @@ REM_C_23 = Claim(
         ),
         Inequality(
             smaller=_ratio_up_to_one,
-            larger=lambda m, a, place: m.number("3.5") * m.log(8 / a),
+            larger=lambda m, a, place: m.number(WITH_EIGHT) * m.log(8 / a),
             box=WITHIN_ONE,
             impostors={"2.98": {"larger": Times("0.85")}},
         ),
     ),
+    given={"with_eight": WITH_EIGHT},
 )

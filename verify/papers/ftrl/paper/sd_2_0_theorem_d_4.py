@@ -17,10 +17,15 @@ from verify.checks.impostors import Times
 from verify.papers.ftrl.tools.component_runs import Scenario, iterates
 from verify.statements.claims import Claim, Correction, Fault
 
+# The constants of the theorem as corrected, for iterates and gradients.
+ITERATES, GRADIENTS = 38, 1216
+# Of the runs that diverge.
+STEPS = 60
+
 
 def _unstable_runs() -> list[Event]:
     """x = +-1, eta = 3 <= c R^2 log(T / p): theta'_t = (-2)^t theta'_0, against C = 10^6."""
-    steps, p = 60, 0.5
+    steps, p = STEPS, 0.5
     problem = LinearRegression(eigenvalues=(1.0,), inputs="sign", initial=(1.0,))
     settings = Settings(correlation=correlations.independent(), eta=3.0, rho=np.inf, steps=steps, clipping=False)
     ell = np.log(steps / p)
@@ -39,8 +44,8 @@ UPSIDE_DOWN = Fault(
     touches="statement",
     finding=(
         "Theorem D.4 asks for $eta <= c R^2 log(T\\/p)$ where its proof uses $eta <= 1\\/(c R^2 log(T\\/p))$: with $d "
-        "= 1$, $x = plus.minus 1$, no noise, $eta = 3$ one has $abs(theta'_t) = 2^t abs(theta'_0)$, and at $T = 60$, "
-        "$p = 1\\/2$ both bounds, even with $C = 10^6$, hold in ${hits}$ of ${trials}$ runs."
+        "= 1$, $x = plus.minus 1$, no noise, $eta = 3$ one has $abs(theta'_t) = 2^t abs(theta'_0)$, and at $T = "
+        "{steps}$, $p = 1\\/2$ both bounds, even with $C = 10^6$, hold in ${hits}$ of ${trials}$ runs."
     ),
     consequence="With the learning rate as in the proof the theorem stands, with one logarithm less than printed.",
 )
@@ -101,9 +106,9 @@ def _iterates_needed(**parameters) -> tuple[float, float]:
 
 
 def _iterates_stated(**parameters) -> tuple[float, float]:
-    """That bound against 38 N l^2."""
+    """That bound against the constant times N l^2."""
     a = _Instance(**parameters)
-    return a.bound(finite_time.iterate_bound), 38 * a.printed() * a.log_term**2
+    return a.bound(finite_time.iterate_bound), ITERATES * a.printed() * a.log_term**2
 
 
 def _not_wasteful(sides, factor: float):
@@ -126,9 +131,9 @@ def _gradients_needed(**parameters) -> tuple[float, float]:
 
 
 def _gradients_stated(**parameters) -> tuple[float, float]:
-    """Its square against 1216 R^4 (N + sigma^2 / R^2) l^4."""
+    """Its square against the constant times R^4 (N + sigma^2 / R^2) l^4."""
     a = _Instance(**parameters)
-    stated = 1216 * a.r_squared**2 * (a.printed() + a.residual**2 / a.r_squared) * a.log_term**4
+    stated = GRADIENTS * a.r_squared**2 * (a.printed() + a.residual**2 / a.r_squared) * a.log_term**4
     return a.bound(finite_time.gradient_bound) ** 2, stated
 
 
@@ -251,7 +256,7 @@ THM_D_4_THETA = Claim(
     checks=(Frequency(events=_unstable_runs),),
     fault=UPSIDE_DOWN,
     correction=Correction(
-        statement=f"{MENDED}$norm(theta'_t)^2 <= 38 N ell^2$ for all $t < T$.",
+        statement=f"{MENDED}$norm(theta'_t)^2 <= {{iterates}} N ell^2$ for all $t < T$.",
         ground=(
             "The paper's proof with its constants; $E_2^s$ is not needed. ($log(T\\/p)$ itself vanishes as $T = 1$, $p "
             "-> 1$.)"
@@ -263,7 +268,7 @@ THM_D_4_THETA = Claim(
             _compared(_iterates_stated, 0.15),
             Inequality(
                 smaller=_three_parts,
-                larger=lambda m, T, p: 38 * m.power(m.log(6 * T / p), 2),
+                larger=lambda m, T, p: ITERATES * m.power(m.log(6 * T / p), 2),
                 box={"T": Real(1.0, 1e12, "log"), "p": Real(1e-12, 1.0, "log")},
                 impostors={"34": {"larger": lambda m, T, p: 34 * m.power(m.log(6 * T / p), 2)}},
             ),
@@ -273,6 +278,7 @@ THM_D_4_THETA = Claim(
             ),
         ),
     ),
+    given={"steps": STEPS, "iterates": ITERATES},
 )
 
 THM_D_4_GRAD = Claim(
@@ -289,7 +295,7 @@ THM_D_4_GRAD = Claim(
     checks=(Frequency(events=_unstable_runs),),
     fault=replace(UPSIDE_DOWN, root="ftrl/thm-d.4-theta"),
     correction=Correction(
-        statement=f"{MENDED}$norm(g_t)^2 <= 1216 R^4 (N + sigma_s^2\\/R^2) ell^4$ for all $t < T$.",
+        statement=f"{MENDED}$norm(g_t)^2 <= {{gradients}} R^4 (N + sigma_s^2\\/R^2) ell^4$ for all $t < T$.",
         ground="$norm(g) <= norm(x)^2 norm(theta') + norm(x) abs(xi)$ on the events behind the iterates.",
         checks=(
             _compared(_gradients_needed, 0.8),
@@ -301,4 +307,5 @@ THM_D_4_GRAD = Claim(
             ),
         ),
     ),
+    given={"steps": STEPS, "gradients": GRADIENTS},
 )

@@ -13,11 +13,14 @@ from verify.checks.domains import Real
 from verify.papers.ftrl.tools.component_runs import Scenario, components
 from verify.statements.claims import Claim, Correction, Fault
 
+# beta_0 and p of the counterexample.
+LARGE, FAILURE = 50.0, 0.1
+
 
 def _large_weight() -> list[Event]:
     """beta = (50, 0, ...), T = 2: Tr U_{1,0} = 2500 d, stated at most 4 d / p times 50."""
     scenario = Scenario(label="signs, d=1", eigenvalues=(1.0,), inputs="sign", sigma_sgd=0.5)
-    return [_event(scenario, 2, 0.1, (50.0,), "U ratio", 4.0)]
+    return [_event(scenario, 2, FAILURE, (LARGE,), "U ratio", 4.0)]
 
 
 def _events(C: float) -> list[Event]:
@@ -73,8 +76,8 @@ PROP_D_5 = Claim(
         touches="statement",
         finding=(
             '(78) bounds the quadratic $op("Tr")[V_(t, tau) V_(t, tau)^top]$ by a sum linear in $beta$: with $beta = '
-            "(50, 0, ...)$, $d = 1$, $x = plus.minus 1$, $T = 2$, $p = 0.1$, $C = 4$ the six events occur together in "
-            "${hits}$ of ${trials}$ runs, stated is a probability of at least ${claimed}$."
+            "({large}, 0, ...)$, $d = 1$, $x = plus.minus 1$, $T = 2$, $p = {failure}$, $C = 4$ the six events occur "
+            "together in ${hits}$ of ${trials}$ runs, stated is a probability of at least ${claimed}$."
         ),
         consequence="Proposition D.8 uses (78) with the square, which holds; Theorem D.4 stands in this point.",
         root="ftrl/lem-d.10-a",
@@ -106,4 +109,5 @@ PROP_D_5 = Claim(
             ),
         ),
     ),
+    given={"large": LARGE, "failure": FAILURE},
 )

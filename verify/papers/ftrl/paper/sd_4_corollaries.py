@@ -19,6 +19,9 @@ Sides = tuple[np.ndarray, np.ndarray]
 
 # --- what Theorem D.13 gives: the corollaries with constants ---
 
+# In front of C^2 J l^5 in the exponent, of the two polynomial terms, and of the budget of the single exponential.
+EXTENT, SGD, FTRL, SMALL = 72.0, 40.0, 30.0, 24.0
+
 
 class _Problem:
     """Spectrum, budget and horizon of a search, and the parameters of Thm D.13 with c = 4 C; R^2 = r Tr H, J."""
@@ -53,7 +56,7 @@ class _Problem:
         return self.kappa * self.effective * (signal + self.residual) / self.T
 
 
-def _sgd(constant: float = 40.0, with_limit: bool = True, **parameters: np.ndarray) -> Sides:
+def _sgd(constant: float = SGD, with_limit: bool = True, **parameters: np.ndarray) -> Sides:
     """Thm D.13(c) at eta = min{eta_max, log(..) / (mu T)}, with F_inf at most eta / (2 (2 - eta R^2)) (sigma^2 Tr H + d
     G^2 / (2 rho)), against the corrected Cor D.14.
     """
@@ -62,7 +65,7 @@ def _sgd(constant: float = 40.0, with_limit: bool = True, **parameters: np.ndarr
     logarithm = np.maximum(1.0, np.log(a.rho * a.T / (a.d * a.effective**2)))
     eta = np.minimum(np.minimum(a.largest, privacy), logarithm / (a.mu * a.T))
     stationary = eta / (2.0 * (2.0 - eta * a.r_squared)) * (a.residual * a.trace + a.d * a.noise(eta) / 2.0)
-    extent = 72.0 * a.C**2 * a.J * a.log_term**5
+    extent = EXTENT * a.C**2 * a.J * a.log_term**5
     forgotten = a.exponential(extent) if with_limit else 2.0 * a.kappa * a.initial * np.exp(-a.T / extent)
     return a.bound(eta, stationary), forgotten + constant * a.C**2 * a.log_term**5 * logarithm * a.polynomial(a.d)
 
@@ -100,7 +103,7 @@ def _small_budget(sides: Callable[..., Sides]) -> Search:
 
     def limited(rho: np.ndarray, beyond: float = 1.0, **parameters: np.ndarray) -> Sides:
         a = _Problem(rho=np.ones_like(rho), **parameters)
-        limit = beyond * 24.0 * a.C * a.kappa * a.effective * a.d * a.log_term**4
+        limit = beyond * SMALL * a.C * a.kappa * a.effective * a.d * a.log_term**4
         return sides(rho=rho * limit, with_limit=False, **parameters)
 
     return Search(
@@ -116,6 +119,9 @@ SGD_SEARCH = _search(_sgd, 20.0)
 
 # --- Corollary D.14 ---
 
+# T and p of the counterexample.
+STEPS, FAILURE = 20, 0.1
+
 
 def _stuck(rho: float, mechanism: Mechanism) -> tuple[float, float]:
     """d = 1, H = 1, sigma_s = 0, theta'_0 = 1, T = 20, p = 0.1, c = C = 1: a lower bound on E[(F - F*) 1_E] for every
@@ -124,7 +130,7 @@ def _stuck(rho: float, mechanism: Mechanism) -> tuple[float, float]:
     Where all x_t^2 <= 30, nothing is clipped (but with probability e^{-10^6}). Without noise E theta'^2 falls with eta,
     by 1 - 2 eta + 3 eta^2 in each step; the noise takes away at most its own root mean square, which grows with eta.
     """
-    T, p, one, rho = 20, 0.1, np.ones(1), float(rho)
+    T, p, one, rho = STEPS, FAILURE, np.ones(1), float(rho)
     horizon = finite_time.Horizon(eigenvalues=one, steps=T, failure=p, initial_distance=1.0)
     eta = float(finite_time.largest_learning_rate(mechanism, horizon, rho))
     clip_norm = float(finite_time.clip_norm(horizon, eta))
@@ -149,8 +155,9 @@ def _printed(mechanism: Mechanism) -> Search:
 READING = "Hidden constants are 1, the polylogarithm is $log^10 T$."
 UNSEEN = (
     "forgets the learning-rate limit $eta <= 1\\/(C R^2 ell)$ of Theorem D.13 and the factor $F(theta_0) - F^star$: "
-    "with $d = 1$, $H = theta'_0 = 1$, $sigma_s = 0$, $T = 20$, $p = 0.1$, constants 1 and polylog $= log^10 T$, at "
-    "$rho = {rho}$ every admissible step leaves an error of at least ${smaller:2}$, the printed bound is ${larger:2}$"
+    "with $d = 1$, $H = theta'_0 = 1$, $sigma_s = 0$, $T = {steps}$, $p = {failure}$, constants 1 and polylog $= "
+    "log^10 T$, at $rho = {rho}$ every admissible step leaves an error of at least ${smaller:2}$, the printed bound is "
+    "${larger:2}$"
 )
 
 COR_D_14 = Claim(
@@ -172,7 +179,7 @@ COR_D_14 = Claim(
         finding=f"Corollary D.14 {UNSEEN} and vanishes as $rho -> oo$.",
         consequence=(
             "$T$ must also be large against $kappa d_e ell$. Times $F(theta_0) - F^star$ the printed exponential "
-            "stands for $rho <= 24 C kappa d_e d ell^4$, and Section 2.3(b) stands with the problem fixed."
+            "stands for $rho <= {small} C kappa d_e d ell^4$, and Section 2.3(b) stands with the problem fixed."
         ),
     ),
     correction=Correction(
@@ -180,11 +187,11 @@ COR_D_14 = Claim(
             (
                 r"For all $T >= 2$, with $ell = log(T\/p)$, $J = kappa^2 d_e^2 d\/rho$, $C >= 4$ that of Theorem D.13 "
                 "and $c = 4 C$, DP-SGD with a suitable $eta$ reaches $EE[(F(theta_T) - F^star) bold(1)_cal(E)] <= 2 "
-                r"kappa (F(theta_0) - F^star) exp(-min{{T\/(72 C^2 J ell^5), T\/(3 C kappa d_e ell)}}) + 40 C^2 ell^5 "
-                'max{{1, log(rho T)}} kappa d_e (d op("Tr")[H] norm(theta\'_0)^2\\/(rho T) + d sigma_s^2\\/(rho T) + '
-                r"sigma_s^2\/T)$;"
+                r"kappa (F(theta_0) - F^star) exp(-min{{T\/({extent} C^2 J ell^5), T\/(3 C kappa d_e ell)}}) + {sgd} "
+                'C^2 ell^5 max{{1, log(rho T)}} kappa d_e (d op("Tr")[H] norm(theta\'_0)^2\\/(rho T) + d sigma_s^2\\/'
+                r"(rho T) + sigma_s^2\/T)$;"
             ),
-            "for $rho <= 24 C kappa d_e d ell^4$ the first term of the minimum suffices.",
+            "for $rho <= {small} C kappa d_e d ell^4$ the first term of the minimum suffices.",
         ),
         ground=(
             r"Theorem D.13(c) at $eta = min{{eta_max, log(...) \/ (mu T)}}$, with $F_oo$ at most $eta \/ (2 (2 - eta "
@@ -192,12 +199,13 @@ COR_D_14 = Claim(
         ),
         checks=(SGD_SEARCH.deciding("a"), _small_budget(_sgd).deciding("b")),
     ),
+    given={"steps": STEPS, "failure": FAILURE, "extent": EXTENT, "sgd": SGD, "small": SMALL},
 )
 
 # --- Corollary D.15 ---
 
 
-def _ftrl(constant: float = 30.0, with_limit: bool = True, **parameters: np.ndarray) -> Sides:
+def _ftrl(constant: float = FTRL, with_limit: bool = True, **parameters: np.ndarray) -> Sides:
     """Likewise nu-DP-FTRL, F_inf <= 2 / (2 - eta R^2) Tr(H) (eta sigma^2 / 4 + eta^2 G^2 log^2(8 / nu) / (2 rho log^2
     8)), against the corrected Cor D.15; the limit on eta is that of `ADMISSIBLE`.
     """
@@ -208,7 +216,7 @@ def _ftrl(constant: float = 30.0, with_limit: bool = True, **parameters: np.ndar
     eta = np.minimum(np.minimum(a.largest, privacy), logarithm / (a.mu * a.T))
     damping = np.log(8.0 / (eta * a.mu)) ** 2
     stationary = 2.0 * a.trace * (eta * a.residual / 4.0 + NU_CONSTANT * eta**2 * a.noise(eta) * damping)
-    scale = 72.0 * a.C**2 * a.J * a.log_term**5
+    scale = EXTENT * a.C**2 * a.J * a.log_term**5
     extent = 4.0 * scale * np.log(8.0 + 8.0 * scale)
     forgotten = a.exponential(extent) if with_limit else 2.0 * a.kappa * a.initial * np.exp(-a.T / extent)
     logs = a.log_term**5 * np.log(8.0 * a.T) ** 2 * logarithm**2
@@ -253,13 +261,14 @@ COR_D_15 = Claim(
     correction=Correction(
         statement=(
             (
-                r"For all $T >= 2$, with $ell = log(T\/p)$, $S = 72 C^2 ell^5 kappa^2 d_e^2 d\/rho$, $C >= 4$ that of "
-                "Theorem D.13 and $c = 4 C$, $nu$-DP-FTRL with $nu = eta mu$ and a suitable $eta$ reaches "
+                r"For all $T >= 2$, with $ell = log(T\/p)$, $S = {extent} C^2 ell^5 kappa^2 d_e^2 d\/rho$, $C >= 4$ "
+                "that of Theorem D.13 and $c = 4 C$, $nu$-DP-FTRL with $nu = eta mu$ and a suitable $eta$ reaches "
                 r"$EE[(F(theta_T) - F^star) bold(1)_cal(E)] <= 2 kappa (F(theta_0) - F^star) exp(-min{{T\/(4 S log(8 + "
-                r"8 S)), T\/(3 C kappa d_e ell)}}) + 30 C^2 ell^5 log^2(8 T) max{{1, log(rho T^2)}}^2 kappa d_e (kappa "
-                'd_e op("Tr")[H] norm(theta\'_0)^2\\/(rho T^2) + kappa d_e sigma_s^2\\/(rho T^2) + sigma_s^2\\/T)$;'
+                r"8 S)), T\/(3 C kappa d_e ell)}}) + {ftrl} C^2 ell^5 log^2(8 T) max{{1, log(rho T^2)}}^2 kappa d_e "
+                '(kappa d_e op("Tr")[H] norm(theta\'_0)^2\\/(rho T^2) + kappa d_e sigma_s^2\\/(rho T^2) + '
+                r"sigma_s^2\/T)$;"
             ),
-            "for $rho <= 24 C kappa d_e d ell^4$ the first term of the minimum suffices.",
+            "for $rho <= {small} C kappa d_e d ell^4$ the first term of the minimum suffices.",
         ),
         ground=(
             r"Theorem D.13(c) at $eta = min{{eta_max, log(...) \/ (mu T)}}$ with Theorem 2.2 for $F_oo$, its constant "
@@ -267,4 +276,5 @@ COR_D_15 = Claim(
         ),
         checks=(FTRL_SEARCH.deciding("a"), ADMISSIBLE.deciding("a"), _small_budget(_ftrl).deciding("b")),
     ),
+    given={"steps": STEPS, "failure": FAILURE, "extent": EXTENT, "ftrl": FTRL, "small": SMALL},
 )

@@ -15,6 +15,11 @@ from verify.papers.ftrl.tools.weights import telescoping
 from verify.statements.claims import Claim, Correction, Fault
 
 NU = {"nu": Real(1e-300, 1.0, "log")}
+# The corrected limit: eta log^2(1 / (eta mu)) times this is at most mu rho / (C^2 R^4 d l^5). Theorem D.13 asks this of
+# 8 eta gamma_oo^2 norm(beta)_1^2.
+LIMIT, THEOREM = 11.5, 8
+# eta mu up to which the printed bound on gamma_oo^2 holds, and what is in front of log(8 / (eta mu)) for all.
+LARGEST, WITH_EIGHT = 0.8173, "0.49"
 
 
 def _gamma_squared(m, nu):
@@ -85,11 +90,14 @@ COR_D_15_PROOF = Claim(
     correction=Correction(
         statement=(
             r"The first term of (87) is $L\/mu e^(-mu eta T) (F(theta_0) - F^star)$;",
-            r"the limit is $eta log^2 1\/(eta mu) <= mu rho\/(11.5 C^2 R^4 d ell^5)$, enough while $eta mu <= 1\/4$;",
+            (
+                r"the limit is $eta log^2 1\/(eta mu) <= mu rho\/({limit} C^2 R^4 d ell^5)$, enough while $eta mu <= "
+                r"1\/4$;"
+            ),
             r"the middle term of the result is $R^4 sigma_s^2\/(rho mu T)$, never above the last for $T >= 3 J$;",
             r"and with $X = R^4 d\/(mu^2 rho)$ the last limit on $eta$ asks for $1 <= log X <= ell$.",
         ),
-        ground="Dimensions, and $gamma_oo^2 norm(beta)_1^2 <= 1.43 log^2 1\\/nu$ for $nu <= 1\\/4$.",
+        ground="Dimensions, and $gamma_oo^2 norm(beta)_1^2 <= {share:5} log^2 1\\/nu$ for $nu <= 1\\/4$.",
         checks=(
             Symbolic(
                 decides="acd",
@@ -103,7 +111,7 @@ COR_D_15_PROOF = Claim(
             Inequality(
                 decides="b",
                 smaller=lambda m, nu: _gamma_squared(m, nu) * m.power(2 - m.sqrt(nu), 2),
-                larger=lambda m, nu: m.number("1.43") * m.power(m.log(1 / nu), 2),
+                larger=lambda m, nu: m.number(LIMIT) / THEOREM * m.power(m.log(1 / nu), 2),
                 box={"nu": Real(1e-300, 0.25, "log")},
                 impostors={"2 % less": {"larger": Times("0.98")}},
             ),
@@ -116,6 +124,7 @@ COR_D_15_PROOF = Claim(
             ),
         ),
     ),
+    given={"limit": LIMIT, "share": LIMIT / THEOREM},
 )
 
 
@@ -147,21 +156,22 @@ COR_D_15_GAMMA = Claim(
     kind="inequality",
     statement="$gamma_oo^2 <= 5 log 1\\/(eta mu)$ for $hat(beta)^nu$ with $nu = eta mu$.",
     remark=(
-        "For $eta mu <= 0.8173$, which the corollary's learning rate, at most $1\\/(C R^2 ell)$, ensures; for all $eta "
-        "mu < 1$ one has $gamma_oo^2 <= 0.49 log(8\\/(eta mu))$."
+        "For $eta mu <= {largest}$, which the corollary's learning rate, at most $1\\/(C R^2 ell)$, ensures; for all "
+        "$eta mu < 1$ one has $gamma_oo^2 <= {with_eight} log(8\\/(eta mu))$."
     ),
     checks=(
         Inequality(
             smaller=_gamma_squared,
             larger=lambda m, nu: 5 * m.log(1 / nu),
-            box={"nu": Real(1e-300, 0.8173, "log")},
+            box={"nu": Real(1e-300, LARGEST, "log")},
             impostors={"0.1 % less": {"larger": Times("0.999")}},
         ),
         Inequality(
             smaller=_gamma_squared,
-            larger=lambda m, nu: m.number("0.49") * m.log(8 / nu),
+            larger=lambda m, nu: m.number(WITH_EIGHT) * m.log(8 / nu),
             box=NU,
             impostors={"2 % less": {"larger": Times("0.98")}},
         ),
     ),
+    given={"largest": LARGEST, "with_eight": WITH_EIGHT},
 )

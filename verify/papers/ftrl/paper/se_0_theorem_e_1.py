@@ -27,8 +27,9 @@ from verify.papers.ftrl.tools.strongly_convex import (
 from verify.statements.claims import Claim, Correction, Fault
 
 # B(z) = (1 + 0.94 z)^-3, with most of its power next to frequency pi.
-NARROW = HalfPowers((), (-0.94,) * 6, "(1 + 0.94 z)^-3")
-NARROW_MU, NARROW_ETA = 1 / 500, 0.1
+NARROW_ROOT, NARROW_KAPPA = 0.94, 500
+NARROW = HalfPowers((), (-NARROW_ROOT,) * 6, "(1 + 0.94 z)^-3")
+NARROW_MU, NARROW_ETA = 1 / NARROW_KAPPA, 0.1
 # lambda_0 and lambda_1 = lambda_-1. D is concave in cos omega and positive at both ends; lambda_0 + 2 lambda_1 <= 2
 # lambda_0.
 NARROW_MULTIPLIERS = (142.0, 70.985)
@@ -144,10 +145,10 @@ THM_E_1 = Claim(
         severity="substantive",
         touches="statement",
         finding=(
-            "For $F'' = 1$ on $theta < 0$ and $1 \\/ 500$ on $theta > 0$, $d = G = 1$, $sigma_s = 0$, $rho = 1 \\/ 2$, "
-            "$eta = 0.1$, $B(z) = (1 + 0.94 z)^(-3)$ and $lambda_0 = 142$, $lambda_(plus.minus 1) = 70.985$ with the "
-            "least $psi$ of (90), Theorem E.1 prints $EE theta^2 <= {bound:5}$; simulated $EE theta^2$ is "
-            "${observed:5}$, in $[{low:5}, {high:5}]$."
+            "For $F'' = 1$ on $theta < 0$ and $1 \\/ {kappa}$ on $theta > 0$, $d = G = 1$, $sigma_s = 0$, $rho = 1 "
+            "\\/ 2$, $eta = {eta}$, $B(z) = (1 + {root} z)^(-3)$ and $lambda_0 = {lambda_0}$, $lambda_(plus.minus "
+            "1) = {lambda_1:5}$ with the least $psi$ of (90), Theorem E.1 prints $EE theta^2 <= {bound:5}$; simulated "
+            "$EE theta^2$ is ${observed:5}$, in $[{low:5}, {high:5}]$."
         ),
         consequence=(
             "Noise next to frequency $pi$ drives a kinked $F$ off its minimum, towards its flat side; with plus signs "
@@ -180,4 +181,11 @@ THM_E_1 = Claim(
             ),
         ),
     ),
+    given={
+        "kappa": NARROW_KAPPA,
+        "eta": NARROW_ETA,
+        "root": NARROW_ROOT,
+        "lambda_0": NARROW_MULTIPLIERS[0],
+        "lambda_1": NARROW_MULTIPLIERS[1],
+    },
 )

@@ -311,7 +311,7 @@ REM_F_7 = Claim(
     kind="number",
     statement="In Lemma F.6 for Gaussian $xi$: $c approx 0.1457 >= 1\\/8$, $C <= 8$, $C' <= 16$.",
     remark=(
-        "Read as: the lemma holds with these. The largest $c$ is $(1 - log 2)\\/2 = 0.1534$, by Chernoff's bound "
+        "Read as: the lemma holds with these. The largest $c$ is $(1 - log 2)\\/2 > 0.1457$, by Chernoff's bound "
         "and by equal weights in high dimension."
     ),
     checks=(

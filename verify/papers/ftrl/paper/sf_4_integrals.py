@@ -269,7 +269,9 @@ LEM_F_13 = Claim(
             "$integral (dif omega) / (1 + a cos omega) = (2 pi) / sqrt(1 - a^2)$ for $abs(a) < 1$, and $+oo$ for "
             "$abs(a) = 1$."
         ),
-        ground="The classical integral, compared to 45 digits; at $abs(a) = 1$ an antiderivative is unbounded.",
+        ground=(
+            "The classical integral, compared to within ${resolution}$; at $abs(a) = 1$ an antiderivative is unbounded."
+        ),
         checks=(
             *at_both_levels(
                 left=_rational_integral,

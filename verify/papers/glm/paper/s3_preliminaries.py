@@ -152,7 +152,7 @@ LEM_4 = Claim(
         ),
         consequence=(
             "Theorems 7, 13, 22 and 25 assume $epsilon < 1$ and use it where it holds; the experiments run at "
-            "$epsilon$ up to 20, where the lemma fails for one release, but not the algorithms' joint noise, which "
+            "larger $epsilon$, where the lemma fails for one release, but not the algorithms' joint noise, which "
             "wastes more than it lacks."
         ),
     ),

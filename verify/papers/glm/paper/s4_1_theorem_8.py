@@ -1,15 +1,12 @@
-"""Theorem 8, Corollary 9, Table 1: the error of Algorithm 1, to leading order, against the rate; Theorem 22."""
+"""Theorem 8: the error of Algorithm 1, to leading order, against the rate; Theorem 22."""
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import cast
 
 import numpy as np
-from scipy.optimize import brentq
 
 from dpbounds.glm import asymptotics, bounds, privacy, scale
 from dpbounds.glm.bounds import Covariance
@@ -17,6 +14,7 @@ from simulators.engine import Experiment
 from verify.checks import Agreement, Event, Fact, Frequency, Search, Within
 from verify.checks.domains import Real
 from verify.papers.glm.tools.matrices import Ensemble, covariance_errors
+from verify.papers.glm.tools.sines import ABOVE, BELOW, sine_scales
 from verify.statements.claims import Claim, Correction, Fault
 
 _OFF = {"1 % off": {"facts": {"factor": 1.01}}}
@@ -102,7 +100,7 @@ def _powers(rng: np.random.Generator, *, shift: float = 0.0) -> Iterator[Fact | 
     yield Within("power of p in the public part", slope(growth, [160.0, 320.0]), most=0.5 + shift)
 
 
-_EXPONENTS = Agreement(facts=_powers, impostors={"a power 0.1 off": {"facts": {"shift": 0.1}}})
+EXPONENTS = Agreement(facts=_powers, impostors={"a power 0.1 off": {"facts": {"shift": 0.1}}})
 
 THM_8 = Claim(
     id="glm/thm-8",
@@ -135,35 +133,17 @@ THM_8 = Claim(
             "+ norm(Sigma)^(1\\/2) norm(w^*)^2\\/c_Phi^2 sqrt(p\\/m))$ with $r^2 = p norm(Sigma) log(n\\/xi)$."
         ),
         ground="The root of (16), and the scale's own error, which is of the order of the noise along $w^*$.",
-        checks=(_repair("logistic"), _repair("boosting"), _EXPONENTS),
+        checks=(_repair("logistic"), _repair("boosting"), EXPONENTS),
     ),
     checks=(Agreement(facts=_vanishing),),
 )
 
 
-def _sine_limit(frequency: float, largest: float) -> float:
-    """||w_hat - w*|| at n = m = oo for f = sin(a z), z ~ N(0, 1), ||w*|| = 1, the scale sought in (0, largest].
-
-    E f'(c z / c_f) = a exp(-a^2 c^2 / (2 c_f^2)), c_f = 1 / E f'(z), and w_hat = c w_ols = (c / c_f) w*.
-    """
-    c_f = math.exp(frequency**2 / 2) / frequency
-
-    def excess(c: float) -> float:
-        return c * frequency * math.exp(-((frequency * c / c_f) ** 2) / 2) - 1
-
-    return abs(cast(float, brentq(excess, 1e-9, largest)) / c_f - 1)
-
-
-# (a, overline(c)), c_f = 5.10, 2.27 and 1.67; c E f' rises on all of (0, overline(c)].
-ABOVE = ((0.2, 5.5), (0.5, 2.4), (0.9, 1.7))
-# c_f = 3.69; c E f' rises to 1 and on before.
-BELOW = ((2.0, 1.25),)
-
-
 def _sine_limits(rng: np.random.Generator, cases: Sequence[tuple[float, float]] = ABOVE) -> Iterator[Fact]:
-    """No error is left with all the data there are."""
+    """With all the data there are w_hat = c w_ols = (c / c_f) w*, c the root in (0, largest]: no error is left."""
     for frequency, largest in cases:
-        error = _sine_limit(frequency, largest)
+        root, c_f = sine_scales(frequency, largest)
+        error = abs(root / c_f - 1)
         yield Fact(f"the error left, f = sin({frequency:g} z), overline(c) = {largest:g}", error, 0.0, 1e-9)
 
 
@@ -195,7 +175,7 @@ THM_22 = Claim(
         ground='As for Theorem 8; $c bb(E) f\'(c chevron.l x, w^"ols" chevron.r)$ rises to 1 once, at $c_f$.',
         checks=(
             _repair("sigmoid"),
-            _EXPONENTS,
+            EXPONENTS,
             Agreement(facts=_sine_limits, impostors={"as printed": {"facts": {"cases": BELOW}}}),
         ),
     ),
@@ -274,7 +254,8 @@ def _public_norm(rng: np.random.Generator) -> Iterator[Within]:
     """(4) at w* = 0 allows m = 1; then ||Sigma_m|| = ||x||^2 = p ||Sigma|| for signs."""
     x = np.ones(50)
     norm = float(np.linalg.norm(np.outer(x, x), 2))
-    yield Within("||Sigma_m|| over ||Sigma||, m = 1, p = 50", norm, 0.0, 2.0, numbers={"norm": norm})
+    numbers = {"norm": norm, "p": len(x)}
+    yield Within("||Sigma_m|| over ||Sigma||, m = 1, p = 50", norm, 0.0, 2.0, numbers=numbers)
 
 
 def _doubled(*, multiple: int = 30) -> tuple[Event, ...]:
@@ -307,7 +288,7 @@ THM_8_M = Claim(
         touches="statement",
         finding=(
             "For small $w^*$ (4) allows $m = 1$; the proof uses $norm(Sigma_m) <= 2 norm(Sigma)$, which takes $m >= "
-            "Omega(p)$: for signs, $p = 50$, $m = 1$ it is ${norm}$ $norm(Sigma)$, and the noise grows with it."
+            "Omega(p)$: for signs, $p = {p}$, $m = 1$ it is ${norm}$ $norm(Sigma)$, and the noise grows with it."
         ),
         consequence="None where $norm(w^*)$ is of order 1.",
     ),
@@ -321,115 +302,4 @@ THM_8_M = Claim(
         ),
     ),
     checks=(Agreement(facts=_public_norm),),
-)
-
-# --- Corollary 9, the abstract, Table 1 ---
-
-
-def _sizes(rng: np.random.Generator, *, shift: float = 0.0) -> Iterator[Fact | Within]:
-    """n and m at which the terms of Theorem 8 are alpha, norms 1: powers of p, epsilon, alpha without logarithms."""
-    covariance = Covariance(norm=1.0, least=1.0)
-
-    def private(p: int, epsilon: float, alpha: float) -> float:
-        rate = bounds.gaussian_rate(
-            1.0, covariance, 4.0, p=p, n=10**9, m=10**9, epsilon=epsilon, delta=DELTA, failure=FAILURE
-        )
-        logs = bounds.log_factor(DELTA, p, FAILURE)
-        return 1e9 * (float(rate.privacy) / logs / alpha) ** 2
-
-    def public(p: int, alpha: float, *, epsilon: float = 0.5, delta: float = DELTA) -> float:
-        rate = bounds.gaussian_rate(
-            1.0, covariance, 4.0, p=p, n=10**9, m=10**9, epsilon=epsilon, delta=delta, failure=FAILURE
-        )
-        return 1e9 * (float(rate.public) / alpha) ** 2
-
-    for label, low, high, power in (
-        ("n, power of p", private(10, 0.5, 0.1), private(20, 0.5, 0.1), 3.0),
-        ("n, power of epsilon", private(10, 0.25, 0.1), private(10, 0.5, 0.1), -2.0),
-        ("n, power of alpha", private(10, 0.5, 0.05), private(10, 0.5, 0.1), -2.0),
-        ("m, power of p", public(10, 0.1), public(20, 0.1), 1.0),
-        ("m, power of alpha", public(10, 0.05), public(10, 0.1), -2.0),
-        ("m, power of epsilon", public(10, 0.1, epsilon=0.25), public(10, 0.1), 0.0),
-        ("m, power of delta", public(10, 0.1, delta=DELTA / 2), public(10, 0.1), 0.0),
-    ):
-        yield Fact(label, math.log2(high / low), power + shift, 1e-9)
-    yield Within("m over n for epsilon <= p", public(10, 0.1) / private(10, 0.99, 0.1), 0.0, 1.0)
-
-
-_COLLECTED = Agreement(facts=_sizes, impostors={"a power 0.1 off": {"facts": {"shift": 0.1}}})
-_SHARPER = (
-    "Of the estimators that use the public covariance alone $n$ grows with $p^2$ only; the part of $m$ that serves the "
-    "scale does not depend on $p$."
-)
-
-COR_9 = Claim(
-    id="glm/cor-9",
-    where="Corollary 9",
-    kind="identity",
-    statement=(
-        "For $norm(w^*) = O(1)$: $n = O(p^3 epsilon^(-2) alpha^(-2))$, $m = O(p alpha^(-2))$;",
-        "$m <= n$;",
-        "$m$ does not depend on $epsilon$, $delta$.",
-    ),
-    equation="Corollary 9",
-    setting="$norm(Sigma)$ and $lambda$ of order 1, logarithms left out, as the corollary says.",
-    remark=_SHARPER,
-    checks=(_COLLECTED.deciding("abc"),),
-)
-
-ABS_GAUSS = Claim(
-    id="glm/abs-gauss",
-    where="Abstract, Section 1",
-    kind="mc-rate",
-    statement=(
-        "Gaussian $x$: $ell_2$ error $alpha$ with $m = O(p alpha^(-2))$ public and $n = O(p^3 alpha^(-2) "
-        "epsilon^(-2))$ private records."
-    ),
-    hypotheses="Those of Theorem 8; $norm(w^*), norm(Sigma), 1\\/lambda = O(1)$",
-    equation="Abstract",
-    remark="$p^3$, $epsilon^(-2)$ and $n^(-1)$ are sharp for Algorithm 1. " + _SHARPER,
-    checks=(_EXPONENTS, _COLLECTED),
-)
-
-TABLE_1_R8 = Claim(
-    id="glm/table-1-r8",
-    where="Table 1, row 8",
-    kind="mc-rate",
-    statement="Gaussian $x$, $ell_2$ error: $O(p^3 alpha^(-2) epsilon^(-2))$.",
-    equation="Table 1",
-    checks=(_COLLECTED,),
-)
-
-
-def _earlier(rng: np.random.Generator, *, power: float = 3.0) -> Iterator[Fact | Within]:
-    """Rates of earlier work with constants 1 over p^3 / (alpha epsilon)^2: exponential ones are above from p = 10."""
-    for p, alpha, epsilon in itertools.product((10, 30, 100), (0.001, 0.1), (0.1, 1.0)):
-        here = power * math.log(p) - 2 * math.log(alpha * epsilon)
-        rates = {
-            "Smith et al., Lipschitz": p * math.log(4) - (p + 2) * math.log(alpha) - 2 * math.log(epsilon),
-            "Smith et al., convex": p * math.log(2) - (p + 1) * math.log(alpha) - 2 * math.log(epsilon),
-            "Wang et al. 2018, first": p * math.log(p**0.25) - (2 + p / 2) * math.log(alpha) - 2 * math.log(epsilon),
-            "Wang et al. 2018, second": p * (p + 1) * math.log(4) - 2 * math.log(epsilon) - 4 * math.log(alpha),
-        }
-        for name, rate in rates.items():
-            yield Within(
-                f"{name}: log of its rate over ours, p = {p}, alpha = {alpha:g}, epsilon = {epsilon:g}",
-                rate - here,
-                0.0,
-            )
-    yield Fact("linear regression: below, by p^2", power - 1.0, 2.0)
-
-
-TAB_1 = Claim(
-    id="glm/tab-1",
-    where="Table 1, rows 1 to 7",
-    kind="inequality",
-    statement=(
-        r"Earlier work needs sample sizes exponential in $p$ or in $1\/alpha$ for general losses;",
-        "rows 8 and 9 improve on this significantly.",
-    ),
-    equation="Table 1",
-    setting="Constants 1; $p >= 10$, $alpha <= 0.1$.",
-    remark="The measures of error differ, and linear regression (row 1) needs $p^2$ less than row 8.",
-    checks=(Agreement(decides="ab", facts=_earlier, impostors={"p^4": {"facts": {"power": 4.0}}}),),
 )

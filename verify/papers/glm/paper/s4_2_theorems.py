@@ -1,4 +1,4 @@
-"""Section 4.2 and Theorem 25: rates for bounded records, and the sample sizes that the abstract draws from them."""
+"""Section 4.2 and Theorem 25: rates for bounded records, and what Assumption 1 asks."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def stated(p: int, share: float, omega: float) -> bounds.Rate:
 def _growing(rng: np.random.Generator) -> Iterator[Within]:
     """The exact deviation over the privacy term, in the paper's own design, w* = 1 / sqrt p in every coordinate."""
     ratio = {p: exact_deviation(p, 1.0, p**-0.5) / float(stated(p, 1.0, p**-0.5).privacy) for p in (4, 64)}
-    numbers = {"small": ratio[4], "large": ratio[64], "most": 64}
+    numbers = {"small": ratio[4], "large": ratio[64], "wide": 64}
     yield Within("the ratio at p = 64 over that at p = 4", ratio[64] / ratio[4], 0.0, 2.0, numbers=numbers)
 
 
@@ -126,7 +126,7 @@ def _asked(rng: np.random.Generator, squared: bool = False) -> Iterator[Within]:
     """What a positive definite A takes over what (6), or (8), asks for, in the paper's own design, omega = 1."""
     taken = {p: _definite(p, 1.0, 1.0, squared=squared) for p in (4, 64)}
     ratio = {p: n / asked for p, (n, asked) in taken.items()}
-    numbers = {"small": ratio[4], "large": ratio[64], "most": 64}
+    numbers = {"small": ratio[4], "large": ratio[64], "wide": 64}
     yield Within("the ratio at p = 64 over that at p = 4", ratio[64] / ratio[4], 0.0, 10.0, numbers=numbers)
 
 
@@ -173,7 +173,7 @@ THM_14 = Claim(
             "With $x_j = plus.minus 1\\/p$ one has $norm(Sigma) = 1\\/p^2$, and (7) and (6) lose powers of $p$: the "
             "noise's "
             "share of the error over the second term of (7) grows from ${small:2}$ at $p = 4$ to ${large:2}$ at $p = "
-            "64$ "
+            "{wide}$ "
             "($w^* = bold(1)\\/sqrt(p)$)."
         ),
         consequence=(
@@ -226,7 +226,7 @@ THM_17 = Claim(
         finding=(
             "The sample size (8) is that of Theorem 14 but for a logarithm, and too small as it is there: what a "
             "positive definite $A$ takes over it "
-            "grows from ${small:2}$ at $p = 4$ to ${large:2}$ at $p = {most}$ for $x_j = plus.minus 1\\/p$."
+            "grows from ${small:2}$ at $p = 4$ to ${large:2}$ at $p = {wide}$ for $x_j = plus.minus 1\\/p$."
         ),
         consequence="As for Theorem 14.",
         root="glm/eq-33",
@@ -263,7 +263,7 @@ THM_25 = Claim(
         touches="statement",
         finding=(
             "As Theorem 14: the noise's share of the error over its bound grows from ${small:2}$ at $p = 4$ to "
-            "${large:2}$ at $p = {most}$; (14) moreover drops $min{{lambda, 1}}$ from (6)."
+            "${large:2}$ at $p = {wide}$; (14) moreover drops $min{{lambda, 1}}$ from (6)."
         ),
         consequence="As for Theorem 14.",
         root="glm/eq-33",
@@ -323,119 +323,4 @@ ASSUMP_1 = Claim(
         "coordinates: it is never of order 1."
     ),
     checks=(Agreement(facts=_predicate, impostors={"5 times": {"facts": {"scale": 5.0}}}),),
-)
-
-
-def needed_size(p: int, omega: float) -> float:
-    """n at which the noise's deviation is alpha = 1 in every coordinate (it is proportional to alpha^-2)."""
-    return N * exact_deviation(p, 1.0, omega) ** 2
-
-
-def _exponent(omega: float, p: int) -> float:
-    """Power of p in `needed_size`, w* = omega or omega / sqrt p in every coordinate."""
-    return math.log2(needed_size(2 * p, omega) / needed_size(p, omega))
-
-
-def _squares(rng: np.random.Generator) -> Iterator[Fact]:
-    power = _exponent(1.0, 256)
-    yield Fact("n grows as p^2", power, 2.0, 0.1, {"power": power})
-
-
-def _true_powers(rng: np.random.Generator, *, shift: float = 0.0) -> Iterator[Fact]:
-    """w* = 1: power 5; ||w*||_2 = 1: power 4; at p = 256 and 512."""
-    yield Fact("w* = 1", _exponent(1.0, 256), 5.0 + shift, 1e-2)
-    ratio = needed_size(512, 512**-0.5) / needed_size(256, 256**-0.5)
-    yield Fact("||w*||_2 = 1", math.log2(ratio), 4.0 + shift, 1e-2)
-    for omega in (0.3, 1.0):
-        deviation = exact_deviation(8, 1.0, omega)
-        design = signs(8, 1 / 8)
-        x = np.array(list(itertools.product([1 / 8, -1 / 8], repeat=8)))
-        z = x @ np.full(8, omega)
-        mean = 1 / (1 + np.exp(-z))
-        direction = x.T @ mean / len(x) / design.variance
-        unit = 32 * math.log(2.5 / DELTA) / EPSILON**2
-        c = 1 / float(np.mean(mean * (1 - mean)))
-        row = 1 + float(direction @ direction)
-        oracle = c * math.sqrt(unit * row / N) / design.variance
-        yield Fact(f"deviation by enumeration, omega = {omega:g}", deviation * (1 + shift), oracle, 5e-3)
-
-
-_POWERS = Agreement(facts=_true_powers, impostors={"a power 0.1 off": {"facts": {"shift": 0.1}}})
-_SUBSTANCE = (
-    "Assumption 1 forces $lambda <= r^2\\/p^2$ for independent coordinates, which the corollary leaves out: for $x_j = "
-    "plus.minus 1\\/p$ and $w^* = bold(1)$ the $n$ that reaches a fixed $alpha$ grows as $p^{power:2}$, not $p^2$."
-)
-
-COR_15 = Claim(
-    id="glm/cor-15",
-    where="Corollary 15",
-    kind="identity",
-    statement=(
-        "Omitting the other terms, $norm(w^*)_infinity = O(1)$, $alpha >= Omega(p^(-1\\/2))$: $n = O(p^2 epsilon^(-2) "
-        "alpha^(-2))$, $m = O(p^2 alpha^(-2))$."
-    ),
-    equation="Corollary 15",
-    setting="The paper's own design, Algorithm 2 with the printed noise, leading order.",
-    fault=Fault(
-        severity="substantive",
-        touches="statement",
-        finding=_SUBSTANCE,
-        consequence=(
-            "The abstract's sample size for sub-Gaussian records and row 9 of Table 1 fall with it; polynomial they "
-            "remain."
-        ),
-    ),
-    correction=Correction(
-        statement=(
-            "For $x_j = plus.minus 1\\/p$ the sample size is $n = Theta(p^5 epsilon^(-2) alpha^(-2))$ for $w^* = "
-            "bold(1)$ and $Theta(p^4 epsilon^(-2) alpha^(-2))$ for $norm(w^*)_2 = 1$, logarithms left out."
-        ),
-        ground=(
-            'A coordinate\'s deviation is $c_Phi sqrt(sigma_2^2 + sigma_1^2 norm(w^"ols")_2^2)\\/(lambda sqrt(n))$, '
-            "$lambda = 1\\/p^2$."
-        ),
-        checks=(_POWERS,),
-    ),
-    checks=(Agreement(facts=_squares),),
-)
-
-ABS_SUBG = Claim(
-    id="glm/abs-subg",
-    where="Abstract, contribution 2",
-    kind="mc-rate",
-    statement=(
-        "Sub-Gaussian $x$, $norm(x)_1 <= r$: $ell_infinity$ error $alpha >= Omega(p^(-1\\/2))$ with $m = O(p^2 "
-        "alpha^(-2))$, $n = O(p^2 alpha^(-2) epsilon^(-2))$."
-    ),
-    hypotheses="Those of Theorem 14; $norm(w^*)_infinity = O(1)$",
-    equation="Abstract",
-    fault=Fault(
-        severity="substantive",
-        touches="text",
-        finding=_SUBSTANCE,
-        consequence="As for Corollary 15.",
-        root="glm/cor-15",
-    ),
-    correction=COR_15.correction,
-    checks=COR_15.checks,
-)
-
-TABLE_1_R9 = Claim(
-    id="glm/table-1-r9",
-    where="Table 1, row 9",
-    kind="mc-rate",
-    statement=(
-        "Sub-Gaussian $x$, $norm(x)_1$ bounded, $ell_infinity$ error: $O(p^2 alpha^(-2) epsilon^(-2))$ for $alpha >= "
-        "Omega(p^(-1\\/2))$."
-    ),
-    equation="Table 1",
-    fault=Fault(
-        severity="substantive",
-        touches="text",
-        finding=_SUBSTANCE,
-        consequence="As for Corollary 15.",
-        root="glm/cor-15",
-    ),
-    correction=COR_15.correction,
-    checks=COR_15.checks,
 )

@@ -140,7 +140,7 @@ EQ_10 = Claim(
     setting="$sigma = plus.minus C$ with equal probabilities: the largest variance that $abs(sigma) <= C$ allows.",
     remark=(
         "Footnote 4 prints $f(x) != 0$ for $f(0) != infinity$; Theorem 26 has $norm(w^*) = sqrt(p)\\/4 > 1$ for "
-        "$p > 16$."
+        "$p > 4^2$."
     ),
     checks=(
         Agreement(facts=_generator, alpha=6 * 2 * math.exp(-24.5), impostors=_OFF),

@@ -124,9 +124,8 @@ EXP_DATA = Claim(
     equation="Section 6",
     remark=(
         "$I$ is the only orthogonal matrix that is a covariance: read as that, or as $Q D Q^top$ with $D$ as in the "
-        "diagonal case. $Sigma$ is drawn once per figure; the least of ten entries is $1\\/11$ on average, and errors "
-        "go "
-        "with its inverse square."
+        "diagonal case. $Sigma$ is drawn once per figure; the least of $p$ entries is $1\\/(p + 1)$ on average, and "
+        "errors go with its inverse square."
     ),
     checks=(Agreement(decides="abc", facts=_data, alpha=1e-10, impostors=_OFF),),
 )
@@ -309,7 +308,7 @@ FN_5 = Claim(
         "For $epsilon <= 10$, by a later bound than the one cited, which asks for a local $epsilon < 1\\/2$, and "
         "because the "
         "printed noise allows a far smaller $delta$ than $n^(-1.1)$: shuffling keeps $n delta = n^(-0.1)$. "
-        "$epsilon = 20$ is beyond the bound. Theorems 7 and 13 ask for $epsilon < 1$; the printed noise does for all "
+        "Twice that is beyond the bound. Theorems 7 and 13 ask for $epsilon < 1$; the printed noise does for all "
         "$epsilon$ used."
     ),
     checks=(Agreement(decides="b", facts=_shuffling, impostors={"a tenth": {"facts": {"factor": 0.1}}}),),

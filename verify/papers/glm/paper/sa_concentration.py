@@ -220,7 +220,7 @@ def _covariances(*, constant: float = 6.0) -> tuple[Event, ...]:
 def _one_row(rng: np.random.Generator) -> Iterator[Within]:
     """n = 1 and signs: ||x x^T - I|| = p - 1 for every draw, over sqrt(p / n)."""
     ratios = {p: float(np.linalg.norm(np.ones((p, p)) - np.eye(p), 2)) / math.sqrt(p) for p in (4, 400)}
-    numbers = {"small": ratios[4], "large": ratios[400], "most": 400}
+    numbers = {"small": ratios[4], "large": ratios[400], "wide": 400}
     label = "the ratio to sqrt(p / n), n = 1, at p = 400 over that at 4"
     yield Within(label, ratios[400] / ratios[4], 0.0, 3.0, numbers=numbers)
 
@@ -237,7 +237,7 @@ LEM_29 = Claim(
         touches="statement",
         finding=(
             "$n >= p$ is missing: for $n = 1$ and $x$ of signs $norm(x x^top - I) = p - 1$, ${small:3}$ times "
-            "$sqrt(p\\/n)$ at $p = 4$ and ${large:3}$ times at $p = {most}$."
+            "$sqrt(p\\/n)$ at $p = 4$ and ${large:3}$ times at $p = {wide}$."
         ),
         consequence="None: the lemma is used for $n$ and $m$ above $p$.",
     ),
@@ -245,7 +245,7 @@ LEM_29 = Claim(
         statement=(
             "With probability $1 - e^(-p)$: $norm(X^top X\\/n - Sigma) <= C kappa^2 (sqrt(p\\/n) + p\\/n) norm(Sigma)$."
         ),
-        ground="Vershynin, Theorem 4.6.1 and Exercise 4.7.3.",
+        ground="The norm of sub-Gaussian matrices (Vershynin, Theorem 4.6.1).",
         checks=(
             Frequency(
                 events=_covariances,

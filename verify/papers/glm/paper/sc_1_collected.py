@@ -33,12 +33,34 @@ def _w_ols(G: float, r: float, kappa: float, varrho: float, omega: float, c: flo
     return omega / c + stein
 
 
-def _collected_29(constant: float = 272.0, **at: float) -> tuple[float, float]:
+def _collected_29(constant: float = 272.0, power: float = 2.0, **at: float) -> tuple[float, float]:
+    """M times the second term of (27), by (28) with c^power, against (29) with max{1, c} c^{power - 1}."""
     G, r, kappa, varrho, omega, c, p = (at[name] for name in _CONSTANTS)
     p = max(round(p), 1)
-    left = 16 * c * G**2 * r**2 * kappa**3 * varrho * omega**2 / math.sqrt(p) * _w_ols(**at)
+    left = 16 * c**power * G**2 * r**2 * kappa**3 * varrho * omega**2 / math.sqrt(p) * _w_ols(**at)
     right = r**3 * kappa**6 * G**3 * varrho**2 * omega**3 * max(1, omega) / math.sqrt(p) * max(1, c)
-    return left, constant * right
+    return left, constant * right * c ** (power - 1)
+
+
+def _printed_29(rng: np.random.Generator) -> Iterator[Within]:
+    """(28) as it is, with c^2, over (29) as printed, all else 1: it grows as c."""
+    ratios = {}
+    for c in (10.0, 1000.0):
+        at = dict.fromkeys(_CONSTANTS, 1.0) | {"c": c}
+        ratios[c] = _collected_29(**at)[0] / _collected_29(constant=1.0, power=1.0, **at)[1]
+    numbers = {"first": ratios[10.0], "last": ratios[1000.0], "far": 1000.0}
+    yield Within("the ratio at c = 1000 over that at c = 10", ratios[1000.0] / ratios[10.0], 0.0, 2.0, numbers=numbers)
+
+
+def _three_terms(rng: np.random.Generator, *, factor: float = 1.0) -> Iterator[Within]:
+    """(27): the distance over the sum of the three, for vectors at random, and where all point the same way."""
+    cases = {"random": rng.standard_normal((3, 5)), "aligned": np.outer([0.1, 0.5, 0.9], np.ones(5))}
+    c, root, found = 1.3, 1.7, 2.4
+    for name, (w, ols, estimate) in cases.items():
+        terms = (found * estimate - root * ols, (root - c) * ols, c * ols - w)
+        bound = factor * sum(float(np.abs(term).max()) for term in terms)
+        distance = float(np.abs(found * estimate - w).max())
+        yield Within(f"{name} vectors: the distance over the three terms", distance / bound, 0.0, 1 + 1e-12)
 
 
 def _collected_31(constant: float = 17.0, **at: float) -> tuple[float, float]:
@@ -63,6 +85,7 @@ def _collected(sides: object, impostor: float) -> Search:
     )
 
 
+_THREE = Agreement(facts=_three_terms, impostors={"1 % less": {"facts": {"factor": 0.99}}})
 EQ_29 = Claim(
     id="glm/eq-29",
     where="(27), (29)",
@@ -77,11 +100,28 @@ EQ_29 = Claim(
     ),
     equation="(29)",
     setting="$G$, $r$, $kappa$, condition numbers at least 1.",
-    remark=(
-        "From (28) as printed; with its correction $max{{1, c_Phi}}$ becomes $max{{c_Phi, c_Phi^2}}$. (48) prints $r^2 "
-        "kappa^7$ for $r^3 kappa^6$."
+    remark="(48) prints $r^2 kappa^7$ for $r^3 kappa^6$.",
+    fault=Fault(
+        severity="slip",
+        touches="proof",
+        finding=(
+            "(28) as corrected has $c_Phi^2$: what follows from it over (29) as printed, all else 1, is ${first:2}$ at "
+            "$c_Phi = 10$ and ${last:2}$ at $c_Phi = {far}$."
+        ),
+        consequence="As for (28).",
+        root="glm/eq-28",
+        exhibit=1,
     ),
-    checks=(_collected(_collected_29, 100.0).deciding("b"),),
+    correction=Correction(
+        statement=(
+            "As printed, with three terms;",
+            "the second has $max{{c_Phi, c_Phi^2}}$ in place of $max{{1, c_Phi}}$, the third is that of Lemma 12 times "
+            "$c_Phi$.",
+        ),
+        ground="(28) as corrected times Lemma 12.",
+        checks=(_THREE.deciding("a"), _collected(_collected_29, 100.0).deciding("b")),
+    ),
+    checks=(_THREE.deciding("a"), Agreement(decides="b", facts=_printed_29)),
 )
 
 
@@ -292,7 +332,10 @@ EQ_47 = Claim(
     correction=Correction(
         statement=(
             "The second term is that of (29), with $r^3 kappa^6$;",
-            r"the third, $16 c_Phi G r kappa^3 sqrt(rho_2) rho_infinity norm(w^*)_infinity^2\/sqrt(p)$, stays in (50).",
+            (
+                r"the third, $2^4 c_Phi G r kappa^3 sqrt(rho_2) rho_infinity norm(w^*)_infinity^2\/sqrt(p)$, stays in "
+                "(50)."
+            ),
         ),
         ground="The product of (28) and Lemma 12; Lemma 12.",
         checks=(

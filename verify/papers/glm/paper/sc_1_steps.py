@@ -287,7 +287,7 @@ EQ_57 = Claim(
         touches="proof",
         finding=(
             'Theorem 8 keeps the part with $norm(Sigma)^(3\\/2) norm(w^"ols")^2$ and drops that with $norm(Sigma) '
-            'norm(w^"ols")$: at $norm(w^"ols") = {size}$, $norm(Sigma) = {norm}$ the dropped one is more than 100 '
+            'norm(w^"ols")$: at $norm(w^"ols") = {size}$, $norm(Sigma) = {norm}$ the dropped one is more than ${many}$ '
             "times larger."
         ),
         consequence=(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -13,6 +13,7 @@ from dpbounds.glm.gaussian import mean_of, slope_means
 from verify.checks import Agreement, Fact, Search, Within
 from verify.checks.domains import Real
 from verify.papers.glm.tools.private_step import Step
+from verify.papers.glm.tools.sines import ABOVE, BELOW, sine_scales
 from verify.statements.claims import Claim, Correction, Fault
 
 _OFF = {"1 % off": {"facts": {"factor": 1.01}}}
@@ -152,14 +153,48 @@ LEM_37 = _lemma(
 )
 
 
-LEM_39 = _lemma(
-    "glm/lem-39",
-    "Lemma 39, (65)-(68)",
-    'Gaussian $x$: $abs(hat(c)_f - c_f) <= O(G L\\/M overline(c)^2 norm(Sigma)^(3\\/2) p^(3\\/2) norm(w^"ols") '
-    "log(n\\/xi) eta' + ...)$.",
-    "sigmoid",
-    remark=_GIVEN + " $norm(Sigma)^(3\\/2)$ is printed with exponent $2\\/2$.",
+def _roots(rng: np.random.Generator, cases: Sequence[tuple[float, float]] = ABOVE) -> Iterator[Fact]:
+    """The root in [0, overline(c)], to which the estimate tends, against c_f."""
+    for frequency, largest in cases:
+        root, c_f = sine_scales(frequency, largest)
+        numbers = {"frequency": frequency, "largest": largest, "root": root, "c_f": c_f}
+        yield Fact(f"the root, f = sin({frequency:g} z), overline(c) = {largest:g}", root, c_f, 1e-9, numbers=numbers)
+
+
+LEM_39 = Claim(
+    id="glm/lem-39",
+    where="Lemma 39, (65)-(68)",
+    kind="mc-rate",
+    statement=(
+        'Gaussian $x$: $abs(hat(c)_f - c_f) <= O(G L\\/M overline(c)^2 norm(Sigma)^(3\\/2) p^(3\\/2) norm(w^"ols") '
+        "log(n\\/xi) eta' + ...)$."
+    ),
     equation="(65)",
+    setting="Gaussian records, $Sigma = a I$, $bb(E) z^2 <= 1$, $M$ the slope at the root; sines for the roots.",
+    remark=_GIVEN + " $norm(Sigma)^(3\\/2)$ is printed with exponent $2\\/2$.",
+    fault=Fault(
+        severity="hypothesis",
+        touches="statement",
+        finding=(
+            "$c_f <= overline(c)$ is missing: $hat(c)_f in [0, overline(c)]$ tends to the root there, which need not "
+            "be "
+            "$c_f$: for $f = sin({frequency} z)$, $z tilde N(0, 1)$, $overline(c) = {largest}$ it is ${root:3}$ and "
+            "$c_f = "
+            "{c_f:3}$."
+        ),
+        consequence="Theorem 22 needs the same.",
+        exhibit=0,
+    ),
+    correction=Correction(
+        statement="As printed, with $norm(Sigma)^(3\\/2)$, for $c_f <= overline(c)$.",
+        ground='$c bb(E) f\'(c chevron.l x, w^"ols" chevron.r)$ rises to 1 once on $[0, overline(c)]$.',
+        checks=(
+            _scale("sigmoid"),
+            _LEADING,
+            Agreement(facts=_roots, impostors={"another root": {"facts": {"cases": BELOW}}}),
+        ),
+    ),
+    checks=(Agreement(facts=partial(_roots, cases=BELOW)),),
 )
 
 
@@ -247,7 +282,7 @@ EQ_58 = Claim(
             "+ abs(f(0)) = 1$ the noise of $x y$ has deviation ${deviation:3}$ all the same."
         ),
         consequence=(
-            "With $C >= 1$ nothing changes; the experiments have $C = 0.001$. (59) and (64) moreover inherit the "
+            "With $C >= 1$ nothing changes; the experiments have $C = 10^(-3)$. (59) and (64) moreover inherit the "
             "fault of (17)."
         ),
     ),

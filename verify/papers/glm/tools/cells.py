@@ -30,7 +30,8 @@ EPSILONS = (2.0, 3.0, 5.0, 10.0)
 class Cell:
     """glm Section 6: w* = 1 / sqrt p, delta = n^-1.1 unless given, m = n unless given, the estimator of Remark 11.
 
-    - `covariance`: of Gaussian records, drawn once for each p; None: x_j = +-1 / p.
+    - `covariance`: of Gaussian records, drawn once for each p, by `draw`; None: x_j = +-1 / p.
+    - `failure`: zeta of Algorithms 1 and 3.
     - `noise`: `printed` (Gaussian R with zeta = 0.1, r = 1 for signs, L = r^2 for the cubic); `least`: a tight budget
       and the sharp radius, R^2 = ||Sigma|| times the (1 - zeta / n)-quantile of chi^2_p, 1 / sqrt p for signs.
     """
@@ -43,6 +44,8 @@ class Cell:
     covariance: Covariance | None = None
     noise: Noise = "printed"
     delta: float = 0.0
+    draw: int = 0
+    failure: float = ZETA
 
     @property
     def model(self) -> Model:
@@ -51,17 +54,17 @@ class Cell:
         common |= {"m": self.m or self.n, "noise": C if LINKS[self.link].labels == "real" else 0.0}
         if self.covariance is None:
             return TwoPointModel(**common, design=sign_design(self.p))
-        return GaussianModel(**common, covariance=drawn(self.covariance, self.p))
+        return GaussianModel(**common, covariance=drawn(self.covariance, self.p, self.draw))
 
     @property
     def radius(self) -> float:
         """Of the records, for the noise."""
         if self.covariance is None:
             return 1.0 if self.noise == "printed" else 1.0 / math.sqrt(self.p)
-        size = float(np.linalg.norm(drawn(self.covariance, self.p), 2))
+        size = float(np.linalg.norm(drawn(self.covariance, self.p, self.draw), 2))
         if self.noise == "printed":
-            return privacy.radius(size, self.p, self.n, ZETA)
-        return math.sqrt(size * float(chi2.isf(ZETA / self.n, self.p)))
+            return privacy.radius(size, self.p, self.n, self.failure)
+        return math.sqrt(size * float(chi2.isf(self.failure / self.n, self.p)))
 
     @property
     def label_bound(self) -> float:
@@ -130,12 +133,12 @@ class Cell:
         """Names it in rows and summaries."""
         records = "" if not self.m else f", m = {self.m}"
         kind = "signs" if self.covariance is None else self.covariance
-        return (
-            f"{self.link}, {kind}, {self.noise} noise, p = {self.p}, n = {self.n}{records}, epsilon = {self.epsilon:g}"
-        )
+        kind += f" (draw {self.draw})" if self.draw else ""
+        noise = f"{self.noise} noise" + (f" (zeta = {self.failure:g})" if self.failure != ZETA else "")
+        return f"{self.link}, {kind}, {noise}, p = {self.p}, n = {self.n}{records}, epsilon = {self.epsilon:g}"
 
 
 @cache
-def drawn(reading: Covariance, p: int) -> np.ndarray:
-    """The covariance of a figure."""
-    return random_covariance(reading, p, np.random.default_rng(p))
+def drawn(reading: Covariance, p: int, draw: int = 0) -> np.ndarray:
+    """The covariance of a figure, or another draw of it."""
+    return random_covariance(reading, p, np.random.default_rng((p, draw) if draw else p))

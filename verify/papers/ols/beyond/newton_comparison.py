@@ -86,10 +86,6 @@ BEYOND_NEWTON_STAND_INS = Claim(
         "n^(-2)$, zero-out; a cell is won or lost where the intervals of the medians do not meet. Centred outcomes "
         "were tried after raw ones. Written from two random splits, checked on a third."
     ),
-    remark=(
-        "Won, tied, lost of 20 cells (500 runs) on the two splits. Centred: 19, 1, 0 against either, on both. Raw: 6, "
-        "9, 5 and 5, 10, 5 against IHM, 8, 7, 5 and 7, 9, 4 against AdaSSP; at worst 6.5 times the rival's risk."
-    ),
     checks=(
         Contest(
             decides="a",
@@ -164,10 +160,9 @@ BEYOND_NEWTON_SETS = Claim(
         "constants are the same for all sets, and were chosen with these sets at hand."
     ),
     remark=(
-        "Won, tied, lost of 135 cells on the two splits (150 runs): 108, 22, 5 and 107, 23, 5 against IHM; 107, 26, 2 "
-        "and 104, 29, 2 against isotropic AdaSSP; 109, 24, 2 and 107, 27, 1 against AdaSSP; 110, 20, 5 and 108, 23, 4 "
-        "against DP-GD. The worst: tamielectric at $epsilon = 1$, 2.4 times the risk of IHM on one split; pumadyn32nm "
-        "at $epsilon = 3$, 1.7 times that of DP-GD; breastcancer, 1.24 times that of IHM."
+        "Won, tied, lost of ${cells_IHM}$ cells: ${won_IHM}$, ${tied_IHM}$, ${lost_IHM}$ against IHM; "
+        "${won_AdaSSPiso}$, ${tied_AdaSSPiso}$, ${lost_AdaSSPiso}$ against isotropic AdaSSP; ${won_AdaSSP}$, "
+        "${tied_AdaSSP}$, ${lost_AdaSSP}$ against AdaSSP; ${won_DPGD}$, ${tied_DPGD}$, ${lost_DPGD}$ against DP-GD."
     ),
     checks=(
         *(

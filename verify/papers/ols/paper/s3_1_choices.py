@@ -10,6 +10,7 @@ import numpy as np
 from scipy import optimize
 
 from dpbounds.ols import Features, bounds
+from dpbounds.ols.wishart import inverse_moments
 from simulators.ols import ClippedSums, HessianMixing, LeastSquares
 from verify.checks import Agreement, Fact, Search, Times
 from verify.checks.domains import Real, Whole
@@ -31,12 +32,13 @@ def _root(epsilon: float, logs: float, log_failure: float, n: float, d: float, l
     return cast(float, optimize.brentq(gap, -60, 60, xtol=1e-13))
 
 
-def _printed_balance(rng: np.random.Generator) -> Iterator[Fact]:
-    """epsilon = 0.1, n = 10^4, d = 8, lambda^X = 900 (at most n/d), delta = n^-2, varrho = delta/10, C = C_Y."""
-    found = bounds.printed_balancing_steps(0.1, 1e-8, 1e-9, n=10_000, d=8, lambda_min=900.0)
-    exact = _root(0.1, math.log(1e8), math.log(1e9), 1e4, 8, 900.0, 1.0)
-    label = "(5) against the T that balances (4), epsilon = 0.1, n = 10^4, d = 8, lambda^X = 900"
-    yield Fact(label, found, max(math.ceil(exact), 1), 0, numbers={"exact": exact})
+def _printed_balance(rng: np.random.Generator, epsilon: float = 0.1, least: float = 900.0) -> Iterator[Fact]:
+    """n = 10^4, d = 8, lambda^X = `least` (at most n/d), delta = n^-2, varrho = delta/10, C = C_Y."""
+    found = bounds.printed_balancing_steps(epsilon, 1e-8, 1e-9, n=10_000, d=8, lambda_min=least)
+    exact = _root(epsilon, math.log(1e8), math.log(1e9), 1e4, 8, least, 1.0)
+    label = f"(5) against the T that balances (4), epsilon = {epsilon:g}, n = 10^4, d = 8, lambda^X = {least:g}"
+    numbers = {"exact": exact, "epsilon": epsilon, "eigenvalue": least}
+    yield Fact(label, found, max(math.ceil(exact), 1), 0, numbers=numbers)
 
 
 def _balance(rng: np.random.Generator) -> Iterator[Fact]:
@@ -75,9 +77,10 @@ EQ5 = Claim(
         severity="hypothesis",
         touches="statement",
         finding=(
-            "In (5) $D ell_1\\/lambda^X$ should be $D ell_1\\/(epsilon lambda^X)$, as in (6): for $epsilon = 0.1$, $n "
-            "= 10^4$, $d = 8$, $lambda^X = 900$, $delta = n^(-2)$, $rho.alt = delta\\/10$, $C = C_Y$ the terms of (4) "
-            "balance at $T = {exact:3}$, so $tilde(T) = {predicted}$, and (5) gives ${observed}$."
+            "In (5) $D ell_1\\/lambda^X$ should be $D ell_1\\/(epsilon lambda^X)$, as in (6): for $epsilon = "
+            "{epsilon}$, $n = 10^4$, $d = 8$, $lambda^X = {eigenvalue}$, $delta = n^(-2)$, $rho.alt = delta\\/10$, $C "
+            "= C_Y$ the terms of (4) balance at $T = {exact:3}$, so $tilde(T) = {predicted}$, and (5) gives "
+            "${observed}$."
         ),
         consequence=(
             "$log_4 (1\\/epsilon)$ iterations too many for $epsilon < 1$ (too few for $epsilon > 1$) where $lambda^X > "
@@ -154,22 +157,30 @@ EQ6 = Claim(
 # --- T = 3 of Appendix H ---
 
 
+FEWER = 2_000
+
+
+def _steps_at(n: int, d: int = 1, least: float = 0.0) -> int:
+    """(5) at n records, epsilon = 0.5, delta = n^-2, varrho = delta/10."""
+    return bounds.printed_balancing_steps(0.5, n**-2.0, n**-2.0 / 10, n=n, d=d, lambda_min=least)
+
+
 def _experiments_steps(rng: np.random.Generator) -> Iterator[Fact]:
     """At d = 10 and lambda^X = 1; neither matters while log(1/varrho) >= d and sqrt(D ell_1) >= lambda^X."""
-    found = bounds.printed_balancing_steps(0.5, 1e-8, 1e-9, n=10_000, d=10, lambda_min=1.0)
     exact = _root(0.5, math.log(1e8), math.log(1e9), 1e4, 10, 1.0, 1.0)
-    yield Fact("(5) at n = 10^4, epsilon = 0.5, delta = n^-2, varrho = delta/10", found, 3, 0, numbers={"exact": exact})
+    three = [n for n in range(100, 5000) if _steps_at(n) == 3]
+    numbers = {"exact": exact, "fewest": float(min(three)), "latest": float(max(three))}
+    label = "(5) at n = 10^4, epsilon = 0.5, delta = n^-2, varrho = delta/10"
+    yield Fact(label, _steps_at(10_000, 10, 1.0), 3, 0, numbers=numbers)
 
 
 def _steps_by_records(rng: np.random.Generator, shift: int = 0) -> Iterator[Fact]:
     """(5) there for all d and lambda^X allowed, and the n up to which it gives 3."""
     for d in (1, 10, 20):
         for lam in (0.0, 1.0, 19.0):
-            found = bounds.printed_balancing_steps(0.5, 1e-8, 1e-9, n=10_000, d=d, lambda_min=lam)
-            yield Fact(f"d = {d}, lambda^X = {lam:g}", found, 4 + shift, 0)
-    for n, steps in ((2_000, 3), (2_200, 4), (10_000, 4)):
-        found = bounds.printed_balancing_steps(0.5, n**-2.0, n**-2.0 / 10, n=n, d=1, lambda_min=0.0)
-        yield Fact(f"n = {n}", found, steps + shift, 0)
+            yield Fact(f"d = {d}, lambda^X = {lam:g}", _steps_at(10_000, d, lam), 4 + shift, 0)
+    for n, steps in ((FEWER, 3), (2_200, 4), (10_000, 4)):
+        yield Fact(f"n = {n}", _steps_at(n), steps + shift, 0)
 
 
 T_CHOICE = Claim(
@@ -189,16 +200,19 @@ T_CHOICE = Claim(
             "(5) gives $tilde(T) = ceil(log_4 (epsilon n \\/ sqrt(D ell_1))) = {observed}$ there, not ${predicted}$: "
             "the logarithm is ${exact:6}$, and (5) rounds up."
         ),
-        consequence="$T = 3$ is (5) for $n$ up to about 2100; the experiments' $T$ is a choice of their own.",
+        consequence=(
+            "$T = 3$ is (5) for $n$ from ${fewest}$ to ${latest}$; the experiments' $T$ is a choice of their own."
+        ),
     ),
     correction=Correction(
         statement=(
             "(5) is 4 at $n = 10^4$, $C = C_Y$, $delta = n^(-2)$, $rho.alt = delta\\/10$, $epsilon = 0.5$, "
-            "$log(1\\/rho.alt) >= d$, $sqrt(D ell_1)\\/lambda^X >= 1$, and 3 at $n = 2000$."
+            "$log(1\\/rho.alt) >= d$, $sqrt(D ell_1)\\/lambda^X >= 1$, and 3 at $n = {fewer}$."
         ),
         ground="Evaluated.",
         checks=(Agreement(facts=_steps_by_records, impostors={"3": {"facts": {"shift": -1}}}),),
     ),
+    given={"fewer": FEWER},
 )
 
 # --- the sketch size ---
@@ -212,10 +226,11 @@ def _forms(d, log_failure, T, side: int, most: float = 4.0):
 
 
 def _experiments_size(rng: np.random.Generator) -> Iterator[Fact]:
-    """6 max{d, log(4T/varrho)}, rounded down, written out."""
+    """6 max{d, log(4T/varrho)}, rounded down, written out; what a step at k = 6 d leaves of the squared error."""
+    left = {f"left_{d}": inverse_moments(6 * d, d).contraction(1.0) for d in (10, 100)}
     for d, failure, T in ((5, 1e-9, 3), (40, 1e-9, 3), (1, 0.1, 1)):
         stated = math.floor(6 * max(d, math.log(4 * T / failure)))
-        yield Fact(f"k, d = {d}, varrho = {failure:g}", bounds.sketch_size(d, failure, T), stated, 1e-12)
+        yield Fact(f"k, d = {d}, varrho = {failure:g}", bounds.sketch_size(d, failure, T), stated, 1e-12, left)
         stated = math.floor(2.5 * max(d, math.log(4 * T / failure)))
         yield Fact(f"k at 2.5, d = {d}", bounds.sketch_size(d, failure, T, factor=2.5), stated, 1e-12)
 
@@ -232,8 +247,9 @@ K_CHOICE = Claim(
         r"max{d, log(4 T\/rho.alt)}$, whose maximum matches the scaling of Theorem 1."
     ),
     remark=(
-        "The two forms differ by a factor between 1 and 4. At $k = 6 d$ a noise-free step leaves 0.33 to 0.40 of the "
-        "squared error on average, not $1\\/4$ (`ols/beyond-contraction`). App. H prints $log(2 T\\/rho.alt)$."
+        "The two forms differ by a factor between 1 and 4. At $k = 6 d$ a noise-free step leaves ${left_10:3}$ of "
+        "the squared error on average for $d = 10$ and ${left_100:3}$ for $d = 10^2$, not $1\\/4$ "
+        "(`ols/beyond-contraction`). App. H prints $log(2 T\\/rho.alt)$."
     ),
     checks=(
         Search(

@@ -9,7 +9,14 @@ import mpmath
 import numpy as np
 
 from dpbounds.arithmetic import FLOATS
-from dpbounds.ols import HessianMixingScales, failure_probability, hessian_mixing_scales, mixing_delta, sketch
+from dpbounds.ols import (
+    HessianMixingScales,
+    failure_probability,
+    hessian_mixing_scales,
+    mixing_delta,
+    mixing_epsilon,
+    sketch,
+)
 from dpbounds.ols.accounting import gaussian_part
 from dpbounds.ols.calibration import theorem_gamma, theorem_sigma, theorem_tau
 from dpbounds.privacy import gaussian_mu
@@ -89,8 +96,8 @@ THM_1_GAMMA = Claim(
         touches="proof",
         finding=(
             "The end of C.1.1 calls $k T\\/(2 gamma^2) + 2 sqrt(2 k T log(5\\/delta))\\/gamma$ the bound (18) for a "
-            "target of $delta\\/4$; (18) has $log(16\\/delta)$ there, which gives ${left}$ at $epsilon = {epsilon}$, "
-            "$k = {k}$, $T = {steps}$, $log(5\\/delta) = {log_term}$, not $epsilon\\/2 = {right}$."
+            "target of $delta\\/4$; (18) has $log(4\\/(delta\\/4))$ there, which gives ${left}$ at $epsilon = "
+            "{epsilon}$, $k = {k}$, $T = {steps}$, $log(5\\/delta) = {log_term}$, not $epsilon\\/2 = {right}$."
         ),
         consequence=(
             "None for the theorem: the first two terms of (44) are (17) for a target of $3 delta\\/4$, and stay below "
@@ -232,7 +239,7 @@ THM_1_REM = Claim(
             "For $epsilon <= 10$ the printed $sigma$ is at least the exact one, and for $k T >= 3 log(5\\/delta)$ so "
             "is the printed $gamma$."
         ),
-        ground="Both are computed; $sigma$ is 1.1 to 3 times too large, $gamma$ 1.06 to 3.3 times.",
+        ground="Both are computed and compared.",
         checks=(
             Search(
                 sides=_sigmas,
@@ -315,14 +322,22 @@ def _joint(
     return (float(mixing_delta(epsilon, scales)) / delta, 1.0) if scales else (0.0, 1.0)
 
 
+def _spent(scales: HessianMixingScales, epsilon: float, delta: float) -> dict[str, float]:
+    """What all releases take of delta at epsilon, and of epsilon at delta, jointly, and where."""
+    shares = {"of_delta": mixing_delta(epsilon, scales) / delta, "of_epsilon": mixing_epsilon(delta, scales) / epsilon}
+    return {**shares, "budget": epsilon, "chance": delta, "size": float(scales.k), "iterations": float(scales.steps)}
+
+
 def _profile(rng: np.random.Generator) -> Iterator[Fact]:
     """The joint profile as shipped against adaptive quadrature, both directions, at scales of the theorem."""
-    for epsilon, delta, k, steps, clip in ((1.0, 1e-4, 12, 3, 0.5), (4.0, 1e-2, 5, 1, 2.0), (0.25, 1e-3, 40, 2, 1.0)):
+    settings = ((1.0, 1e-4, 12, 3, 0.5), (4.0, 1e-2, 5, 1, 2.0), (0.25, 1e-3, 40, 2, 1.0))
+    for place, (epsilon, delta, k, steps, clip) in enumerate(settings):
         scales = hessian_mixing_scales(
             epsilon, delta, k=k, steps=steps, failure=delta / 2, clip=clip, accounting="theorem"
         )
         mu = math.sqrt(k / scales.gamma**2 + steps * (clip / scales.sigma) ** 2)
-        yield Fact("mu of test and gradients", gaussian_part(scales), mu, 1e-13)
+        numbers = _spent(scales, epsilon, delta) if place == 0 else {}
+        yield Fact("mu of test and gradients", gaussian_part(scales), mu, 1e-13, numbers)
         yield Fact("noise of the test", scales.test_noise, scales.gamma / math.sqrt(k), 1e-13)
         for at in (epsilon / 3, epsilon / 6):
             joint = max(joint_delta(at, k * steps, 1 / scales.gamma, mu, record_first=side) for side in (True, False))
@@ -345,8 +360,9 @@ THM_1_PRIV = Claim(
         "5)."
     ),
     remark=(
-        "With much to spare: joint accounting of all $2 T + 1$ releases finds a twentieth of $delta$ at most, or 0.4 "
-        "$epsilon$ at usual sizes. With fewer than $log(1\\/delta)\\/8$ rows in all, or $gamma <= 5\\/2$, as $k = T = "
+        "With much to spare: at $epsilon = {budget}$, $delta = {chance}$, $k = {size}$, $T = {iterations}$ joint "
+        "accounting of all $2 T + 1$ releases finds ${of_delta:2} delta$ at $epsilon$, or ${of_epsilon:2} epsilon$ at "
+        "$delta$. With fewer than $log(1\\/delta)\\/8$ rows in all, or $gamma <= 5\\/2$, as $k = T = "
         "1$, $epsilon = 10$, $delta = 10^(-10)$, the releases may cost more than $(epsilon, delta)$; item 2's $k$ "
         "excludes it."
     ),

@@ -148,6 +148,13 @@ def _covered(share: float = 1.0) -> list[Event]:
     return events
 
 
+# The constants of `utility.theorem`, rounded up.
+NEEDED = {
+    "rows": math.ceil(1 / utility.LARGEST_X**2),
+    "level": math.ceil(100 / (1 - utility.NOISE_FACTOR * utility.LARGEST_X)) / 100,
+    "noise": math.ceil(40 * utility.NOISE_FACTOR**2) / 10,
+}
+
 THM_1_UTIL = Claim(
     id="ols/thm-1-util",
     where="Theorem 1 item 2, (4)",
@@ -171,7 +178,7 @@ THM_1_UTIL = Claim(
         finding=(
             "(4) has $C_Y^2 + norm(theta^*)^2$ for every $C >= a_2 max{{C_Y, norm(theta^*)}}$, but $sigma$ is "
             "proportional to $C$: for $d = T = 1$, $theta^* = 0$, $C_Y = 1$ the median risk over the right side of "
-            "(4) grows from ${first:2}$ at $C = C_Y$ to ${last:2}$ at $C = 100 C_Y$, like $C^2$."
+            "(4) grows from ${first:2}$ at $C = C_Y$ to ${last:2}$ at $C = 10^{decades} C_Y$, like $C^2$."
         ),
         consequence=(
             "(4) holds with $C^2$ for $C_Y^2$, the scale that (6) and Section 4.3 use, so for $C$ of the order of "
@@ -181,12 +188,13 @@ THM_1_UTIL = Claim(
     ),
     correction=Correction(
         statement=(
-            r"Let $epsilon <= log(1\/delta)$, $delta <= 1\/2$, $k >= 51 (sqrt(d) + sqrt(2 log(8 T\/rho.alt)))^2$, of "
-            r"that order, and $C >= 1.42 (C_Y + (1 + sqrt(kappa^X (psi)\/8)) norm(theta^*))$, or $C >= C_Y$ if $T = "
+            r"Let $epsilon <= log(1\/delta)$, $delta <= 1\/2$, $k >= {rows} (sqrt(d) + sqrt(2 log(8 T\/rho.alt)))^2$, "
+            r"of that order, and $C >= {level} (C_Y + (1 + sqrt(kappa^X (psi)\/8)) norm(theta^*))$, or $C >= C_Y$ if "
+            r"$T = "
             "1$: "
             "with probability at least $1 - rho.alt$ nothing is clipped and $cal(R) <= 4^(-T) norm(X theta^*)^2 + "
-            r"(17.6 sigma^2 w^2 + 4 gamma^2 norm(theta^*)^2) \/ max{{gamma, lambda^X}}$, $w = sqrt(d) + sqrt(2 log(2 "
-            r"T\/rho.alt))$, which is (4) with $C^2$ for $C_Y^2$."
+            r"({noise} sigma^2 w^2 + 4 gamma^2 norm(theta^*)^2) \/ max{{gamma, lambda^X}}$, $w = sqrt(d) + sqrt(2 "
+            r"log(2 T\/rho.alt))$, which is (4) with $C^2$ for $C_Y^2$."
         ),
         ground=(
             "$norm(I - V^(-1)) <= 1\\/sqrt(8)$ by Davidson and Szarek, a geometric sum, and the exact bias $eta^4 "
@@ -207,6 +215,7 @@ THM_1_UTIL = Claim(
             ),
         ),
     ),
+    given=NEEDED,
 )
 
 # --- the two branches ---

@@ -29,7 +29,7 @@ def _coverage(rng: np.random.Generator, root: bool = False) -> Iterator[Fact]:
     for runs in (RUNS, 50):
         arm = 1.96 / (math.sqrt(runs) if root else runs)
         covered = 1.0 - 2.0 * float(special.stdtr(runs - 1, -arm * math.sqrt(runs)))
-        numbers = {"runs": float(runs), "covered": 100 * covered}
+        numbers = {"runs": float(runs), "covered": 100 * covered, "shorter": math.sqrt(runs)}
         yield Fact(f"coverage of the interval over {runs} runs", covered, 0.95, 0.01, numbers)
 
 
@@ -161,8 +161,8 @@ EXP_SETUP = Claim(
             "${covered:2}$ % at ${runs}$ runs: the root of the number of runs is missing."
         ),
         consequence=(
-            "Intervals drawn like this are 22 times too short, should they have been drawn so. All noise scales "
-            "spend their shares, which add up to $(epsilon, delta)$."
+            "Intervals drawn like this are ${shorter:2}$ times too short, should they have been drawn so. All noise "
+            "scales spend their shares, which add up to $(epsilon, delta)$."
         ),
     ),
     checks=(Agreement(decides="c", facts=_coverage),),

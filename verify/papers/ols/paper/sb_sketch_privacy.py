@@ -16,6 +16,10 @@ ROWS = Whole(1, 2000, "log")
 GAMMAS = Real(2.51, 1e6, "log")
 # The classical bound sqrt(2 log(1.25/delta)) mu on epsilon holds below this for every delta <= 1/3; at 4.9 it does not.
 CLASSICAL = 4.8
+# Of (17), sqrt(2 log(3.75/delta)): that bound at a third of delta.
+TEST_TERM = 3.75
+# Up to this epsilon~ all of Algorithm 3 together keeps delta.
+REACH = 12
 
 # --- Proposition 5 ---
 
@@ -24,12 +28,16 @@ def _eigenvalue_alone(eta: float, gamma: float, k: float, delta: float, factor: 
     """log delta of the released eigenvalue alone, at epsilon~, against log delta: the sketch reveals the eigenvalue as
     its number of columns grows.
     """
-    epsilon = factor * float(sketch.guarantee(eta, gamma, int(k), delta))
+    epsilon = factor * _spent(eta, gamma, k, delta)
     return math.exp(float(gaussian_log_delta(1 / eta, epsilon)) - math.log(delta)), 1.0
 
 
-def _at_small_noise() -> list[dict[str, float]]:
-    return [{"eta": 0.4, "gamma": 1000.0, "k": 1.0, "delta": 1e-6}]
+SMALL_NOISE = {"eta": 0.4, "gamma": 1000.0, "k": 1.0, "delta": 1e-6}
+
+
+def _spent(eta: float, gamma: float, k: float, delta: float) -> float:
+    """epsilon~ of (17)."""
+    return float(sketch.guarantee(eta, gamma, int(k), delta))
 
 
 def _parts(eta: float, gamma: float, k: float, delta: float, factor: float = 1.0) -> tuple[float, float]:
@@ -37,8 +45,8 @@ def _parts(eta: float, gamma: float, k: float, delta: float, factor: float = 1.0
     much that its share of epsilon is within the classical bound.
     """
     rows, share = int(k), delta / 3
-    least = math.sqrt(2 * math.log(3.75 / delta)) / CLASSICAL
-    test = factor * math.sqrt(2 * math.log(3.75 / delta)) / (eta * least)
+    least = math.sqrt(2 * math.log(TEST_TERM / delta)) / CLASSICAL
+    test = factor * math.sqrt(2 * math.log(TEST_TERM / delta)) / (eta * least)
     spent = [
         float(gaussian_log_delta(1 / (eta * least), test)),
         sketch.exact_log_delta(factor * float(sketch.renyi_epsilon(gamma, rows, share)), rows, 1 / gamma),
@@ -48,10 +56,10 @@ def _parts(eta: float, gamma: float, k: float, delta: float, factor: float = 1.0
 
 
 def _together(gamma: float, k: float, delta: float, factor: float = 1.0) -> tuple[float, float]:
-    """All of Algorithm 3 at eta = gamma / sqrt(k), where epsilon~ is at most 12, by the joint profile."""
+    """All of Algorithm 3 at eta = gamma / sqrt(k), where epsilon~ is at most REACH, by the joint profile."""
     rows, tau = int(k), math.sqrt(2 * math.log(3 / delta))
     epsilon = float(sketch.epsilon(gamma, rows, delta))
-    if epsilon > 12:
+    if epsilon > REACH:
         return 0.0, 1.0
     joint = mixing_log_delta(factor * epsilon, LinearMixingScales(k=rows, gamma=gamma, tau=tau))
     return math.exp(joint - math.log(delta)), 1.0
@@ -68,7 +76,7 @@ PROP_5 = Claim(
         Search(
             sides=_eigenvalue_alone,
             box={"eta": Real(0.05, 100.0, "log"), "gamma": GAMMAS, "k": ROWS, "delta": DELTAS},
-            extremal=_at_small_noise,
+            extremal=lambda: [SMALL_NOISE],
             evaluations=200,
         ),
     ),
@@ -76,23 +84,23 @@ PROP_5 = Claim(
         severity="hypothesis",
         touches="statement",
         finding=(
-            "Proposition 5 allows every $eta > 0$; its term $sqrt(2 log(3.75\\/delta))\\/eta$ is the classical bound "
+            "Proposition 5 allows every $eta > 0$; its term $sqrt(2 log({term}\\/delta))\\/eta$ is the classical bound "
             "for Gaussian noise, which fails for large $epsilon$: at $eta = {eta}$, $k = {k}$, $gamma = {gamma}$, "
             "$delta = {delta}$ the eigenvalue, which the sketch reveals as $d -> oo$, needs ${smaller}$ times $delta$ "
-            "at $tilde(epsilon) = 13.8$."
+            "at $tilde(epsilon) = {spent:3}$."
         ),
         consequence=(
-            "Only budgets above 4.8 for the eigenvalue alone are concerned. With $eta = gamma\\/sqrt(k)$, as the paper "
-            "always takes it, and $tilde(epsilon) <= 12$ all releases together keep $delta$."
+            "Only budgets above ${classical}$ for the eigenvalue alone are concerned. With $eta = gamma\\/sqrt(k)$, as "
+            "the paper always takes it, and $tilde(epsilon) <= {reach}$ all releases together keep $delta$."
         ),
     ),
     correction=Correction(
         statement=(
             (
                 "Algorithm 3 is $(tilde(epsilon)(eta, gamma, k, delta), delta)$-DP for $eta >= sqrt(2 "
-                r"log(3.75\/delta)) \/ 4.8$;"
+                r"log({term}\/delta)) \/ {classical}$;"
             ),
-            r"and for $eta = gamma\/sqrt(k)$ wherever $tilde(epsilon) <= 12$.",
+            r"and for $eta = gamma\/sqrt(k)$ wherever $tilde(epsilon) <= {reach}$.",
         ),
         ground=(
             "Each of the three parts keeps its own $delta\\/3$ by its exact law; for $eta = gamma\\/sqrt(k)$ the joint "
@@ -117,6 +125,7 @@ PROP_5 = Claim(
             ),
         ),
     ),
+    given={"term": TEST_TERM, "classical": CLASSICAL, "reach": REACH, "spent": _spent(**SMALL_NOISE)},
 )
 
 # --- (18) ---

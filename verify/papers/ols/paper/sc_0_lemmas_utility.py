@@ -185,14 +185,19 @@ def _event_chance(k: int, n: int) -> float:
     return integrate.quad(integrand, middle - 12, middle + 2, points=[middle - 2, middle - 1, middle], limit=200)[0]
 
 
+# Rows of the exhibit; and of the correction: c_0, c_2, and x over chi of Davidson and Szarek.
+FEWEST, MOST = 4, 256
+C0, C2, ROOM = 80, "0.006", "0.2247"
+
+
 def _chances(decades: float) -> Iterator[tuple[str, float]]:
-    """With n = 2k, k = 4 to 256."""
-    k = round(4 * 64 ** (decades / 8))
+    """With n = 2k, k = FEWEST to MOST."""
+    k = round(FEWEST * (MOST / FEWEST) ** (decades / 8))
     yield "$n = 2 k$, $d = 1$, $chi = 1$", _event_chance(k, 2 * k)
 
 
 def _events(factor: float = 1.0) -> list[Event]:
-    """A_1 with u in col(A), and A_2; c_0 = 80, c_1 = 2, c_2 = 0.006."""
+    """A_1 with u in col(A), and A_2; c_1 = 2."""
     events = []
     for k, d, chi in ((2000, 1, 0.5), (600, 5, 1.0), (4000, 3, 0.4)):
 
@@ -205,17 +210,17 @@ def _events(factor: float = 1.0) -> list[Event]:
                 label=f"k = {k}, d = {d}, chi = {chi}",
                 experiment=spectra_runs(k, d),
                 occurs=occurs,
-                at_least=1 - 2 * math.exp(-0.006 * k * chi**2),
+                at_least=1 - 2 * math.exp(-float(C2) * k * chi**2),
             )
         )
     return events
 
 
-def _failure_of_events(logk, d, chi, rate: float = 0.006):
+def _failure_of_events(logk, d, chi, rate: float = float(C2)):
     """The chance left out, by the chi-square law at d = 1 (exact there), against c_1 exp(-c_2 k chi²) where k chi² >=
-    80 d; d = 1 only.
+    c_0 d; d = 1 only.
     """
-    k = np.maximum(np.exp(logk), 80 * d / chi**2)
+    k = np.maximum(np.exp(logk), C0 * d / chi**2)
     upper = special.chdtrc(k, k * (1 + chi / 2)) + special.chdtr(k, k * (1 - chi / 2))
     return upper, 2 * np.exp(-rate * k * chi**2)
 
@@ -237,7 +242,7 @@ LEM_7 = Claim(
         finding=(
             "(23) takes the supremum over all $u in RR^n$, where it is at least $sqrt((n - d)\\/k)$ up to a factor near"
             " 1, whatever $chi$: for $d = 1$, $chi = 1$, $n = 2 k$ the event has probability at most ${first:2}$ at $k"
-            " = 4$ and at most ${last:2}$ at $k = 256$, where $1 - c_1 e^(-c_2 k chi^2)$ tends to 1."
+            " = {fewest}$ and at most ${last:2}$ at $k = {most}$, where $1 - c_1 e^(-c_2 k chi^2)$ tends to 1."
         ),
         consequence=(
             "As stated, the event behind Theorem 1 item 2 all but never occurs for $n >> k$; but every use has $u in "
@@ -246,30 +251,31 @@ LEM_7 = Claim(
     ),
     correction=Correction(
         statement=(
-            'With the supremum of $cal(A)_1$ over $u in op("col")(A)$: for $k chi^2 >= 80 op("rank")(A)$, $chi in (0, '
-            "1]$, $P(S in cal(A)_1 inter cal(A)_2) >= 1 - 2 e^(-0.006 k chi^2)$."
+            'With the supremum of $cal(A)_1$ over $u in op("col")(A)$: for $k chi^2 >= {c0} op("rank")(A)$, $chi in '
+            "(0, "
+            "1]$, $P(S in cal(A)_1 inter cal(A)_2) >= 1 - 2 e^(-{c2} k chi^2)$."
         ),
         ground=(
             "$cal(A)_1$ says that $1/k U^top B^top B U$ has eigenvalues in $[1 - chi\\/2, 1 + chi\\/2]$, $U$ an "
             "orthonormal basis, and implies $cal(A)_2$; by Davidson and Szarek these are in $(1 plus.minus x)^2$, $x = "
-            "(sqrt(r) + t) \\/ sqrt(k)$, but for $2 e^(-t^2\\/2)$, and $x = 0.2247 chi$ will do."
+            "(sqrt(r) + t) \\/ sqrt(k)$, but for $2 e^(-t^2\\/2)$, and $x = {room} chi$ will do."
         ),
         checks=(
             Inequality(
-                smaller=lambda m, chi: m.number("0.2247") * chi,
+                smaller=lambda m, chi: m.number(ROOM) * chi,
                 larger=lambda m, chi: m.sqrt(1 + chi / 2) - 1,
                 box={"chi": Real(1e-4, 1.0, "log")},
                 impostors={"0.23": {"smaller": Times("2300/2247")}},
             ),
             Inequality(
-                smaller=lambda m, chi: m.number("0.006") * chi**2,
-                larger=lambda m, chi: (m.number("0.2247") - 1 / m.sqrt(m.number(80))) ** 2 / 2 * chi**2,
+                smaller=lambda m, chi: m.number(C2) * chi**2,
+                larger=lambda m, chi: (m.number(ROOM) - 1 / m.sqrt(m.number(C0))) ** 2 / 2 * chi**2,
                 box={"chi": Real(0.01, 1.0)},
                 impostors={"0.0065": {"smaller": Times("65/60")}},
             ),
             Search(
                 sides=_failure_of_events,
-                box={"logk": Real(math.log(80), math.log(1e5)), "d": Real(1.0, 1.0), "chi": Real(0.05, 1.0, "log")},
+                box={"logk": Real(math.log(C0), math.log(1e5)), "d": Real(1.0, 1.0), "chi": Real(0.05, 1.0, "log")},
                 vectorised=True,
                 impostors={"c_2 = 0.1": {"sides": {"rate": 0.1}}},
             ),
@@ -280,4 +286,5 @@ LEM_7 = Claim(
             ),
         ),
     ),
+    given={"fewest": FEWEST, "most": MOST, "c0": C0, "c2": C2, "room": ROOM},
 )

@@ -141,7 +141,7 @@ EIGTEST = Claim(
     setting="$epsilon <= 19$.",
     remark=(
         "This is the classical bound for Gaussian noise. For Theorem 1's $gamma$ its $epsilon$ is at most a quarter of "
-        "the theorem's; it fails from about 4.9 on (ols/prop-5)."
+        "the theorem's; for large $epsilon$ it fails (ols/prop-5)."
     ),
     checks=(
         Search(

@@ -97,7 +97,7 @@ THM_1_GAMMA_CHAIN = Claim(
                 r"For $k T >= 3 log(5\/delta)$, $epsilon <= 10$ and $gamma > 5\/2$ the first two terms of (44) at the "
                 r"printed $gamma$ are at most $epsilon\/2$;"
             ),
-            "$sqrt(2 k T ell_5)$ in place of $sqrt(2 k ell_5)$ costs a factor below 2.8.",
+            "$sqrt(2 k T ell_5)$ in place of $sqrt(2 k ell_5)$ costs a constant factor.",
         ),
         ground="Both are evaluated; the ratio of the two $gamma$ settles as $T -> oo$.",
         checks=(

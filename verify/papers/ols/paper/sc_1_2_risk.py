@@ -296,7 +296,8 @@ def _own_derivation(rng: np.random.Generator) -> Iterator[Fact]:
     q, s = 2 * ROOT_8 - 1, 1.0
     C = max(1.0, _smallest_clip(1.0, s))
     label = "the right side of (56) at C = a_2 of (63), C_Y = ||theta*|| = 1, a_3 = 1, against C if it is at most C"
-    yield Fact(label, max(C, 2 + 2 * C / (q - s) + s / q), C, 1e-9, numbers={"needed": _smallest_clip(2.0, s)})
+    numbers = {"needed": _smallest_clip(2.0, s), "largest_a3": (q - 2) ** 2}
+    yield Fact(label, max(C, 2 + 2 * C / (q - s) + s / q), C, 1e-9, numbers)
 
 
 def _rearranged(solved: int = 2, twice: int = 2) -> Iterator[tuple[str, sympy.Expr]]:
@@ -336,7 +337,7 @@ THM_1_A2A3 = Claim(
         ),
         consequence=(
             "Below $a_2$ clipping is not excluded by the proof; the condition becomes $a_3 < (2 sqrt(8) - 3)^2 approx "
-            "7.06$. With constants carried through (`ols/beyond-utility`) no bound on $a_3$ is needed."
+            "{largest_a3:3}$. With constants carried through (`ols/beyond-utility`) no bound on $a_3$ is needed."
         ),
         root="ols/thm-1-step-e",
     ),

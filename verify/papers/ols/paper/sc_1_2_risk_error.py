@@ -21,7 +21,9 @@ ROOT_8 = math.sqrt(8)
 
 def _carried(rng: np.random.Generator) -> Iterator[Fact]:
     """2 (2 chi²)^T of (77a) at chi = 1/sqrt 8, against the 4^-T of (4), at T = 1."""
-    yield Fact("coefficient of ||X theta*||² after (77a), T = 1, chi = 1/sqrt 8", 2 * (2 / 8) ** 1, 4.0**-1, 1e-12)
+    numbers = {"sharp": _sharp_powers(1 / ROOT_8, 1)[0]}
+    label = "coefficient of ||X theta*||² after (77a), T = 1, chi = 1/sqrt 8"
+    yield Fact(label, 2 * (2 / 8) ** 1, 4.0**-1, 1e-12, numbers)
 
 
 def _powers(chi, T, share: float = 1.0):
@@ -65,7 +67,9 @@ THM_1_CONTRACT = Claim(
             "For $chi <= 1\\/sqrt(8)$ and $T >= 1$, $2 (sqrt(2) chi \\/ (2 - chi))^(2 T) <= 4^(-T)$, giving the term "
             "$4^(-T) norm(X theta^*)^2$ of (4)."
         ),
-        ground="Lemma 9 holds with $chi \\/ (2 - chi)$; at $chi = 1\\/sqrt(8)$ and $T = 1$ the left side is 0.184.",
+        ground=(
+            "Lemma 9 holds with $chi \\/ (2 - chi)$; at $chi = 1\\/sqrt(8)$ and $T = 1$ the left side is ${sharp:3}$."
+        ),
         checks=(
             Search(
                 sides=_sharp_powers,
@@ -189,10 +193,11 @@ THM_1_RIDGEBIAS = Claim(
 
 
 def _printed_e(rng: np.random.Generator) -> Iterator[Fact]:
-    """w_T² against 12 E with E = max{d, log(4 c_1 T/varrho)}, c_1 = 1/100, d = T = 1, varrho = 1/10."""
-    w = math.sqrt(2) + math.sqrt(4 * math.log(20))
-    E = max(1.0, math.log(4 * 0.01 / 0.1))
-    yield Fact("w_T² against 12 E, c_1 = 1/100, d = T = 1, varrho = 1/10, if above", max(w**2, 12 * E), 12 * E, 1e-9)
+    """w_T² against 12 E with E = max{d, log(4 c_1 T/varrho)}, d = T = 1, varrho = 1/10."""
+    c1, w = 0.01, math.sqrt(2) + math.sqrt(4 * math.log(20))
+    E = max(1.0, math.log(4 * c1 / 0.1))
+    label = f"w_T² against 12 E, c_1 = {c1}, d = T = 1, varrho = 1/10, if above"
+    yield Fact(label, max(w**2, 12 * E), 12 * E, 1e-9, {"c1": c1})
 
 
 def _links(d, logs, c1, c0, c2, a0: float = 8.0):
@@ -235,7 +240,7 @@ THM_1_KCONST = Claim(
         severity="slip",
         touches="proof",
         finding=(
-            "$E$ after (84) is printed with $c_1$ in place of $a_1 = max{{1\\/2, c_1}}$: for $c_1 = 1\\/100$, $d = T = "
+            "$E$ after (84) is printed with $c_1$ in place of $a_1 = max{{1\\/2, c_1}}$: for $c_1 = {c1}$, $d = T = "
             "1$, $rho.alt = 1\\/10$, $w_T^2 = {observed}$ is above $12 E = {predicted}$."
         ),
         consequence="Nothing: with $a_1$ in $E$ the constants exist, and the theorem's $a_1$ is 4 times this one.",

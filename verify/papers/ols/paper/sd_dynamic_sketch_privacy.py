@@ -10,6 +10,7 @@ from dpbounds.ols import linear_mixing_scales, sketch
 from dpbounds.privacy import gaussian_log_delta
 from verify.checks import Agreement, Fact, Identity, Rate, Search, Times
 from verify.checks.domains import Real, Whole
+from verify.papers.ols.paper.sb_sketch_privacy import TEST_TERM
 from verify.papers.ols.tools.divergences import rows_delta
 from verify.statements.claims import Claim, Correction, Fault
 
@@ -46,8 +47,8 @@ def _with_units(epsilon: float, delta: float, k: float, level: float, share: flo
     k = max(int(k), math.ceil(3 * math.log(4 / delta)))
     gamma = float(sketch.gamma(epsilon, delta, k))
     size = sketch.dynamic_size(level * gamma, epsilon=epsilon, delta=delta, k=k, gamma=gamma)
-    test = math.sqrt(2 * k * math.log(3.75 / delta)) / gamma
-    left = share * (epsilon - math.sqrt(2 * size * math.log(3.75 / delta)) / gamma)
+    test = math.sqrt(2 * k * math.log(TEST_TERM / delta)) / gamma
+    left = share * (epsilon - math.sqrt(2 * size * math.log(TEST_TERM / delta)) / gamma)
     rows = sketch.exact_log_delta(max(left, 0.0), size, 1 / (level * gamma))
     spent = max(float(gaussian_log_delta(math.sqrt(k) / gamma, test)), rows)
     return math.exp(spent - math.log(delta / 3)), 1.0
@@ -209,7 +210,7 @@ THM_2_EQ131 = Claim(
             ),
             r"for $k >= 3 log(4\/delta)$ and $epsilon <= 6$ it upper-bounds the exact value that the algorithm finds.",
         ),
-        ground="Line 3's $gamma$ is solved to 12 digits and compared.",
+        ground="Line 3's $gamma$ is solved for and compared.",
         checks=(
             Search(
                 decides="b",
@@ -250,7 +251,7 @@ def _ceiling(epsilon: float, delta: float, k: float) -> tuple[float, float]:
     k = max(int(k), math.ceil(3 * math.log(4 / delta)))
     gamma = float(sketch.gamma(epsilon, delta, k))
     size = sketch.dynamic_size(1e6 * gamma, epsilon=epsilon, delta=delta, k=k, gamma=gamma)
-    return float(size), min(((epsilon + delta) * gamma) ** 2 / (2 * math.log(3.75 / delta)), 6.0 * k)
+    return float(size), min(((epsilon + delta) * gamma) ** 2 / (2 * math.log(TEST_TERM / delta)), 6.0 * k)
 
 
 SIZE_BOX = {
@@ -282,9 +283,9 @@ THM_2_EQ132 = Claim(
         touches="proof",
         finding=(
             "(132) lets $tilde(k)$ grow like $tilde(lambda)^2$; line 6 charges the test with $eta = "
-            "gamma\\/sqrt(tilde(k))$, so that $tilde(k) <= ((epsilon + delta) gamma)^2 \\/ (2 log(3.75\\/delta))$ for "
-            "every eigenvalue: at $k = {k}$, $epsilon = {epsilon}$, $delta = {delta}$ and $tilde(lambda) = "
-            "{level} gamma$ it is ${larger}$ less 1, (132) ${smaller}$."
+            "gamma\\/sqrt(tilde(k))$, so that $tilde(k) <= ((epsilon + delta) gamma)^2 \\/ (2 log({term}\\/delta))$ "
+            "for every eigenvalue: at $k = {k}$, $epsilon = {epsilon}$, $delta = {delta}$ and $tilde(lambda) = {level} "
+            "gamma$ it is ${larger}$ less 1, (132) ${smaller}$."
         ),
         consequence=(
             "As printed Algorithm 5 keeps a sketch of order $k$, its risk saturates at a multiple of $L^*$, and the "
@@ -299,7 +300,7 @@ THM_2_EQ132 = Claim(
                 r"$k >= 3 log(4\/delta)$, $epsilon <= 4$, $tilde(k) >= (tilde(lambda) sqrt(2 ell_1) (-1 + sqrt(1 + "
                 r"epsilon\/(4 ell_1))) \/ (1 + C_Y^2))^2$;"
             ),
-            r"as printed $tilde(k) <= ((epsilon + delta) gamma)^2 \/ (2 log(3.75\/delta))$.",
+            r"as printed $tilde(k) <= ((epsilon + delta) gamma)^2 \/ (2 log({term}\/delta))$.",
         ),
         ground="Both sizes are found by doubling and bisection and compared.",
         checks=(
@@ -319,6 +320,7 @@ THM_2_EQ132 = Claim(
             ),
         ),
     ),
+    given={"term": TEST_TERM},
 )
 
 # --- (7) ---

@@ -43,8 +43,10 @@ def _factors(rng: np.random.Generator, scale: float = 1.0) -> Iterator[Fact | Wi
     """f over the paper's budgets: 1 is not enough for some of them, sqrt 2 always is; and what is drawn is in units of
     C_Y.
     """
-    grid = [_least_factor(e, d) for e in (0.1, 0.25, 0.63, 1, 1.6, 4, 10) for d in (1e-2, 1e-4, 1e-6, 1e-8, 1e-10)]
-    yield Within("the largest f", scale * max(grid), math.nextafter(1.0, 2.0), math.sqrt(2))
+    budgets = [(e, d) for e in (0.1, 0.25, 0.63, 1, 1.6, 4, 10) for d in (1e-2, 1e-4, 1e-6, 1e-8, 1e-10)]
+    factor, epsilon, delta = max((_least_factor(e, d), e, d) for e, d in budgets)
+    numbers = {"factor": factor, "at_epsilon": epsilon, "at_delta": delta}
+    yield Within("the largest f", scale * factor, math.nextafter(1.0, 2.0), math.sqrt(2), numbers)
     for epsilon, delta, bound in ((1.0, 1e-6, 2.0), (10.0, 1e-10, 0.5)):
         printed = adassp_scales(epsilon, delta, outcome_bound=bound, accounting="theorem")
         expected = scale * math.sqrt(2 * math.log(6 / delta)) * 3 / epsilon
@@ -64,8 +66,9 @@ ALG6_SQRT2 = Claim(
     ),
     setting="$epsilon <= 10$, $delta <= 10^(-2)$.",
     remark=(
-        "Some factor above 1 is needed where $delta$ is small against $epsilon$ (1.28 at $epsilon = 10$, $delta = "
-        "10^(-10)$), $sqrt(2)$ is always enough; for $epsilon <= 1$, $delta = 10^(-2)$ even 1 is more than enough."
+        "Some factor above 1 is needed where $delta$ is small against $epsilon$ (${factor:3}$ at $epsilon = "
+        "{at_epsilon}$, $delta = {at_delta}$), $sqrt(2)$ is always enough; for $epsilon <= 1$, $delta = 10^(-2)$ even "
+        "1 is more than enough."
     ),
     checks=(
         Search(

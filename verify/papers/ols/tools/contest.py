@@ -24,6 +24,8 @@ from verify.checks.pictures import Picture, Series
 from verify.papers.ols.tools.experiments import EPSILONS, Method, Setup, experiment, setup_of
 
 READINGS = ("median", "mean")
+# Runs of every method in every cell, unless a contest says otherwise.
+TRIALS: Mapping[Level, int] = {"quick": 200, "full": 500}
 OPEN = "open"
 EPSILON_AXIS = "privacy $epsilon$"
 Measure = Literal["train MSE", "excess risk"]
@@ -72,7 +74,7 @@ class Contest(Check):
     better: float | None = None
     readings: tuple[str, ...] = READINGS
     counts: Callable[[str, float], bool] = lambda name, epsilon: True
-    trials: Mapping[Level, int] = field(default_factory=lambda: {"quick": 200, "full": 500})
+    trials: Mapping[Level, int] = field(default_factory=lambda: TRIALS)
     measure: Measure = "train MSE"
     panel: bool = False
 
@@ -121,7 +123,10 @@ class Contest(Check):
             "how": "statistical",
             "alpha": self.false_alarms(level),
             "trials": sum(result["trials"] for result in results) * len(self.epsilons) * (1 + len(self.opponents)),
-            "rows": [_merged(rows, *key) for key in dict.fromkeys(_key(row) for row in rows)],
+            "rows": [
+                *(_merged(rows, *key) for key in dict.fromkeys(_key(row) for row in rows)),
+                *self._totals(deciding),
+            ],
             "picture": self._panel(results[0]) if self.panel else self._overview(results),
         }
         if both == "fails":
@@ -132,6 +137,15 @@ class Contest(Check):
             return Evidence(outcome="fails", summary=said, counterexample=shown, **common)
         needed = "more trials" if both == "unclear" else ""
         return Evidence(outcome=both, summary=said, needed=needed, **common)
+
+    def _totals(self, rows: Sequence[Row]) -> list[Row]:
+        """Where wins are asked for, for the texts: the cells won, tied and lost by medians against each opponent."""
+        totals = []
+        for opponent in self.opponents if self.better is not None else ():
+            own = [row["median"] for row in rows if row["opponent"] == opponent.name]
+            count = {"won": own.count("win"), "tied": own.count("tie"), "lost": own.count("loss"), "cells": len(own)}
+            totals.append({f"{word}_{_identifier(opponent.name)}": number for word, number in count.items()})
+        return totals
 
     def _outcomes(self, rows: Sequence[Row]) -> dict[str, Outcome]:
         """By reading; means are left out unless most cells can be judged by them."""
@@ -237,6 +251,11 @@ def _counted(rows: Sequence[Row], opponent: str, champion: str) -> str:
         f"{champion} against {opponent}: {wins} cells won, {ties} tied, {losses} lost; at worst {worst['ratio']:.3f} "
         f"of its error ({worst['set']}, epsilon = {worst['epsilon']:g})"
     )
+
+
+def _identifier(name: str) -> str:
+    """A method's name as texts may use it at a placeholder: letters and digits."""
+    return "".join(filter(str.isalnum, name))
 
 
 def _key(row: Row) -> tuple[str, str, str]:
