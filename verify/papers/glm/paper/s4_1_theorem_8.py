@@ -32,10 +32,12 @@ def exact_error(
     return asymptotics.error(link, w, norm * np.eye(p), n=n, m=m, gram_scale=scales.gram, cross_scale=scales.cross)
 
 
-def stated(p: int, norm: float, size: float, *, epsilon: float = 0.5, link: str = "logistic") -> bounds.Rate:
+def stated(
+    p: int, norm: float, size: float, *, m: int = M, epsilon: float = 0.5, link: str = "logistic"
+) -> bounds.Rate:
     """The rate of Theorem 8."""
     covariance, c = Covariance(norm=norm, least=norm), float(scale.constant(link, norm * size**2))
-    return bounds.gaussian_rate(size, covariance, c, p=p, n=N, m=M, epsilon=epsilon, delta=DELTA, failure=FAILURE)
+    return bounds.gaussian_rate(size, covariance, c, p=p, n=N, m=m, epsilon=epsilon, delta=DELTA, failure=FAILURE)
 
 
 def _vanishing(rng: np.random.Generator, *, link: str = "logistic") -> Iterator[Within]:
@@ -50,7 +52,16 @@ def _vanishing(rng: np.random.Generator, *, link: str = "logistic") -> Iterator[
 
 
 def _repaired(
-    p: float, norm: float, size: float, *, constant: float = 60.0, link: str = "logistic"
+    p: float,
+    norm: float,
+    size: float,
+    m: float,
+    *,
+    constant: float = 60.0,
+    cross: float = 1.0,
+    gram: float = 1.0,
+    public: float = 1.0,
+    link: str = "logistic",
 ) -> tuple[float, float]:
     """Root of the exact error against C {c sqrt(p) r (1 + r ||w_ols||) eta' + public term}, q <= 1, r^2 = p ||Sigma||
     log(n / xi).
@@ -60,9 +71,9 @@ def _repaired(
     c = abs(float(scale.constant(link, norm * size**2)))
     r = math.sqrt(dimension * norm * math.log(N / FAILURE))
     level = bounds.noise_level(Covariance(norm=norm, least=norm), 0.5, DELTA, N, dimension, FAILURE)
-    private = c * math.sqrt(dimension) * r * (1 + r * size / c) * level
-    public = float(stated(dimension, norm, size, link=link).public)
-    return math.sqrt(exact_error(dimension, norm, size, link=link).total), constant * (private + public)
+    private = c * math.sqrt(dimension) * r * (cross + gram * r * size / c) * level
+    known = public * float(stated(dimension, norm, size, m=round(m), link=link).public)
+    return math.sqrt(exact_error(dimension, norm, size, m=round(m), link=link).total), constant * (private + known)
 
 
 _BOX = {"p": Real(1.0, 60.0), "norm": Real(1e-3, 1e3, "log"), "size": Real(1e-6, 30.0, "log")}
@@ -71,9 +82,14 @@ _BOX = {"p": Real(1.0, 60.0), "norm": Real(1e-3, 1e3, "log"), "size": Real(1e-6,
 def _repair(link: str) -> Search:
     return Search(
         sides=partial(_repaired, link=link),
-        box=_BOX,
+        box={**_BOX, "m": Real(1.0, 1e10, "log")},
         evaluations=100,
-        impostors={"a hundredth of C": {"sides": {"constant": 0.6}}},
+        impostors={
+            "a hundredth of C": {"sides": {"constant": 0.6}},
+            "without 1": {"sides": {"cross": 0.0}},
+            "without r norm(w*) / c": {"sides": {"gram": 0.0}},
+            "without the public term": {"sides": {"public": 0.0}},
+        },
     )
 
 

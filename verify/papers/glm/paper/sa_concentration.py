@@ -225,6 +225,12 @@ def _one_row(rng: np.random.Generator) -> Iterator[Within]:
     yield Within(label, ratios[400] / ratios[4], 0.0, 3.0, numbers=numbers)
 
 
+def _corrected_row(rng: np.random.Generator, *, linear: float = 1.0) -> Iterator[Within]:
+    """The same p - 1 at n = 1 over 6 (sqrt(p / n) + p / n)."""
+    for p in (4, 400):
+        yield Within(f"the ratio at p = {p}, n = 1", (p - 1) / (6 * (math.sqrt(p) + linear * p)), 0.0, 1.0)
+
+
 LEM_29 = Claim(
     id="glm/lem-29",
     where="Lemma 29",
@@ -252,6 +258,7 @@ LEM_29 = Claim(
                 trials={"quick": 1500, "full": 15_000},
                 impostors={"a sixth of C": {"events": {"constant": 0.8}}},
             ),
+            Agreement(facts=_corrected_row, impostors={"without p / n": {"facts": {"linear": 0.0}}}),
         ),
     ),
     checks=(Agreement(facts=_one_row),),

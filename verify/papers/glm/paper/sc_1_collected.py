@@ -149,11 +149,43 @@ def _merged(log_norm: float, omega: float) -> tuple[float, float]:
     return omega * max(1, omega), MANY * 10**log_norm * omega * max(1, omega**3)
 
 
-def _merged_right(log_norm: float, omega: float, *, factor: float = 1.0) -> tuple[float, float]:
-    return omega * max(1, omega), factor * max(1.0, 10**log_norm) * omega * max(1, omega**3)
+def _merged_right(
+    log_norm: float,
+    omega: float,
+    p: float,
+    spread: float,
+    wide: float,
+    epsilon: float,
+    *,
+    factor: float = 1.0,
+    least: float = 1.0,
+    public: float = 1.0,
+) -> tuple[float, float]:
+    """The largest of (31), (32), (33) against (34) with max{1, ||Sigma^{1/2}||}, m = n at `public` 1; G, kappa, the
+    condition numbers, c and the logarithms 1, r^2 at least 1, ||Sigma|| and p lambda.
+    """
+    norm = 10**log_norm
+    p = round(p)
+    r = wide * max(1.0, norm)
+    root = min(norm / spread, r / math.sqrt(p))
+    eta = 1 / (epsilon * root * min(root, 1.0))  # times sqrt n
+    terms = (
+        p * r**3 * omega * max(1, omega) * eta,
+        r * omega * max(1, omega) * math.sqrt(p / public),
+        norm * p * r**4 * omega**2 * max(1, omega**2) * eta,
+    )
+    return max(terms), factor * max(least, norm) * p * r**4 * omega * max(1, omega**3) * eta
 
 
 _MERGE = {"log_norm": Real(-4.0, 4.0), "omega": Real(1e-4, 1e2, "log")}
+_MERGE_ALL = {
+    **_MERGE,
+    "p": Real(1.0, 100.0, "log"),
+    "spread": Real(1.0, 100.0, "log"),
+    "wide": Real(1.0, 10.0, "log"),
+    "epsilon": Real(0.01, 1.0, "log"),
+}
+_ONE = {"omega": 1.0, "p": 1.0, "spread": 1.0, "wide": 1.0, "epsilon": 1.0}
 
 
 EQ_33 = Claim(
@@ -192,10 +224,14 @@ EQ_33 = Claim(
         checks=(
             Search(
                 sides=_merged_right,
-                box=_MERGE,
-                extremal=lambda: ({"log_norm": -4.0, "omega": 1.0},),
+                box=_MERGE_ALL,
+                extremal=lambda: ({"log_norm": -4.0, **_ONE}, {"log_norm": 0.0, **_ONE}),
                 evaluations=500,
-                impostors={"1 % less": {"sides": {"factor": 0.99}}},
+                impostors={
+                    "1 % less": {"sides": {"factor": 0.99}},
+                    "as printed": {"sides": {"least": 0.0}},
+                    "m = n / 100": {"sides": {"public": 0.01}},
+                },
             ),
             _collected(_collected_32, 8.0),
         ),

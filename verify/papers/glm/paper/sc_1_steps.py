@@ -43,12 +43,19 @@ def _ratio_17(rng: np.random.Generator) -> Iterator[Within]:
 
 
 def _corrected_17(
-    p: float, variance: float, slack: float, size: float, *, constant: float = 8.0
+    p: float,
+    variance: float,
+    slack: float,
+    size: float,
+    *,
+    constant: float = 8.0,
+    cross: float = 1.0,
+    gram: float = 1.0,
 ) -> tuple[float, float]:
     """Leading-order error against C sqrt(p) r (1 + r ||w_ols||) eta."""
     step = _step(p, variance, slack, size)
     r = step.radius
-    return step.root_mean_square, constant * math.sqrt(step.p) * r * (1 + r * size) * _eta(step)
+    return step.root_mean_square, constant * math.sqrt(step.p) * r * (cross + gram * r * size) * _eta(step)
 
 
 _STEPS = {
@@ -90,7 +97,11 @@ EQ_17 = Claim(
                 sides=_corrected_17,
                 box=_STEPS,
                 evaluations=1500,
-                impostors={"a hundredth": {"sides": {"constant": 0.08}}},
+                impostors={
+                    "a hundredth": {"sides": {"constant": 0.08}},
+                    "without 1": {"sides": {"cross": 0.0}},
+                    "without r norm(w_ols)": {"sides": {"gram": 0.0}},
+                },
             ),
         ),
     ),
@@ -262,6 +273,15 @@ def _assembled_right(size: float, norm: float, *, factor: float = 2.0) -> tuple[
     return norm * size + norm**1.5 * size**2, factor * norm * size * max(1.0, root)
 
 
+def _two_parts(rng: np.random.Generator, *, factor: float = 1.0) -> Iterator[Within]:
+    """(57): the distance over the sum of the two parts, at random and where both point the same way."""
+    c, found = 1.3, 1.7
+    for name, (ols, estimate) in {"random": rng.standard_normal((2, 5)), "aligned": np.ones((2, 5))}.items():
+        parts = abs(found - c) * np.linalg.norm(estimate) + c * np.linalg.norm(estimate - ols)
+        distance = float(np.linalg.norm(found * estimate - c * ols))
+        yield Within(f"{name} vectors: the distance over the parts", float(distance / (factor * parts)), 0.0, 1 + 1e-12)
+
+
 _SIZES = {"size": Real(1e-6, 1e2, "log"), "norm": Real(1e-4, 1e4, "log")}
 
 
@@ -315,5 +335,6 @@ EQ_57 = Claim(
         Search(
             decides="c", sides=_assembled, box=_SIZES, extremal=lambda: ({"size": 0.001, "norm": 1.0},), evaluations=100
         ),
+        Agreement(decides="a", facts=_two_parts, impostors={"1 % less": {"facts": {"factor": 0.99}}}),
     ),
 )

@@ -241,7 +241,15 @@ LEM_38 = Claim(
 
 
 def _regression_step(
-    p: float, variance: float, size: float, label: float, *, constant: float = 64.0
+    p: float,
+    variance: float,
+    size: float,
+    label: float,
+    *,
+    constant: float = 64.0,
+    slope: float = 1.0,
+    residual: float = 1.0,
+    gram: float = 1.0,
 ) -> tuple[float, float]:
     """The step with noise for labels up to B = L r + C (f(0) = 0) against C p r^2 (B^2 + r^2 ||w||^2) logs / ..., C the
     noise bound at least 1.
@@ -252,7 +260,8 @@ def _regression_step(
     scales = privacy.noise_scales(EPSILON, DELTA, radius=r, label_bound=bound_of_labels)
     noise = scales.cross**2 * step.p + scales.gram**2 * step.p * size**2
     left = noise / (N * variance**2)
-    right = step.p * r**2 * (label**2 * r**2 + 1.0 + r**2 * size**2) * step.logarithms(FAILURE) ** 2
+    labels = slope * label**2 * r**2 + residual + gram * r**2 * size**2
+    right = step.p * r**2 * labels * step.logarithms(FAILURE) ** 2
     return left, constant * right / (EPSILON**2 * N * variance**2)
 
 
@@ -299,10 +308,15 @@ EQ_58 = Claim(
                     "p": Real(1.0, 40.0),
                     "variance": Real(1e-3, 1e2, "log"),
                     "size": Real(1e-4, 10.0, "log"),
-                    "label": Real(0.1, 10.0, "log"),
+                    "label": Real(0.1, 100.0, "log"),
                 },
                 evaluations=1000,
-                impostors={"a hundredth of C": {"sides": {"constant": 0.64}}},
+                impostors={
+                    "a hundredth of C": {"sides": {"constant": 0.64}},
+                    "without L r": {"sides": {"slope": 0.0}},
+                    "without C": {"sides": {"residual": 0.0}},
+                    "without r norm(w)": {"sides": {"gram": 0.0}},
+                },
             ),
         ),
     ),

@@ -158,6 +158,25 @@ def _couplings(rng: np.random.Generator, *, third: float = 1.5, constant: float 
     yield Within("1.5 3^(3/2)", product, 0.0, constant, numbers={"product": product})
 
 
+def _diagonal(rng: np.random.Generator, *, constant: float = 8.0) -> Iterator[Within]:
+    """|D_jj - E f'(z)| over G kappa^3 max|w_j| size: independent coordinates, D_jj by zero-bias laws, kappa = 1 for
+    signs; small and large w, all weight on one coordinate or equal on all.
+    """
+    high, low, share = COORDINATES[0]
+    for link, size, w in itertools.product(
+        ("sigmoid", "softplus", "cubic"), (0.1, 1.0), (np.ones(5), np.r_[2.0, np.zeros(4)], np.r_[0.1, np.ones(4)])
+    ):
+        design = TwoPointDesign(p=5, high=size * high, low=size * low, probability=share)
+        mean = design.mean_of(LINKS[link].slope, w)
+        kept = w != 0
+        diagonal = _by_zero_bias(link, w, size * high, size * low, share)[kept] / w[kept]
+        reach = size * float(np.abs(w).sum())
+        lipschitz = float(np.abs(LINKS[link].curvature(np.linspace(-reach, reach, 2001))).max())
+        ratio = float(np.abs(diagonal - mean).max()) / (lipschitz * size * float(np.abs(w).max()))
+        label = f"{link}, size {size:g}, w from {w[0]:g} to {w[-1]:g}"
+        yield Within(f"{label}: |D_jj - E f'| over G max|w|, kappa = 1", ratio, 0.0, constant)
+
+
 D2_MOMENT = Claim(
     id="glm/d2-moment",
     where="D.2",
@@ -177,6 +196,7 @@ D2_MOMENT = Claim(
             facts=_couplings,
             impostors={"0.3 E|v|^3": {"facts": {"third": 0.3}}, "7.7 kappa^3": {"facts": {"constant": 7.7}}},
         ),
+        Agreement(decides="b", facts=_diagonal, impostors={"a thirtieth": {"facts": {"constant": 0.25}}}),
     ),
 )
 
