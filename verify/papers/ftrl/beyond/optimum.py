@@ -98,7 +98,7 @@ def _two_scales(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Withi
     for copies in (10, 1000, 100_000):
         _, ratio = linear_regression.best_nu(np.concatenate([[1.0], np.full(copies, 1e-6 / copies)]), 0.1)
         ratios.append(factor * float(ratio))
-    numbers: dict[str, float] = dict(zip(("few", "many", "most"), ratios, strict=True))
+    numbers: dict[str, float] = dict(zip(("few", "many", "very_many"), ratios, strict=True))
     yield Within("best nu over the optimum, 100000 copies", ratios[-1], 3.5, numbers=numbers)
     yield Within("its least growth, from 10 to 1000 to 100000 copies", np.diff(ratios).min(), 0.9)
 
@@ -119,8 +119,8 @@ OPTIMAL_CORRELATION = Claim(
     remark=(
         'For $lambda_k = k^(-a)$, $a <= 1$, $d <= {largest_d}$, $eta op("Tr") H <= {largest_share}$ the best $nu$ is '
         "within ${best_within}$ % of it and $nu = eta mu$ within ${slowest_within}$ %. For one eigenvalue 1 and $n$ "
-        "small ones, $10^(-6)$ in all, the best $nu$ has ${few:2}$, ${many:2}$ and ${most:2}$ times the least error at "
-        "$n = 10, 10^3, 10^5$."
+        "small ones, $10^(-6)$ in all, the best $nu$ has ${few:2}$, ${many:2}$ and ${very_many:2}$ times the least "
+        "error at $n = 10, 10^3, 10^5$."
     ),
     given={
         "largest_d": LARGEST_D,
