@@ -16,7 +16,7 @@ from reports.text import one_line
 # Typst code, wherever it stands (a sign behind one backslash is a character), and functions that formulas reach by way
 # of the standard library: as `verify.statements.markup` has it.
 _CODE = re.compile(r"(?<!\\)(?:\\\\)*#|std\.\w")
-_STRICT = ("proved", "certified")
+_STRICT = ("proved", "certified", "certified at points")
 
 
 def check_entry(entry: Entry, path: Path) -> None:

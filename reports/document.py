@@ -30,6 +30,7 @@ MEANINGS = {
 GROUND_MEANINGS = {
     "proved": "by computer algebra",
     "certified": "by ball arithmetic over the whole stated range",
+    "certified at points": "by ball arithmetic at a point: a counterexample, decided again by the claim's own code",
     "numeric": "by computation in high or double precision at many points, or by a search that tries to break it",
     "statistical": "by simulation against exact values, at stated error rates",
 }

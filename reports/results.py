@@ -11,7 +11,8 @@ A claim has
   and all of them again in the object `typeset`;
 - `verdict`: confirmed, refuted, corrected, undecided or not run; `reviewed`: the verdict last agreed with; `open`:
   whether its checks only map where it holds;
-- `how`: proved, certified, numeric, statistical or null; `slack`: bound / truth at its tightest, or null;
+- `how`: proved, certified, certified at points, numeric, statistical or null;
+- `slack`: bound / truth at its tightest, or null;
 - `severity` (substantive, hypothesis, slip) and `touches` (statement, proof, figure, text), or null; `root`: a claim;
 - `level`, `seed`, `code`: how it was run, `code` a hash of the sources;
 - `clauses`: a list of objects with `form`, `letter`, `text`, `word` (holds, fails, unclear, not run, or open: no check
@@ -43,7 +44,7 @@ from typing import Any
 FORMAT = "dpbounds-results/3"
 RUN = "run.json"
 VERDICTS = ("confirmed", "corrected", "refuted", "undecided", "not run")
-GROUNDS = ("proved", "certified", "numeric", "statistical")
+GROUNDS = ("proved", "certified", "certified at points", "numeric", "statistical")
 FORMS = ("printed", "corrected")
 OUTCOMES = ("holds", "fails", "unclear")
 CLAUSE_WORDS = ("holds", "fails", "unclear", "not run", "open")

@@ -10,7 +10,7 @@ from typing import Any, final
 import numpy as np
 
 from dpbounds import DomainError
-from verify.checks.base import Check, Level, Result, Seed, Task
+from verify.checks.base import Check, Level, Result, Seed, Task, ground_of
 from verify.checks.evidence import Evidence, How
 from verify.checks.pictures import Picture, picture_of
 
@@ -120,12 +120,13 @@ def _with_numbers(row: dict[str, Any], numbers: Mapping[str, float]) -> dict[str
 @dataclass(frozen=True, kw_only=True)
 class Agreement(Check):
     """All facts that `facts(rng)` computes agree. `alpha` is the rate of false alarms where chance decides some fact
-    (not where it only chooses where to look).
+    (not where it only chooses where to look). `closed` as for every check that has it (`Check`).
     """
 
     facts: Callable[[np.random.Generator], Iterable[Fact | Within | Holds]]
     picture: Callable[[], Picture] | None = None
     alpha: float = 0.0
+    closed: bool = False
 
     def run(self, task: Task, seed: Seed) -> Result:
         """Every fact in a row, and the picture's arrays."""
@@ -136,16 +137,21 @@ class Agreement(Check):
         """As stated."""
         return self.alpha
 
+    def broken_by(self, result: Result) -> Mapping[str, Any] | None:
+        """The first fact that is not so."""
+        return next((row for row in result["rows"] if not _is_so(row)), None)
+
     def conclude(self, results: Sequence[Result], level: Level) -> Evidence:
-        """Fails at the first fact that is not so."""
+        """Fails at the first fact that is not so, certified where balls agree."""
         (result,) = results
         rows = result["rows"]
         how: How = "statistical" if self.alpha else "numeric"
         common: dict[str, Any] = {"rows": rows, "evaluations": len(rows), "facts": [fact_line(row) for row in rows]}
         common |= {"picture": picture_of(result["picture"]), "alpha": self.alpha}
-        for row in rows:
-            if not _is_so(row):
-                return Evidence(outcome="fails", how=how, summary=_broken(row), counterexample=row, **common)
+        broken = self.broken_by(result)
+        if broken is not None:
+            how = how if self.alpha else ground_of(result)
+            return Evidence(outcome="fails", how=how, summary=_broken(broken), counterexample=broken, **common)
         resolution = max((row["tolerance"] for row in rows if "difference" in row), default=None)
         return Evidence(outcome="holds", how=how, summary=_summary(rows), resolution=resolution, **common)
 

@@ -14,7 +14,7 @@ from typing import Any, Literal, Self, TypeVar
 import numpy as np
 
 from dpbounds import DomainError
-from verify.checks.evidence import Evidence
+from verify.checks.evidence import Evidence, How
 from verify.checks.impostors import Times, bound, check_keywords, multiplied
 
 Level = Literal["quick", "full", "paper"]
@@ -47,6 +47,10 @@ class Check(ABC):
     the fields that it replaces: the check must fail on every one of them, else it proves nothing. In place of a
     function an impostor may give `Times(1.05)`, which multiplies its values, or keyword arguments as a mapping, with
     which it is then called.
+
+    A check whose field `closed` is set computes closed expressions: no quadrature, no grid in place of an extremum, no
+    series that is cut off, no root but a bracketed one. What breaks it is then decided again in balls
+    (`verify.certain`), and the result says `certain` where they agree.
     """
 
     level: Level = "quick"
@@ -72,6 +76,11 @@ class Check(ABC):
     @abstractmethod
     def conclude(self, results: Sequence[Result], level: Level) -> Evidence:
         """The evidence from the results of all tasks, first those of the level, then those that were added."""
+
+    def broken_by(self, result: Result) -> Mapping[str, Any] | None:
+        """The counterexample in a result that floats found and balls may decide, None without any."""
+        del result
+        return None
 
     def false_alarms(self, level: Level) -> float:
         """At most this probability to fail, at this level, on a statement that is true; over all its looks."""
@@ -127,6 +136,11 @@ class Check(ABC):
         if isinstance(value, Mapping) and callable(original):
             return bound(original, value)
         return value
+
+
+def ground_of(result: Result) -> How:
+    """Of a counterexample that floats found: certain where balls found it too."""
+    return "certified at points" if result.get("certain") else "numeric"
 
 
 def by_level(choice: T | Mapping[Level, T], level: Level) -> T:

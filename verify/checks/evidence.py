@@ -10,10 +10,10 @@ from dpbounds import DomainError
 from verify.checks.pictures import Picture
 
 Outcome = Literal["holds", "fails", "unclear"]
-How = Literal["proved", "certified", "numeric", "statistical"]
+How = Literal["proved", "certified", "certified at points", "numeric", "statistical"]
 
 # From the strongest ground to the weakest: a claim stands on the weakest of its checks.
-GROUNDS: tuple[How, ...] = ("proved", "certified", "numeric", "statistical")
+GROUNDS: tuple[How, ...] = ("proved", "certified", "certified at points", "numeric", "statistical")
 # From the best outcome to the worst: the worst of several decides.
 ORDER: tuple[Outcome, ...] = ("holds", "unclear", "fails")
 

@@ -8,8 +8,8 @@ from typing import Any, final
 
 import numpy as np
 
-from dpbounds import arithmetic
-from verify.checks.base import Check, Level, Result, Seed, Task
+from dpbounds import DomainError, arithmetic
+from verify.checks.base import Check, Level, Result, Seed, Task, ground_of
 from verify.checks.domains import Box, corners, points, simple_points
 from verify.checks.evidence import Evidence
 
@@ -53,7 +53,8 @@ class Identity(Check):
                 if not error <= self.tolerance:
                     first_failure = {**point, "left": float(left), "right": float(right)}
                     break
-        return {"worst": worst, "failure": first_failure, "evaluated": evaluated}
+        certain = first_failure is not None and self._certain(first_failure)
+        return {"worst": worst, "failure": first_failure, "evaluated": evaluated, "certain": certain}
 
     def conclude(self, results: Sequence[Result], level: Level) -> Evidence:
         """Fails at the first point where the sides differ."""
@@ -61,7 +62,7 @@ class Identity(Check):
         if result["failure"] is not None:
             return Evidence(
                 outcome="fails",
-                how="numeric",
+                how=ground_of(result),
                 summary=f"The two sides differ at {_named(result['failure'])}.",
                 counterexample=result["failure"],
                 evaluations=result["evaluated"],
@@ -80,6 +81,15 @@ class Identity(Check):
     def tolerance(self) -> float:
         """Largest relative difference counted as equality."""
         return 10.0 ** -(self.digits - self.lost)
+
+    def _certain(self, found: dict[str, float]) -> bool:
+        """Whether balls alone show that the sides differ: not where one is a quadrature."""
+        with arithmetic.balls() as m:
+            try:
+                at = {name: m.number(found[name]) for name in self.box}
+                return not self.left(m, **at).overlaps(m.number(self.right(m, **at)))
+            except DomainError:
+                return False
 
     def _points(self, rng: np.random.Generator) -> Iterable[dict[str, float]]:
         unit = np.concatenate([corners(self.box), rng.random((self.random_points, len(self.box)))])

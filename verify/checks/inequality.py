@@ -11,8 +11,8 @@ from typing import Any, final
 
 import numpy as np
 
-from dpbounds import arithmetic
-from verify.checks.base import Check, Level, Result, Seed, Task
+from dpbounds import DomainError, arithmetic
+from verify.checks.base import Check, Level, Result, Seed, Task, ground_of
 from verify.checks.domains import Box, corners, points, simple_points
 from verify.checks.evidence import Evidence
 from verify.checks.identity import Expression
@@ -54,6 +54,8 @@ class Inequality(Check):
     def run(self, task: Task, seed: Seed) -> Result:
         """Search; then certify if nothing was found."""
         search = _search(self, seed.generator())
+        if search["violation"] is not None:
+            search["certain"] = _certain(self, search["violation"])
         if search["violation"] is None and self.certify:
             search["boxes"], search["open"] = _certify(self)
         return search
@@ -66,7 +68,7 @@ class Inequality(Check):
             point = result["violation"]
             text = ", ".join(f"{name} = {value:.6g}" for name, value in point.items())
             return Evidence(
-                outcome="fails", how="numeric", summary=f"Violated at {text}.", counterexample=point, **common
+                outcome="fails", how=ground_of(result), summary=f"Violated at {text}.", counterexample=point, **common
             )
         tight = "" if result["slack"] is None else f", tightest ratio {result['slack']:.4g}"
         if not self.certify:
@@ -146,6 +148,16 @@ def _violation(check: Inequality, arrays: dict[str, np.ndarray], gaps: np.ndarra
                 smaller, larger = check.sides(exact, point)
                 return {**point, "smaller": float(smaller), "larger": float(larger)}
     return None
+
+
+def _certain(check: Inequality, found: dict[str, float]) -> bool:
+    """Whether balls alone show the violation: not where a side is a quadrature."""
+    with arithmetic.balls(check.precision) as m:
+        try:
+            smaller, larger = check.sides(m, {name: found[name] for name in check.box})
+        except DomainError:
+            return False
+        return bool(smaller > larger)
 
 
 def _rounded(check: Inequality, point: dict[str, float], exact: Any) -> dict[str, float]:

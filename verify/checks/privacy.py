@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
 from simulators.engine import Experiment
 from verify.checks.audit import epsilon_lower_bound, gaussian_zcdp
-from verify.checks.base import Check, Level, Result, Seed, Task, by_level
+from verify.checks.base import Check, Level, Result, Seed, Task, by_level, ground_of
 from verify.checks.evidence import Evidence, Outcome
 from verify.checks.looks import doubled
 from verify.checks.statistics import COMPARISON_ALPHA
@@ -37,10 +37,12 @@ class Neighbours:
 class GaussianPrivacy(Check):
     """No pair of neighbours costs more zCDP than claimed; the slack says whether the claim is tight.
 
-    `pairs` must contain the worst pair: a claim that holds with slack 1 is exact.
+    `pairs` must contain the worst pair: a claim that holds with slack 1 is exact. `closed` as for every check that has
+    it (`Check`).
     """
 
     pairs: Callable[[], Iterable[Neighbours]]
+    closed: bool = False
 
     def counterexample_names(self) -> Collection[str]:
         """The pair, its claimed and its exact cost."""
@@ -54,17 +56,27 @@ class GaussianPrivacy(Check):
         ]
         return {"rows": rows}
 
+    def broken_by(self, result: Result) -> Mapping[str, Any] | None:
+        """The dearest pair, if it costs too much."""
+        worst = _dearest(result["rows"])
+        return worst if worst["exact"] / worst["claimed"] > 1.0 + ROUNDING else None
+
     def conclude(self, results: Sequence[Result], level: Level) -> Evidence:
         """The dearest pair decides."""
         rows = results[0]["rows"]
-        worst = max(rows, key=lambda row: row["exact"] / row["claimed"])
+        worst = _dearest(rows)
         ratio = worst["exact"] / worst["claimed"]
         text = f"{worst['pair']}: exact zCDP cost {worst['exact']:.6g}, claimed {worst['claimed']:.6g}"
         common = {"rows": rows, "evaluations": len(rows), "resolution": ROUNDING}
         if ratio > 1.0 + ROUNDING:
-            return Evidence(outcome="fails", how="numeric", summary=f"{text}.", counterexample=worst, **common)
+            how = ground_of(results[0])
+            return Evidence(outcome="fails", how=how, summary=f"{text}.", counterexample=worst, **common)
         summary = f"Exact output laws of {len(rows)} pairs of neighbours; dearest {text}."
         return Evidence(outcome="holds", how="numeric", summary=summary, slack=1.0 / ratio, **common)
+
+
+def _dearest(rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    return max(rows, key=lambda row: row["exact"] / row["claimed"])
 
 
 @final

@@ -10,7 +10,7 @@ from typing import Any, final
 
 import numpy as np
 
-from verify.checks.base import Check, Level, Result, Seed, Task, by_level
+from verify.checks.base import Check, Level, Result, Seed, Task, by_level, ground_of
 from verify.checks.domains import Box, corners, points
 from verify.checks.evidence import Evidence
 from verify.checks.inequality import EVALUATIONS
@@ -30,6 +30,7 @@ class Search(Check):
     arrays of shape (length,)), or with `vectorised` n points at once (shapes (n,), (n, length)) and returns arrays.
     Known extremal points come in `extremal`, one at a time; then corners, random points and ever narrower clouds around
     the nearest misses, `evaluations` in all. The first violation beyond `rounding` is reported, extremal points first.
+    `closed` as for every check that has it (`Check`).
     """
 
     sides: Callable[..., Sides]
@@ -38,6 +39,7 @@ class Search(Check):
     vectorised: bool = False
     evaluations: Mapping[Level, int] | int = EVALUATIONS
     rounding: float = ROUNDING
+    closed: bool = False
 
     def tasks(self, level: Level) -> Sequence[Task]:
         """One piece; how many evaluations depends on the level."""
@@ -71,16 +73,19 @@ class Search(Check):
             unit, width = np.concatenate([elite, cloud]), width * 0.7
         return {"violation": found.violation, "slack": found.slack, "evaluated": found.evaluated}
 
+    def broken_by(self, result: Result) -> Mapping[str, Any] | None:
+        """The violation."""
+        return result["violation"]
+
     def conclude(self, results: Sequence[Result], level: Level) -> Evidence:
-        """Fails at the violation; else holds numerically with the tightest ratio seen."""
+        """Fails at the violation, certified where balls agree; else holds numerically with the tightest ratio seen."""
         (result,) = results
         common = {"slack": result["slack"], "evaluations": result["evaluated"]}
         if result["violation"] is not None:
             smaller, larger = result["violation"]["smaller"], result["violation"]["larger"]
             summary = f"Violated: {smaller:.6g} > {larger:.6g} at {brief(result['violation'])}."
-            return Evidence(
-                outcome="fails", how="numeric", summary=summary, counterexample=result["violation"], **common
-            )
+            how = ground_of(result)
+            return Evidence(outcome="fails", how=how, summary=summary, counterexample=result["violation"], **common)
         tight = "" if result["slack"] is None else f" Tightest ratio {result['slack']:.4g}."
         summary = f"No violation in {result['evaluated']} evaluations of a search that tries to break it.{tight}"
         return Evidence(outcome="holds", how="numeric", summary=summary, **common)

@@ -11,11 +11,12 @@ from typing import Any
 
 from dpbounds import DomainError
 from simulators.engine import seed_sequence
+from verify.certain import refuted
 from verify.checks.base import Check, Level, Result, Seed, Task
 from verify.checks.evidence import Evidence
 from verify.checks.statistics import LOOKS
 from verify.running.executor import Executor
-from verify.running.registry import claim_named, topics
+from verify.running.registry import claim_named, index_of, topics
 from verify.running.store import Store, key_of
 from verify.running.versions import code_version
 from verify.statements.claims import Claim
@@ -274,5 +275,10 @@ def _result_of(cell: Cell, claim: Claim) -> Result:
     job = cell.job
     check = dict(claim.forms())[job.form][job.check]
     check = check.impostor(job.impostor) if job.impostor else check
-    own = seed_sequence([job.claim, job.form, job.check, job.impostor, cell.task], seed=job.seed)
-    return check.run(dict(cell.task), Seed(job.seed, own))
+    own = Seed(job.seed, seed_sequence([job.claim, job.form, job.check, job.impostor, cell.task], seed=job.seed))
+    result = check.run(dict(cell.task), own)
+    found = check.broken_by(result) if getattr(check, "closed", False) and not job.impostor else None
+    if found is None:
+        return result
+    home = index_of(job.claim.partition("/")[0])[job.claim].module
+    return {**result, "certain": refuted(home, job.claim, job.form, job.check, found, own.generator())}

@@ -65,7 +65,7 @@ EQ_3 = Claim(
         "$phi(B) = sum_t EE norm(sum_(tau=0)^t tilde(g)_t - sum_(tau=0)^t g_t)_2^2$ equals $norm(tilde(B))_F^2 = "
         "norm(A B)_F^2$."
     ),
-    checks=(Agreement(facts=_printed_error),),
+    checks=(Agreement(facts=_printed_error, closed=True),),
     fault=Fault(
         severity="slip",
         touches="text",

@@ -204,7 +204,8 @@ LEM_C_4 = Claim(
 
 
 def _largest_power(omega: np.ndarray, beta: np.ndarray) -> np.ndarray:
-    return np.abs(np.sum(beta * np.exp(1j * omega[:, None] * np.arange(beta.shape[1])), axis=1)) ** 2
+    phase = omega[:, None] * np.arange(beta.shape[1])
+    return np.sum(beta * np.cos(phase), axis=1) ** 2 + np.sum(beta * np.sin(phase), axis=1) ** 2
 
 
 def _printed_line(omega: np.ndarray, beta: np.ndarray) -> Sides:
@@ -237,6 +238,7 @@ LEM_C_4_LINE = Claim(
             box=FREQUENCY,
             vectorised=True,
             extremal=lambda: [{"omega": 0.0, "beta": np.array([1.0, 1.0])}],
+            closed=True,
         ),
     ),
     fault=Fault(

@@ -119,7 +119,7 @@ PROP_D_2 = Claim(
     kind="identity",
     statement=f"{DECOMPOSED.replace('{t}', 't')}, (69).",
     setting="Exact rationals, $d = 2$, five steps.",
-    checks=(Agreement(facts=lambda rng: _decomposition(rng, shift=0)),),
+    checks=(Agreement(facts=lambda rng: _decomposition(rng, shift=0), closed=True),),
     fault=Fault(
         severity="slip",
         touches="statement",

@@ -126,7 +126,7 @@ EQ_82 = Claim(
     kind="identity",
     statement=RESPONSE.format(last="2 sum_(k < tau) sum_(l <= k) beta_k beta_l cal(P)^(tau - k) ((I - eta H)^(k - l))"),
     setting="Exact rationals: three inputs in the plane, four weights, $tau <= 3$.",
-    checks=(Agreement(facts=lambda rng: _response_formula(rng, diagonal=2)),),
+    checks=(Agreement(facts=lambda rng: _response_formula(rng, diagonal=2), closed=True),),
     fault=Fault(
         severity="slip",
         touches="proof",

@@ -154,7 +154,7 @@ EQ_91 = Claim(
         "vec(Theta, G)^* tilde(M)_lambda vec(Theta, G) dif omega >= 0$."
     ),
     hypotheses="$Lambda = sum_t lambda_t e^(-i omega t)$, $theta^star = 0$, sequences of finite energy.",
-    checks=(Agreement(facts=_least_form),),
+    checks=(Agreement(facts=_least_form, closed=True),),
     fault=Fault(
         severity="substantive",
         touches="proof",

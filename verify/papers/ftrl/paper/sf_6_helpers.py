@@ -97,7 +97,7 @@ LEM_F_18 = Claim(
         'the left side is at most $op("Tr")[M] - 2 eta op("Tr")[M M] + eta^2 op("Tr")[EE[norm(x)^2 x times.o x] M]$.',
     ),
     hypotheses="$M$ positive semidefinite, $eta <= 1\\/R^2$.",
-    checks=(Agreement(decides="ab", facts=_without_expectation),),
+    checks=(Agreement(decides="ab", facts=_without_expectation, closed=True),),
     fault=Fault(
         severity="slip",
         touches="statement",
@@ -168,7 +168,10 @@ LEM_F_19 = Claim(
         '$abs(op("Tr")[A_1 dots.c A_k]) <= d$ for $0 prec.eq A_i prec.eq I$;',
         'in the proof $norm(A_1)_(S_1) = op("Tr")[A_1] <= op("Tr")[I] = 1$.',
     ),
-    checks=(TRACES.deciding("a"), Agreement(decides="b", facts=lambda rng: _nuclear_norm(rng, dimension=False))),
+    checks=(
+        TRACES.deciding("a"),
+        Agreement(decides="b", facts=lambda rng: _nuclear_norm(rng, dimension=False), closed=True),
+    ),
     fault=Fault(
         severity="slip",
         touches="proof",
@@ -240,7 +243,7 @@ LEM_F_20 = Claim(
         "$hat(tau) = min{t - 1, log(1\\/rho) \\/ a}$: $f(hat(tau)) = min{t - 1, m} <= m$."
     ),
     hypotheses="$t >= 1$ an integer, $a > 0$, $0 < rho < 1$.",
-    checks=(Agreement(facts=_least),),
+    checks=(Agreement(facts=_least, closed=True),),
     fault=Fault(
         severity="slip",
         touches="statement",

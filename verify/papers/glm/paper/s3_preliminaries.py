@@ -190,6 +190,7 @@ LEM_4 = Claim(
             box={"delta": Real(1e-12, 0.5, "log"), "epsilon": Real(1e-3, 100.0, "log")},
             extremal=lambda: ({"delta": 1e-5, "epsilon": 10.0},),
             vectorised=True,
+            closed=True,
         ),
     ),
 )

@@ -195,7 +195,10 @@ THM_22 = Claim(
             Agreement(facts=_sine_limits, impostors={"as printed": {"facts": {"cases": BELOW}}}),
         ),
     ),
-    checks=(Agreement(facts=partial(_vanishing, link="sigmoid")), Agreement(facts=partial(_sine_limits, cases=BELOW))),
+    checks=(
+        Agreement(facts=partial(_vanishing, link="sigmoid")),
+        Agreement(facts=partial(_sine_limits, cases=BELOW), closed=True),
+    ),
 )
 
 # --- (3) and (4) ---

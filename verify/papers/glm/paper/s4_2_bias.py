@@ -306,5 +306,5 @@ EQ_28 = Claim(
             ),
         ),
     ),
-    checks=(Agreement(facts=_power_of_scale),),
+    checks=(Agreement(facts=_power_of_scale, closed=True),),
 )

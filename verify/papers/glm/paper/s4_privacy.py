@@ -239,6 +239,7 @@ THM_7 = Claim(
             box={"epsilon": Real(0.01, 1.0, "log"), "size": Real(0.0, 3.0)},
             extremal=lambda: ({"epsilon": 0.5, "size": 1.5},),
             evaluations=200,
+            closed=True,
         ),
         Agreement(facts=_refused),
     ),
@@ -277,6 +278,7 @@ _LABELS = Search(
     box={"epsilon": Real(0.01, 1.0, "log"), "label": Real(0.01, 100.0)},
     extremal=lambda: ({"epsilon": 0.5, "label": 100.0},),
     evaluations=200,
+    closed=True,
 )
 
 THM_22_PRIV = Claim(

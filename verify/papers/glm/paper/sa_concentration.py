@@ -138,7 +138,7 @@ LEM_28 = Claim(
             Agreement(facts=_quadratic, impostors=_TENTH),
         ),
     ),
-    checks=(Search(sides=_failure, box=_BOX, extremal=lambda: (_PAIR,), evaluations=1000),),
+    checks=(Search(sides=_failure, box=_BOX, extremal=lambda: (_PAIR,), evaluations=1000, closed=True),),
 )
 
 
@@ -195,7 +195,7 @@ LEM_28_COV = Claim(
             Agreement(facts=_quadratic, impostors=_TENTH),
         ),
     ),
-    checks=(Agreement(facts=_printed_form),),
+    checks=(Agreement(facts=_printed_form, closed=True),),
 )
 
 

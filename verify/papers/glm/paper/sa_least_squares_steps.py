@@ -94,6 +94,7 @@ LEM_33_TRACE = Claim(
             box={"eigenvalues": (Real(0.01, 100.0, "log"), 2)},
             extremal=lambda: ({"eigenvalues": np.ones(2)},),
             evaluations=200,
+            closed=True,
         ),
     ),
 )

@@ -194,7 +194,7 @@ LEM_39 = Claim(
             Agreement(facts=_roots, impostors={"another root": {"facts": {"cases": BELOW}}}),
         ),
     ),
-    checks=(Agreement(facts=partial(_roots, cases=BELOW)),),
+    checks=(Agreement(facts=partial(_roots, cases=BELOW), closed=True),),
 )
 
 
@@ -320,5 +320,5 @@ EQ_58 = Claim(
             ),
         ),
     ),
-    checks=(Agreement(decides="a", facts=_small_noise),),
+    checks=(Agreement(decides="a", facts=_small_noise, closed=True),),
 )

@@ -243,7 +243,7 @@ ASS_1_UNIQUE = Claim(
     kind="identity",
     statement="Condition (i), $q > p$ and full rank of $Z$ and $X$, ensures that (2) has one solution $hat(beta)$.",
     hypotheses='Condition (ii), $op("Corr")(z, x) != 0$, may be had as well: it is read as "not the zero matrix".',
-    checks=(Agreement(facts=_uniqueness_as_printed),),
+    checks=(Agreement(facts=_uniqueness_as_printed, closed=True),),
     fault=Fault(
         severity="hypothesis",
         touches="statement",
@@ -299,7 +299,7 @@ EQ_2 = Claim(
     kind="identity",
     statement="The two-level problem (2) has a closed-form solution, 2SLS.",
     hypotheses="Assumption 1 (i) as printed: $q > p$, $Z$ and $X$ of full rank.",
-    checks=(Agreement(facts=_closed_form_at_unidentified),),
+    checks=(Agreement(facts=_closed_form_at_unidentified, closed=True),),
     fault=Fault(
         severity="slip",
         touches="text",

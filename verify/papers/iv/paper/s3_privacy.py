@@ -226,7 +226,7 @@ PROP_3_1B = Claim(
     statement=(
         "For these $lambda_i$, $rho_1 + rho_2 = (2 T)/n^2 (gamma_1^2 \\/ lambda_1^2 + gamma_2^2 \\/ lambda_2^2)$."
     ),
-    checks=(Agreement(facts=_displayed), Symbolic(residuals=partial(_displayed_for_all, 2))),
+    checks=(Agreement(facts=_displayed, closed=True), Symbolic(residuals=partial(_displayed_for_all, 2))),
     fault=Fault(
         severity="hypothesis",
         touches="statement",

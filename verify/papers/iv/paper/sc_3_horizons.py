@@ -119,7 +119,7 @@ EQ_22_LIMIT = Claim(
     page=20,
     kind="identity",
     statement=("$t_0 (n) -> log_(1 - eta) (1/2 sqrt(1 + (sigma_min (Theta)^2)/(2 norm(Theta)^2) - 1))$ as $n -> oo$."),
-    checks=(Agreement(facts=_printed_limit),),
+    checks=(Agreement(facts=_printed_limit, closed=True),),
     fault=Fault(
         severity="slip",
         touches="proof",

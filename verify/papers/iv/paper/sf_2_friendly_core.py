@@ -142,7 +142,7 @@ FC_DIM = Claim(
     page=35,
     kind="number",
     statement="The moments $1/n (Z^T Z, Z^T X, Z^T Y)$ live in $RR^d$ with $d approx p q + p^2 + p$.",
-    checks=(Agreement(facts=_stacked_length), Rate(ratios=_dimension_ratio, relation="upper")),
+    checks=(Agreement(facts=_stacked_length, closed=True), Rate(ratios=_dimension_ratio, relation="upper")),
     fault=Fault(
         severity="hypothesis",
         touches="text",

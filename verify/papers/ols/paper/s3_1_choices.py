@@ -72,7 +72,7 @@ EQ5 = Claim(
         "else 1, balances the terms of (4), with $norm(X theta^*)^2 <= n C_Y^2$ and without the factors of $T$."
     ),
     setting="The scale of (4) is taken as $C^2$, as in (6): with it the branch without $lambda^X$ is (5)'s.",
-    checks=(Agreement(facts=_printed_balance),),
+    checks=(Agreement(facts=_printed_balance, closed=True),),
     fault=Fault(
         severity="hypothesis",
         touches="statement",
@@ -192,7 +192,7 @@ T_CHOICE = Claim(
         "$T = 3$ is (5) at $n = 10^4$, $C = C_Y$, $delta = n^(-2)$, $rho.alt = delta\\/10$, $epsilon = 0.5$, "
         "$log(1\\/rho.alt) >= d$, $sqrt(D ell_1)\\/lambda^X >= 1$."
     ),
-    checks=(Agreement(facts=_experiments_steps),),
+    checks=(Agreement(facts=_experiments_steps, closed=True),),
     fault=Fault(
         severity="slip",
         touches="text",

@@ -101,7 +101,7 @@ DEF_RISK = Claim(
     checks=(
         Symbolic(decides="a", residuals=_excess_loss, impostors={"factor 2": {"residuals": {"factor": 2}}}),
         Agreement(decides="a", facts=_risks, impostors={"0.1 % more": {"facts": Times(1.001)}}),
-        Agreement(decides="b", facts=_as_printed),
+        Agreement(decides="b", facts=_as_printed, closed=True),
     ),
     fault=Fault(
         severity="slip",

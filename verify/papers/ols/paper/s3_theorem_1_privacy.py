@@ -219,6 +219,7 @@ THM_1_REM = Claim(
             box={**BUDGET_BOX, "k": Whole(1, 2000, "log"), "steps": Whole(1, 6)},
             extremal=lambda: [{"epsilon": 1.0, "delta": 1e-6, "k": 1.0, "steps": 1.0}],
             evaluations=60,
+            closed=True,
         ),
     ),
     fault=Fault(

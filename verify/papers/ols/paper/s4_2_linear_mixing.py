@@ -363,7 +363,7 @@ THM_2_LAMHALF = Claim(
         "lambda^(X Y)_min <= tilde(lambda) <= lambda^(X Y)_min) >= 1 - rho.alt\\/2$ for $tau = sqrt(8 log max{3 \\/ "
         "delta, 4 \\/ rho.alt})$."
     ),
-    checks=(Agreement(facts=_as_printed),),
+    checks=(Agreement(facts=_as_printed, closed=True),),
     fault=Fault(
         severity="slip",
         touches="proof",

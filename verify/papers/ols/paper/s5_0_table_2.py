@@ -128,7 +128,7 @@ TAB_2 = Claim(
         ),
     ),
     checks=(
-        Agreement(facts=_residual_shares, impostors={"epsilon = 0.3": {"facts": {"epsilon": 0.3}}}),
+        Agreement(facts=_residual_shares, impostors={"epsilon = 0.3": {"facts": {"epsilon": 0.3}}}, closed=True),
         Agreement(facts=_orders, impostors={"L* doubled": {"facts": {"factor": 2.0}}}),
     ),
     correction=Correction(

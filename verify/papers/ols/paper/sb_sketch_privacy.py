@@ -78,6 +78,7 @@ PROP_5 = Claim(
             box={"eta": Real(0.05, 100.0, "log"), "gamma": GAMMAS, "k": ROWS, "delta": DELTAS},
             extremal=lambda: [SMALL_NOISE],
             evaluations=200,
+            closed=True,
         ),
     ),
     fault=Fault(
@@ -166,6 +167,7 @@ EQ_18 = Claim(
             box={"gamma": GAMMAS, "k": ROWS, "delta": DELTAS},
             extremal=lambda: [{"gamma": 10.0, "k": 1.0, "delta": 1e-10}],
             evaluations=200,
+            closed=True,
         ),
     ),
     fault=Fault(

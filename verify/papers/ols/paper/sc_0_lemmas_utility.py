@@ -94,7 +94,7 @@ LEM_5 = Claim(
         "(A^top (b - A v) + u)$ over $theta$."
     ),
     hypotheses="$A^top B^top B A succ 0$.",
-    checks=(Agreement(facts=_printed_minimiser),),
+    checks=(Agreement(facts=_printed_minimiser, closed=True),),
     fault=Fault(
         severity="slip",
         touches="statement",

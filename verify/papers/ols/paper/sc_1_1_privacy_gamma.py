@@ -73,6 +73,7 @@ THM_1_GAMMA_CHAIN = Claim(
             },
             extremal=lambda: [{"epsilon": 1.0, "delta": 1e-6, "k": 1.0, "steps": 1.0}],
             evaluations=200,
+            closed=True,
         ),
         Rate(decides="b", ratios=_inflation, relation="upper", extents=(1.0, 2.0, 4.0, 8.0), per_extent=2),
     ),

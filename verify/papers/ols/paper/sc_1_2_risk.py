@@ -77,7 +77,7 @@ THM_1_LMIN = Claim(
         "(b) $kappa(M) = kappa^X (eta^2) = kappa^X (psi)$.",
     ),
     checks=(
-        Agreement(decides="b", facts=_condition),
+        Agreement(decides="b", facts=_condition, closed=True),
         Search(
             decides="a",
             sides=lambda **p: _least(1.0, **p),
@@ -245,7 +245,7 @@ THM_1_STEP_E = Claim(
         "For $chi <= 1\\/sqrt(8)$, $k >= 8 w_T^2$, $kappa <= a_3$: $1/(1 - chi\\/2) dot w_T\\/sqrt(k) <= 1/(2 sqrt(8) "
         "- 1)$ and $(chi sqrt(kappa))/(2 - chi) <= sqrt(a_3)/(2 sqrt(8) - 1)$."
     ),
-    checks=(Agreement(facts=_extreme),),
+    checks=(Agreement(facts=_extreme, closed=True),),
     fault=Fault(
         severity="hypothesis",
         touches="proof",
@@ -326,7 +326,7 @@ THM_1_A2A3 = Claim(
         "1/(q - s)) + 1/(1 - 1/(q - s)) (1 + s/q)}$, $q = 2 sqrt(8) - 1$, $s = sqrt(a_3)$, for $a_3 < 4 (sqrt(8) - "
         "1)^2$."
     ),
-    checks=(Agreement(facts=_own_derivation), Symbolic(residuals=partial(_rearranged, 1, 1))),
+    checks=(Agreement(facts=_own_derivation, closed=True), Symbolic(residuals=partial(_rearranged, 1, 1))),
     fault=Fault(
         severity="hypothesis",
         touches="proof",

@@ -47,7 +47,7 @@ THM_1_CONTRACT = Claim(
         "For $chi <= 1\\/sqrt(8)$, $(sqrt(2) chi)^(2 T) <= 4^(-T)$, giving the term $4^(-T) norm(X theta^*)^2$ of (4)."
     ),
     checks=(
-        Agreement(facts=_carried),
+        Agreement(facts=_carried, closed=True),
         Search(sides=_powers, box=_CHI_T, vectorised=True, impostors={"1 % less": {"sides": {"share": 0.99}}}),
     ),
     fault=Fault(

@@ -86,6 +86,7 @@ LEM_13 = Claim(
             },
             extremal=lambda: [{"epsilon": 1.0, "delta": 1e-6, "k": 10_000.0, "outcome_bound": 3.0}],
             evaluations=4,
+            closed=True,
         ),
     ),
     fault=Fault(
@@ -186,6 +187,7 @@ THM_2_EQ131 = Claim(
             box={"epsilon": Real(0.1, 10.0, "log"), "delta": Real(1e-10, 1e-2, "log"), "k": Whole(1, 2000, "log")},
             extremal=lambda: [{"epsilon": 1.0, "delta": 1e-6, "k": 10.0}],
             evaluations=60,
+            closed=True,
         ),
     ),
     fault=Fault(
@@ -276,6 +278,7 @@ THM_2_EQ132 = Claim(
             box=SIZE_BOX,
             extremal=lambda: [{"epsilon": 1.0, "delta": 1e-6, "k": 100.0, "level": 10.0}],
             evaluations=2,
+            closed=True,
         ),
     ),
     fault=Fault(

@@ -171,7 +171,10 @@ ALG_5 = Claim(
     ),
     checks=(
         Agreement(
-            decides="b", facts=_leverage_without_noise, impostors={"a threshold of 0.9": {"facts": {"unit": 0.9}}}
+            decides="b",
+            facts=_leverage_without_noise,
+            impostors={"a threshold of 0.9": {"facts": {"unit": 0.9}}},
+            closed=True,
         ),
     ),
     correction=Correction(

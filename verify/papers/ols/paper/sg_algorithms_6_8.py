@@ -164,7 +164,7 @@ ALG_7 = Claim(
         ),
         consequence="Read with $hat(theta)_t$ in both places, as (157) needs, nothing is lost.",
     ),
-    checks=(Agreement(facts=_stale_norm),),
+    checks=(Agreement(facts=_stale_norm, closed=True),),
     correction=Correction(
         statement=(
             r"DP-GD: $overline(G)_t = 1/n sum_i (-x_i (y_i - x_i^top hat(theta)_t)) min{{1, C \/ norm(x_i (y_i - "

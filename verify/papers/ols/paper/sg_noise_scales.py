@@ -157,7 +157,7 @@ EQ_157 = Claim(
             },
             evaluations=800,
         ),
-        Agreement(decides="b", facts=_against_analytic),
+        Agreement(decides="b", facts=_against_analytic, closed=True),
     ),
     fault=Fault(
         severity="hypothesis",
