@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from verify.checks.search import Search
     from verify.checks.slopes import Slopes
     from verify.checks.survey import Survey
+    from verify.checks.unbounded import Unbounded
 
 _HOMES = {
     "agreement": ("Agreement", "Fact", "Holds", "Within"),
@@ -41,6 +42,7 @@ _HOMES = {
     "search": ("Search",),
     "slopes": ("Slopes",),
     "survey": ("Survey",),
+    "unbounded": ("Unbounded",),
 }
 
 __all__ = [
@@ -71,6 +73,7 @@ __all__ = [
     "Survey",
     "Symbolic",
     "Times",
+    "Unbounded",
     "Within",
 ]
 
