@@ -124,8 +124,11 @@ def _deciding(entry: Entry) -> Sequence[Evidence]:
 
 
 def _ground(evidence: Sequence[Evidence], *, strongest: bool) -> str | None:
-    """One counterexample refutes, and the strongest counts; all checks confirm, and the weakest does."""
-    grounds = [GROUNDS.index(item.how) for item in evidence]
+    """One counterexample refutes, and the strongest counts; all checks confirm, and the weakest does, controls left out
+    where there are proofs.
+    """
+    proofs = [item for item in evidence if strongest or item.role == "proof"] or evidence
+    grounds = [GROUNDS.index(item.how) for item in proofs]
     return GROUNDS[min(grounds) if strongest else max(grounds)] if grounds else None
 
 

@@ -300,6 +300,7 @@ def _claim(entry: Entry, of: Mapping[str, int]) -> Data:
         "finding": of.get(entry.claim, 0),
         "correction": markup(entry.typeset["correction"]) if follows else "",
         "evidence": typographic(f"{_evidence(entry)} {by_clause(entry)}".strip()),
+        "derivation": markup(entry.typeset["derivation"]),
     }
 
 
@@ -315,7 +316,7 @@ def _evidence(entry: Entry) -> str:
     found = [item for item in entry.evidence if item.form == form]
     if entry.verdict == "refuted":
         found = [item for item in entry.evidence if item.outcome == "fails"]
-    basis = next((item for item in found if item.how == entry.how), None)
+    basis = next((item for item in found if item.how == entry.how and item.role == "proof"), None)
     others = Counter(item.how for item in found if item is not basis)
     beside = ", ".join(f"{count} {how}" for how, count in others.items())
     said = shorten(basis.summary, MOST_EVIDENCE, placeholder=" …") if basis else ""

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from reports.consistency import check_entry, check_texts
 from reports.results import (
+    CHECK_ROLES,
     CLAUSE_WORDS,
     FORMAT,
     FORMS,
@@ -130,10 +131,11 @@ def _evidence(data: Any, place: str) -> Evidence:
         form=fields.choice("form", FORMS),
         outcome=fields.choice("outcome", OUTCOMES),
         how=fields.choice("how", GROUNDS),
+        role=fields.choice("role", CHECK_ROLES),
         counterexample=None if counterexample is None else fields.mapping("counterexample"),
         picture=None if picture is None else _picture(picture, f"{place}, picture"),
         facts=fields.strings("facts"),
-        **_plain(Evidence, fields, "form", "outcome", "how"),
+        **_plain(Evidence, fields, "form", "outcome", "how", "role"),
     )
 
 

@@ -1,14 +1,14 @@
 """The results file as `dpbounds verify` writes it, and what it holds; `reports.reader` reads it.
 
-A JSON object with `format` = "dpbounds-results/3", `checksum` (of all the rest), `versions` (name to version), `topics`
+A JSON object with `format` = "dpbounds-results/4", `checksum` (of all the rest), `versions` (name to version), `topics`
 and `claims`. All text is plain; where there is a `typeset` beside it, that is the same text as Typst markup. Numbers
 that JSON lacks are the strings "inf", "-inf", "nan".
 
 A claim has
 
 - `claim`, `topic`, `where`, `equation`, `kind`: strings; `page` of the paper, 0 for what is not in it;
-- `statement`, `hypotheses`, `setting`, `correction`, `ground`, `finding`, `consequence`, `remark`: text, maybe empty,
-  and all of them again in the object `typeset`;
+- `statement`, `hypotheses`, `setting`, `correction`, `ground`, `derivation`, `finding`, `consequence`, `remark`: text,
+  maybe empty, and all of them again in the object `typeset`;
 - `verdict`: confirmed, refuted, corrected, undecided or not run; `reviewed`: the verdict last agreed with; `open`:
   whether its checks only map where it holds;
 - `how`: proved, certified, certified at points, numeric, statistical or null;
@@ -19,8 +19,8 @@ A claim has
   decides it) and `how`; those of the statement, and of the correction where it holds;
 - `evidence`: a list of objects with `form` (printed or corrected), `outcome` (holds, fails, unclear), `how`, `summary`,
   `slack`, `counterexample` (an object or null), `resolution`, `alpha`, `beta`, `trials`, `evaluations`, `needed`,
-  `picture`, `clauses` (the letters of those that it decides), `facts` (what was found to be so or not so, a line each)
-  and `rows` (the single comparisons, not read here).
+  `picture`, `clauses` (the letters of those that it decides), `role` (proof or control), `facts` (what was found to be
+  so or not so, a line each) and `rows` (the single comparisons, not read here).
 
 A picture is null or an object with the axis labels `x` and `y` (`typeset` has both), `log` (which of "x", "y" are
 logarithmic), `series` and `slopes`. A series has `curve`, `typeset`, `role` (exact, approximate, upper, lower, printed
@@ -41,18 +41,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-FORMAT = "dpbounds-results/3"
+FORMAT = "dpbounds-results/4"
 RUN = "run.json"
 VERDICTS = ("confirmed", "corrected", "refuted", "undecided", "not run")
 GROUNDS = ("proved", "certified", "certified at points", "numeric", "statistical")
 FORMS = ("printed", "corrected")
 OUTCOMES = ("holds", "fails", "unclear")
+CHECK_ROLES = ("proof", "control")
 CLAUSE_WORDS = ("holds", "fails", "unclear", "not run", "open")
 ROLES = ("exact", "approximate", "upper", "lower", "printed", "simulated")
 LEVELS = ("quick", "full", "paper")
 SEVERITIES = ("substantive", "hypothesis", "slip")
 TOUCHES = ("statement", "proof", "figure", "text")
-TEXTS = ("statement", "hypotheses", "setting", "correction", "ground", "finding", "consequence", "remark")
+TEXTS = ("statement", "hypotheses", "setting", "correction", "ground", "derivation", "finding", "consequence", "remark")
 
 
 class ReportError(ValueError):
@@ -115,6 +116,7 @@ class Evidence:
     needed: str
     picture: Picture | None
     clauses: str
+    role: str
     facts: tuple[str, ...]
 
 
@@ -144,6 +146,7 @@ class Entry:
     setting: str
     correction: str
     ground: str
+    derivation: str
     finding: str
     consequence: str
     remark: str

@@ -12,18 +12,21 @@ if TYPE_CHECKING:
     from verify.checks.domains import Real, Whole
     from verify.checks.pictures import Picture, Series
     from verify.statements.claims import Claim, Correction, Fault
+    from verify.statements.derivations import Derivation
     from verify.statements.topics import Figure, Highlight, Panel, Topic
 
 _HOMES = {
     "verify.checks.domains": ("Real", "Whole"),
     "verify.checks.pictures": ("Picture", "Series"),
     "verify.statements.claims": ("Claim", "Correction", "Fault"),
+    "verify.statements.derivations": ("Derivation",),
     "verify.statements.topics": ("Figure", "Highlight", "Panel", "Topic"),
 }
 
 __all__ = [
     "Claim",
     "Correction",
+    "Derivation",
     "Fault",
     "Figure",
     "Highlight",

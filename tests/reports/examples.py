@@ -34,7 +34,16 @@ def picture(*content: Data, **changes: Any) -> Data:
 def evidence(**changes: Any) -> Data:
     fields = {"form": "printed", "outcome": "holds", "how": "numeric", "summary": "129 points agree.", "slack": None}
     fields |= {"counterexample": None, "resolution": None, "alpha": None, "beta": None, "trials": 0, "evaluations": 129}
-    return {**fields, "needed": "", "rows": [], "picture": None, "clauses": "a", "facts": [], **changes}
+    return {
+        **fields,
+        "needed": "",
+        "rows": [],
+        "picture": None,
+        "clauses": "a",
+        "role": "proof",
+        "facts": [],
+        **changes,
+    }
 
 
 def clause(word: str, how: str | None = None, **changes: Any) -> Data:

@@ -8,6 +8,6 @@ a bound, so that a side that comes out larger is larger.
 """
 
 from verify.certain.numbers import Uncertain, Unsupported
-from verify.certain.points import refuted
+from verify.certain.points import agreed, refuted
 
-__all__ = ["Uncertain", "Unsupported", "refuted"]
+__all__ = ["Uncertain", "Unsupported", "agreed", "refuted"]

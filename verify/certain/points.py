@@ -1,4 +1,4 @@
-"""Counterexamples that floats found, decided again by the claim's own code in balls."""
+"""What floats found at points, counterexamples and facts, decided again by the claim's own code in balls."""
 
 from __future__ import annotations
 
@@ -35,6 +35,16 @@ def refuted(home: str, claim: str, form: Form, number: int, found: Mapping[str, 
     with ctx.workprec(PRECISION), Work.limited(MOST_WORK):
         try:
             return _decided(dict(_again(home, claim).forms())[form][number], found, rng)
+        except SILENT:
+            return False
+
+
+def agreed(home: str, claim: str, form: Form, number: int, rng: np.random.Generator) -> bool:
+    """Whether all facts of that check, an `Agreement`, are so for certain, `rng` as for `refuted`."""
+    with ctx.workprec(PRECISION), Work.limited(MOST_WORK):
+        try:
+            check = dict(_again(home, claim).forms())[form][number]
+            return isinstance(check, Agreement) and all(map(_is_so, check.facts(cast(np.random.Generator, Draws(rng)))))
         except SILENT:
             return False
 
@@ -96,12 +106,30 @@ def _fails(fact: Fact | Within | Holds, found: Mapping[str, Any]) -> bool:
     observed, predicted = (_flat(value) for value in (fact.observed, fact.predicted))
     if len(observed) != len(predicted):
         return False
-    gap = _largest([abs(a - b) for a, b in zip(observed, predicted, strict=True)])
-    scale = _largest([abs(value) for value in predicted])
-    scale = Ball(1) if scale == 0 else scale
+    gap, scale = _gap_and_scale(observed, predicted)
     if fact.tolerance == 0:
         return gap > 0
     return gap > fact.tolerance * scale and _like(gap / scale, found["difference"])
+
+
+def _is_so(fact: Fact | Within | Holds) -> bool:
+    if isinstance(fact, Holds):
+        return bool(fact.truth)
+    if isinstance(fact, Within):
+        observed = Ball(fact.observed)
+        return bool(observed >= fact.least and observed <= fact.most)
+    observed, predicted = (_flat(value) for value in (fact.observed, fact.predicted))
+    if len(observed) != len(predicted) or np.shape(fact.observed) != np.shape(fact.predicted):
+        return False
+    gap, scale = _gap_and_scale(observed, predicted)
+    return bool(gap == 0 if fact.tolerance == 0 else gap <= fact.tolerance * scale)
+
+
+def _gap_and_scale(observed: Sequence[Ball], predicted: Sequence[Ball]) -> tuple[Ball, Ball]:
+    """The largest difference, and the largest size that is predicted, 1 if that is 0."""
+    gap = _largest([abs(a - b) for a, b in zip(observed, predicted, strict=True)])
+    scale = _largest([abs(value) for value in predicted])
+    return gap, Ball(1) if scale == 0 else scale
 
 
 def _too_dear(check: GaussianPrivacy, found: Mapping[str, Any]) -> bool:

@@ -145,12 +145,11 @@ class Agreement(Check):
         """Fails at the first fact that is not so, certified where balls agree."""
         (result,) = results
         rows = result["rows"]
-        how: How = "statistical" if self.alpha else "numeric"
+        how: How = "statistical" if self.alpha else ground_of(result)
         common: dict[str, Any] = {"rows": rows, "evaluations": len(rows), "facts": [fact_line(row) for row in rows]}
         common |= {"picture": picture_of(result["picture"]), "alpha": self.alpha}
         broken = self.broken_by(result)
         if broken is not None:
-            how = how if self.alpha else ground_of(result)
             return Evidence(outcome="fails", how=how, summary=_broken(broken), counterexample=broken, **common)
         resolution = max((row["tolerance"] for row in rows if "difference" in row), default=None)
         return Evidence(outcome="holds", how=how, summary=_summary(rows), resolution=resolution, **common)

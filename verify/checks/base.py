@@ -9,12 +9,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar, get_args
 
 import numpy as np
 
 from dpbounds import DomainError
-from verify.checks.evidence import Evidence, How
+from verify.checks.evidence import Evidence, How, Role
 from verify.checks.impostors import Times, bound, check_keywords, multiplied
 
 Level = Literal["quick", "full", "paper"]
@@ -48,13 +48,17 @@ class Check(ABC):
     function an impostor may give `Times(1.05)`, which multiplies its values, or keyword arguments as a mapping, with
     which it is then called.
 
+    `role` is that of a proof, or of a control beside the proofs that a written derivation joins to the statement
+    (`verify.statements.derivations`): a control can refute, and neither lowers nor raises a ground.
+
     A check whose field `closed` is set computes closed expressions: no quadrature, no grid in place of an extremum, no
-    series that is cut off, no root but a bracketed one. What breaks it is then decided again in balls
-    (`verify.certain`), and the result says `certain` where they agree.
+    series that is cut off, no root but a bracketed one. What breaks it, or that all facts are so, is then decided again
+    in balls (`verify.certain`), and the result says `certain` where they agree.
     """
 
     level: Level = "quick"
     decides: str = ""
+    role: Role = "proof"
     impostors: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def tasks(self, level: Level) -> Sequence[Task]:
@@ -98,7 +102,9 @@ class Check(ABC):
         """
         if self.level not in LEVELS:
             raise DomainError(f"level of {place}", self.level, f"one of {', '.join(LEVELS)}")
-        replaceable = [item.name for item in fields(self) if item.name not in ("impostors", "decides")]
+        if self.role not in get_args(Role):
+            raise DomainError(f"role of {place}", self.role, f"one of {', '.join(get_args(Role))}")
+        replaceable = [item.name for item in fields(self) if item.name not in ("impostors", "decides", "role")]
         for name, replaced in self.impostors.items():
             impostor = f"impostor {name!r} of {place}"
             if not replaced:
@@ -125,6 +131,10 @@ class Check(ABC):
         """The same check as one that decides these clauses."""
         return replace(self, decides=clauses)
 
+    def as_control(self) -> Self:
+        """The same check as a control."""
+        return replace(self, role="control")
+
     def runs_at(self, level: Level) -> bool:
         """Whether the check belongs to `level`."""
         return LEVELS.index(self.level) <= LEVELS.index(level)
@@ -139,7 +149,7 @@ class Check(ABC):
 
 
 def ground_of(result: Result) -> How:
-    """Of a counterexample that floats found: certain where balls found it too."""
+    """Of what floats found at points: certain where balls found it too."""
     return "certified at points" if result.get("certain") else "numeric"
 
 

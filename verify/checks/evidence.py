@@ -12,8 +12,9 @@ from verify.checks.pictures import Picture
 Outcome = Literal["holds", "fails", "unclear"]
 How = Literal["proved", "certified", "certified at points", "numeric", "statistical"]
 
-# From the strongest ground to the weakest: a claim stands on the weakest of its checks.
+# From the strongest ground to the weakest: a claim stands on the weakest of its checks that are no controls.
 GROUNDS: tuple[How, ...] = ("proved", "certified", "certified at points", "numeric", "statistical")
+Role = Literal["proof", "control"]
 # From the best outcome to the worst: the worst of several decides.
 ORDER: tuple[Outcome, ...] = ("holds", "unclear", "fails")
 
@@ -31,7 +32,7 @@ class Evidence:
     - `needed`: for `unclear`, what would decide it.
     - `facts`: what was found to be so or not so, each in a line; `rows`: the comparisons as numbers.
     - `picture`: the arrays of its figure.
-    - `clauses`: the letters of the clauses that it decides.
+    - `clauses`: the letters of the clauses that it decides; `role` of the check among those that do (`Check`).
     """
 
     outcome: Outcome
@@ -49,6 +50,7 @@ class Evidence:
     rows: Sequence[Mapping[str, Any]] = field(default=())
     picture: Picture | None = None
     clauses: str = "a"
+    role: Role = "proof"
 
     def __post_init__(self) -> None:
         if self.how == "statistical" and self.alpha is None:
@@ -69,8 +71,9 @@ class Evidence:
 
 
 def weakest(evidence: Sequence[Evidence]) -> How:
-    """The weakest ground among several."""
-    return GROUNDS[max(GROUNDS.index(item.how) for item in evidence)]
+    """The weakest ground among several, controls left out where there are proofs."""
+    proofs = [item for item in evidence if item.role == "proof"] or evidence
+    return GROUNDS[max(GROUNDS.index(item.how) for item in proofs)]
 
 
 def strongest(evidence: Sequence[Evidence]) -> How:

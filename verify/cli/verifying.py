@@ -138,6 +138,8 @@ def _print_findings(decided: Sequence[Decision]) -> None:
             if verdict.correction:
                 grounds = f"refutation {verdict.refutation}, correction {verdict.how}"
                 print(f"  Corrected ({grounds}): {plain(verdict.correction)}")
+            if verdict.derivation:
+                print(f"  Derivation: {plain(verdict.derivation)}")
             if item.verdict.consequence:
                 print(f"  Consequence: {plain(item.verdict.consequence)}")
 
@@ -179,6 +181,7 @@ def _row(item: Decision, seed: int) -> dict:
         "root": verdict.root,
         "consequence": plain(verdict.consequence),
         "remark": plain(verdict.remark),
+        "derivation": plain(verdict.derivation),
         "clauses": [{**asdict(clause), "text": plain(clause.text)} for clause in verdict.clauses],
     }
 

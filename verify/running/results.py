@@ -52,6 +52,7 @@ def entry_of(item: Decision, *, level: Level, seed: int) -> dict[str, Any]:
         "setting": claim.setting,
         "correction": verdict.correction or (blank(whole(claim.correction.statement)) if claim.correction else ""),
         "ground": verdict.ground,
+        "derivation": verdict.derivation,
         "finding": verdict.finding,
         "consequence": verdict.consequence,
         "remark": verdict.remark,

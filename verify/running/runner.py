@@ -11,7 +11,7 @@ from typing import Any
 
 from dpbounds import DomainError
 from simulators.engine import seed_sequence
-from verify.certain import refuted
+from verify.certain import agreed, refuted
 from verify.checks.base import Check, Level, Result, Seed, Task
 from verify.checks.evidence import Evidence
 from verify.checks.statistics import LOOKS
@@ -222,7 +222,8 @@ class Run:
         if error:
             self.failures[job] = error
         else:
-            evidence = replace(evidence, clauses=self.checks[job].clauses)
+            check = self.checks[job]
+            evidence = replace(evidence, clauses=check.clauses, role=check.role)
         return evidence, sum(self.store.records[cell.key]["seconds"] for cell in cells)
 
     def _decide(self, claim: Claim) -> Decision:
@@ -277,8 +278,9 @@ def _result_of(cell: Cell, claim: Claim) -> Result:
     check = check.impostor(job.impostor) if job.impostor else check
     own = Seed(job.seed, seed_sequence([job.claim, job.form, job.check, job.impostor, cell.task], seed=job.seed))
     result = check.run(dict(cell.task), own)
-    found = check.broken_by(result) if getattr(check, "closed", False) and not job.impostor else None
-    if found is None:
+    if job.impostor or not getattr(check, "closed", False):
         return result
-    home = index_of(job.claim.partition("/")[0])[job.claim].module
-    return {**result, "certain": refuted(home, job.claim, job.form, job.check, found, own.generator())}
+    place = index_of(job.claim.partition("/")[0])[job.claim].module, job.claim, job.form, job.check
+    found = check.broken_by(result)
+    certain = agreed(*place, own.generator()) if found is None else refuted(*place, found, own.generator())
+    return {**result, "certain": certain}

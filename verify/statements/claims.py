@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 from dpbounds import DomainError
 from verify.checks.base import LEVELS, Check, Level
 from verify.statements.clauses import Form, Statement, check_clauses, whole
+from verify.statements.derivations import Derivation, check_derivation
 from verify.statements.markup import check_markup
 from verify.statements.wording import check_placeholders, formula, sample
 
@@ -45,12 +46,13 @@ class Fault:
 @dataclass(frozen=True, kw_only=True)
 class Correction:
     """The whole statement that is true instead, clause by clause, why (`ground`, a sentence), and the checks that show
-    it; both texts may have `{name}`.
+    it; both texts may have `{name}`. `derivation` as for a claim.
     """
 
     statement: Statement
     checks: tuple[Check, ...]
     ground: str = ""
+    derivation: Derivation | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +67,7 @@ class Claim:
     - Numbers in what we say of it are computed: `{name}` in `remark`, fault and correction is a number of the evidence
       (`Evidence.numbers`) or of `given`, constants of the code by name. What is printed in the statement, small whole
       numbers, exponents and references may be typed (`verify.statements.numerals`).
+    - `derivation` joins the proofs among its checks to the statement; the others are then controls.
     - `fault` says what is wrong with it, `correction` what is true instead; `not_run` why there is no check, `open` why
       it cannot be decided. From these follows `reviewed`, the verdict a person last agreed with: a run that finds
       another exits with status 1.
@@ -83,6 +86,7 @@ class Claim:
     setting: str = ""
     remark: str = ""
     checks: tuple[Check, ...] = ()
+    derivation: Derivation | None = None
     fault: Fault | None = None
     correction: Correction | None = None
     given: Mapping[str, Any] = field(default_factory=dict)
@@ -105,8 +109,10 @@ class Claim:
         for name, text in self.texts().items():
             check_markup(f"{name} of {self.id}", text)
         check_clauses(f"statement of {self.id}", self.statement, self.checks)
+        check_derivation(f"statement of {self.id}", self.derivation, self.checks)
         if self.correction is not None:
             check_clauses(f"correction of {self.id}", self.correction.statement, self.correction.checks)
+            check_derivation(f"correction of {self.id}", self.correction.derivation, self.correction.checks)
         for form, checks in self.forms():
             for number, check in enumerate(checks):
                 check.validate(f"check {number} of {self.id} as {form}")
@@ -145,8 +151,15 @@ class Claim:
         """Every text of it that is Typst markup, by field, with a number at each placeholder."""
         texts = {"statement": self.stated}
         texts |= {name: getattr(self, name) for name in ("hypotheses", "setting", "not_run", "open")}
+        texts |= {f"derivation as {form}": item.text for form, item in self.derivations().items()}
         texts |= {name: sample(text) for name, text in self.templates().items()}
         return {name: text for name, text in texts.items() if text}
+
+    def derivations(self) -> dict[Form, Derivation]:
+        """Of the statement and of the correction, where there are."""
+        mended = self.correction.derivation if self.correction else None
+        found: dict[Form, Derivation | None] = {"printed": self.derivation, "corrected": mended}
+        return {form: item for form, item in found.items() if item is not None}
 
     @property
     def stated(self) -> str:

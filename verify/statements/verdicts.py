@@ -16,11 +16,11 @@ from verify.statements.wording import filled, literal
 class Verdict:
     """The word on a claim, on what ground, and what is to be said of it (Typst markup).
 
-    A corrected claim has two grounds: `how` is that of the correction, the weakest of its checks, `refutation` that of
+    A corrected claim has two grounds: `how` is that of the correction, the weakest of its proofs, `refutation` that of
     the counterexamples, the strongest of the checks that fail. `severity`, `touches`, `root` and `consequence` belong
     to what is refuted or corrected as reviewed; a fault found for the first time has none yet. `remark` belongs to what
-    is confirmed, `correction` and its `ground` to what is corrected. `clauses` are those of the statement, and of the
-    correction where it holds.
+    is confirmed, `correction` and its `ground` to what is corrected; `derivation` to what rests on one. `clauses` are
+    those of the statement, and of the correction where it holds.
     """
 
     word: Word
@@ -36,6 +36,7 @@ class Verdict:
     correction: str = ""
     ground: str = ""
     clauses: tuple[Clause, ...] = ()
+    derivation: str = ""
 
     @property
     def open_clauses(self) -> tuple[Clause, ...]:
@@ -52,7 +53,16 @@ def decide(claim: Claim, printed: Sequence[Evidence | None], corrected: Sequence
         numbers = _numbers(claim, [item for item in (*printed, *corrected) if item is not None])
         said = [filled(text, numbers) for text in parts(claim.correction.statement)]
         clauses += judged("corrected", said, claim.correction.checks, corrected)
-    return replace(verdict, clauses=clauses)
+    return replace(verdict, clauses=clauses, derivation=_derivation(claim, verdict.word))
+
+
+def _derivation(claim: Claim, word: Word) -> str:
+    """What joins the proofs to what is confirmed, or to the correction, with the lemmas that it takes."""
+    form = {"confirmed": "printed", "corrected": "corrected"}.get(word, "")
+    found = {str(name): item for name, item in claim.derivations().items()}.get(form)
+    if found is None:
+        return ""
+    return f"{found.text} ({', '.join(found.lemmas)})" if found.lemmas else found.text
 
 
 def _decide(claim: Claim, printed: Sequence[Evidence | None], corrected: Sequence[Evidence | None]) -> Verdict:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from simulators.engine import seed_sequence
-from verify.certain import refuted
+from verify.certain import agreed, refuted
 from verify.certain.world import World
 from verify.checks import Seed
 from verify.running.registry import outlines
@@ -25,7 +25,7 @@ from verify.statements.claims import Claim
 
 @pytest.fixture
 def judge(tmp_path, monkeypatch):
-    """Whether the first check of a claim written in some module, which floats refute, is refuted for certain."""
+    """Whether the check of a claim written in some module is refuted as found, or holds, for certain."""
     monkeypatch.setattr("verify.certain.points.world", World)
     monkeypatch.syspath_prepend(tmp_path)
     made = []
@@ -35,8 +35,9 @@ def judge(tmp_path, monkeypatch):
         claim = f'CLAIM = Claim(id="ftrl/x", where="x", kind="number", statement="x.", checks=({check},))\n'
         (tmp_path / f"{name}.py").write_text(f"{HEAD}\n{textwrap.dedent(code)}\n{claim}")
         made.append(name)
+        place = name, "ftrl/x", "printed", 0
         rng = np.random.default_rng(0)
-        return refuted(name, "ftrl/x", "printed", 0, found, rng)
+        return refuted(*place, found, rng) if found else agreed(*place, rng)
 
     return judged
 
@@ -72,6 +73,7 @@ def test_another_violation_than_the_one_found_is_none(judge):
 def test_what_is_cut_off_undecided_or_endless_is_not_certain(judge, code):
     facts = 'Agreement(facts=lambda rng: [Fact("a", value(), 1.0)], closed=True)'
     assert not judge(code, facts, fact="a", difference=1.0)
+    assert not judge(code, facts.replace("1.0)]", "2.0)]"))
 
 
 @pytest.mark.parametrize(
@@ -96,10 +98,12 @@ def test_what_is_cut_off_undecided_or_endless_is_not_certain(judge, code):
 def test_what_is_decided_is_what_numpy_means(judge, code, value):
     facts = 'Agreement(facts=lambda rng: [Fact("a", value(), 1.0)], closed=True)'
     assert judge(code, facts, fact="a", difference=value - 1)
-    assert not judge(code, facts.replace("1.0)]", f"{value}, 1e-9)]"), fact="a", difference=0.0)
+    right = facts.replace("1.0)]", f"{value})]")
+    assert not judge(code, right, fact="a", difference=0.0)
+    assert judge(code, right) and not judge(code, facts)
 
 
-def test_every_closed_check_that_fails_fails_for_certain():
+def test_every_closed_check_is_decided_for_certain():
     """A claim whose code leaves what balls can say would silently stand on floats again."""
     floats = []
     for outline in outlines([]):
@@ -114,4 +118,5 @@ def _certain(outline, form, number, check) -> bool:
     (task,) = check.tasks("quick")
     seed = Seed(0, seed_sequence([number], seed=0))
     found = check.broken_by(check.run(task, seed))
-    return found is not None and refuted(outline.module, outline.id, form, number, found, seed.generator())
+    place = outline.module, outline.id, form, number
+    return agreed(*place, seed.generator()) if found is None else refuted(*place, found, seed.generator())
