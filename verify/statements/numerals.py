@@ -1,7 +1,8 @@
 """Numbers that are typed into a text although only evidence can tell them.
 
 Typed may be: what the printed statement says itself, whole numbers up to ten, exponents and indices, references to
-places of a paper, and names that hold digits. Everything else comes from a placeholder.
+places of a paper, and names that hold digits. Everything else comes from a placeholder: a claim (`claims.Claim`) or a
+highlight (`topics.Topic`) with another number is refused.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ _PLACE = r"\(?[A-Z]?\.?\d[\d.]*(?:-\d+)?[a-z]?\)?"
 _PASSED_OVER = re.compile(
     r"\{[^{}]*\}"  # placeholders
     r'|[\^_](?:\((?:[^()"]|\([^()]*\))*\)|-?[\d.]+)'  # exponents and indices
+    r"|\b[a-z][a-z0-9_-]*/[a-z][\w.-]*"  # ids of claims
     rf"|\b(?:{_PLACES})(?:e?s|\.)?[~ ]\$?{_PLACE}(?:(?:,| and| to| or)+ {_PLACE})*"
     r"|\(\d+[a-z]?(?:[-,–] ?\d+[a-z]?)*\)"  # numbers of equations
 )

@@ -13,7 +13,7 @@ from scipy.special import logsumexp, ndtr
 
 from dpbounds.iv import epsilons
 from dpbounds.privacy import Conversion, gaussian_delta, zcdp_epsilon
-from verify.checks import Agreement, Fact, Search, Symbolic, Times
+from verify.checks import Agreement, Fact, Holds, Search, Symbolic, Times
 from verify.checks.domains import Real
 from verify.statements.claims import Claim, Correction, Fault
 
@@ -175,6 +175,26 @@ def _ends(rng: np.random.Generator) -> Iterator[Fact]:
         yield Fact(label, divergence / (alpha - 1), predicted, 2 * (alpha - 1) if least is not None else 1e-9)
 
 
+# k up to here: what is left of the sums is below rounding.
+LARGEST = 80
+
+
+def _light_tails(rng: np.random.Generator, squares: int = 1) -> Iterator[Fact | Holds]:
+    """P_k = 2^-k against Q_k proportional to 2^-k e^{-k^2}, k >= 1: the relative entropy is E k^2 + log E e^{-k^2}, E
+    k^2 = 6 under P; the terms of the sum behind D_alpha grow from some k on, for alpha - 1 as small as one likes.
+    """
+    k = np.arange(1.0, LARGEST)
+    log_p = -k * math.log(2)
+    log_q = log_p - squares * k**2 - float(_log_sum(log_p - squares * k**2))
+    entropy = float(np.sum(np.exp(log_p) * (log_p - log_q)))
+    stated = 6 + math.log(math.fsum(2.0**-j * math.exp(-(j**2)) for j in range(1, LARGEST)))
+    yield Fact("P_k = 2^-k against 2^-k e^(-k^2): relative entropy", entropy, stated, 1e-9, {"entropy": entropy})
+    for order in (1.1, 2.0):
+        late = (order * log_p + (1 - order) * log_q)[k >= 1 / (order - 1)]
+        label = f"the terms of D_alpha at alpha = {order} grow from k = {1 / (order - 1):.0f} on"
+        yield Holds(label, bool((np.diff(late) > 0).all()))
+
+
 def _between_ends(logits, order):
     """D_alpha <= log max p/q <= D_alpha + log(1 / p_m) / (alpha - 1), p_m the probability where the maximum is."""
     p, q = _laws(logits, 2).swapaxes(0, 1)
@@ -195,12 +215,13 @@ DEF_A_1 = Claim(
     ),
     remark=(
         "The limit at 1 is taken where $D_alpha < oo$ for some $alpha > 1$, as zCDP grants. Without that it fails: "
-        "$P_k = 2^(-k)$ against $Q_k$ proportional to $2^(-k) e^(-k^2)$ has relative entropy $4.3$ and $D_alpha = oo$ "
-        "for every $alpha > 1$."
+        "$P_k = 2^(-k)$ against $Q_k$ proportional to $2^(-k) e^(-k^2)$ has relative entropy ${entropy:2}$ and "
+        "$D_alpha = oo$ for every $alpha > 1$."
     ),
     checks=(
         Symbolic(residuals=_derivative_at_one, impostors={"arguments exchanged": {"residuals": {"flip": True}}}),
         Agreement(facts=_ends, impostors={"1 % off": {"facts": Times(1.01)}}),
+        Agreement(facts=_light_tails, impostors={"e^(-2 k^2)": {"facts": {"squares": 2}}}),
         Search(
             sides=_between_ends,
             box={"logits": (Real(-6.0, 6.0), 6), "order": Real(1.0, 1e6, "log")},
@@ -352,21 +373,26 @@ CONV_COMPOSE = Claim(
 # --- footnote 2 ---
 
 
+BUDGETS = {"small": 0.1, "one": 1.0, "large": 10.0}
+
+
 def _footnote(rng: np.random.Generator, last: float) -> Iterator[Fact]:
-    for rho, printed in ((0.1, 2.25), (1.0, 7.79), (10.0, last)):
+    """With what the formula gives at the last of the budgets."""
+    for (name, rho), printed in zip(BUDGETS.items(), (2.25, 7.79, last), strict=True):
         epsilon = float(epsilons(rho, 1e-5).printed)
         label = f"epsilon at rho = {rho:g}, to two decimals"
-        yield Fact(label, round(epsilon, 2), printed, 1e-9, {"epsilon": epsilon})
+        yield Fact(label, round(epsilon, 2), printed, 1e-9, {"epsilon": epsilon, f"formula_{name}": epsilon})
 
 
 def _sharp_values(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
     """Exact epsilon of Gaussian mechanisms: delta(epsilon) by quadrature is 1e-5."""
-    for rho in (0.1, 1.0, 10.0):
+    for name, rho in BUDGETS.items():
         mu, epsilon = math.sqrt(2 * rho), factor * float(epsilons(rho, 1e-5).gaussian)
         x = np.linspace(-15, 20 + mu, 400_001)
         gain = np.exp(-((x - mu) ** 2) / 2) - np.exp(epsilon - x**2 / 2)
         delta = np.sum(np.maximum(gain, 0)) * (x[1] - x[0]) / math.sqrt(2 * math.pi)
-        yield Fact(f"delta of a Gaussian mechanism with rho = {rho:g} at epsilon = {epsilon:.4f}", delta, 1e-5, 1e-6)
+        label = f"delta of a Gaussian mechanism with rho = {rho:g} at epsilon = {epsilon:.4f}"
+        yield Fact(label, delta, 1e-5, 1e-6, {f"exact_{name}": epsilon})
 
 
 FN_2 = Claim(
@@ -391,9 +417,12 @@ FN_2 = Claim(
         statement=(
             (
                 r"By $epsilon = rho + 2 sqrt(rho log(1 \/ delta))$ at $delta = 10^(-5)$: $rho = 0.1$ gives $epsilon = "
-                "2.25$, $rho = 1$ gives $7.79$, $rho = 10$ gives $31.46$."
+                "2.25$, $rho = 1$ gives $7.79$, $rho = 10$ gives ${formula_large:4}$."
             ),
-            "The release of Algorithm 1 itself has, exactly, $epsilon = 1.76, 6.57, 28.37$ at these $rho$.",
+            (
+                "The release of Algorithm 1 itself has, exactly, $epsilon = {exact_small:3}, {exact_one:3}, "
+                "{exact_large:4}$ at these $rho$."
+            ),
         ),
         ground="The formula evaluated; the exact values by quadrature of the Gaussian mechanism with the same $rho$.",
         checks=(

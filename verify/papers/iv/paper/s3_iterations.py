@@ -57,9 +57,14 @@ def _after(n: float, rho: float, steps: float) -> tuple[float, float]:
 RANGES = {"n": Whole(10**3, 10**9, "log"), "rho": Real(1e-4, 10.0, "log"), "steps": Whole(1, 60, "log")}
 
 
+# Where the ranges are in the wrong order, and their ends there.
+SHORT_N, SHORT_RHO = 10_000, 0.01
+SHORT_ENDS = regimes(isotropic_design(SHORT_N), TwoStageBudget.equal(SHORT_RHO), kappa=KAPPA)
+
+
 def _short(steps: int) -> Callable[[], Iterator[Mapping[str, Any]]]:
-    """n = 10^4, rho = 0.01: T_a = 8.6, T_b = 2.2."""
-    return lambda: iter([{"n": 10_000, "rho": 0.01, "steps": steps}])
+    """Between T_b and T_a, the first of which is less than the second."""
+    return lambda: iter([{"n": SHORT_N, "rho": SHORT_RHO, "steps": steps}])
 
 
 def _crossings(exponent: int = 2) -> Iterator[tuple[str, sympy.Expr]]:
@@ -94,6 +99,7 @@ def _without_plateau(later: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
     yield "(third / second)² - 1 at T_a", T_a / T_b - 1
 
 
+PAPER_RECORDS = 1000
 # n, p, q, rho_min, kappa; three ranges, two ranges, the paper's n = 1000, p = q = 5, and p < q.
 MEETINGS = ((10**9, 5, 5, 1.0, 0.9), (10**4, 1, 1, 0.01, 0.9), (1000, 5, 5, 1.0, 0.9), (10**6, 2, 7, 3.0, 0.6))
 # Constants of the three terms of (7).
@@ -169,10 +175,11 @@ REM_3_7A = Claim(
         finding=(
             "Remark 3.7 lets $kappa^(T\\/2)$ dominate up to $T_a$; where the $sqrt(T)$ term meets the third one "
             "before, it does not: at $p = q = 1$, $tau = 5$, $kappa = 1\\/2$, $n = {n}$, $rho_1 = rho_2 = {rho}$, $T "
-            "= {steps} < T_a = 8.6$ it is ${larger:3}$ and the $sqrt(T)$ term ${smaller:3}$."
+            "= {steps} < T_a = {T_a:2}$ it is ${larger:3}$ and the $sqrt(T)$ term ${smaller:3}$."
         ),
         consequence="The three ranges of the remark need $T_a <= T_b$; without, there is no plateau.",
     ),
+    given={"T_a": float(SHORT_ENDS.statistical_from)},
     correction=Correction(
         statement=(
             r"$kappa^(T\/2)$ dominates (7) for $T <= T_a$ if $T_a <= T_b = n rho_min q Lambda^2 \/ Q^6$.",
@@ -214,12 +221,13 @@ REM_3_7B = Claim(
         touches="statement",
         finding=(
             "Remark 3.7 lets the $sqrt(T)$ term dominate beyond $T_b$; if $T_b < T_a$ it does not yet: at $p = q = 1$, "
-            "$tau = 5$, $kappa = 1\\/2$, $n = {n}$, $rho_1 = rho_2 = {rho}$, $T = {steps} > T_b = 2.2$ it is "
+            "$tau = 5$, $kappa = 1\\/2$, $n = {n}$, $rho_1 = rho_2 = {rho}$, $T = {steps} > T_b = {T_b:2}$ it is "
             "${larger:3}$ and $kappa^(T\\/2)$ is ${smaller:3}$."
         ),
         consequence="As for $T_a$: the ranges need $T_a <= T_b$.",
         root="iv/rem-3.7a",
     ),
+    given={"T_b": float(SHORT_ENDS.privacy_from)},
     correction=Correction(
         statement=(
             (
@@ -249,6 +257,18 @@ def _range_ends(exponent: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
     yield "ratio", sympy.powsimp(end / T_b - n ** (exponent - eps) * rho1 / (p * q * L**2 * least), force=True)
 
 
+def _paper_range(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
+    """The ends of the third range at the n, p and q of the experiments and constants 1, eps = 0, over rho: n q Lambda²
+    / Q^6 and n² / (p Q^6), Q = 2 sqrt(5).
+    """
+    n, size, Lambda = PAPER_RECORDS, 5, 5 + math.log(25)
+    design = Design(n=n, p=size, q=size, theta_norm=1.0, theta_least=1.0)
+    found = regimes(design, TwoStageBudget.equal(1.0), kappa=KAPPA, constants=Constants(epsilon=0.0))
+    stated = {"begin": factor * n * size * Lambda**2 / 20**3, "end": factor * n**2 / (size * 20**3)}
+    yield Fact("T_b over rho, n = 1000, p = q = 5", float(found.privacy_from), stated["begin"], 1e-9, stated)
+    yield Fact("end of (5) over rho, n = 1000, p = q = 5", float(found.valid_until), stated["end"], 1e-9)
+
+
 def _range_exists(rng: np.random.Generator, exponent: float = 0.1) -> Iterator[Fact | Holds]:
     """At fixed p, q, tau and budgets T_c / T_b is n^{1 - eps} rho_1 / (pq Lambda² rho_min), above 1 from some n on."""
     for p, q, rho1, rho2 in ((1, 1, 1.0, 1.0), (5, 5, 1.0, 9.0), (2, 8, 9.0, 1.0), (50, 50, 0.1, 0.1)):
@@ -274,10 +294,13 @@ REM_3_7D = Claim(
     remark=(
         "For $n^(1 - epsilon) > C p q Lambda^2 rho_min \\/ rho_1$, $C$ from the constants of (5) and (7): from some "
         "$n$ on at fixed $p$, $q$, $tau$ and budgets, but (6) alone gives it only up to the power $epsilon$. At the "
-        "paper's $n = 1000$, $p = q = 5$ and constants 1 the ends are $42 rho$ and $25 rho$."
+        "paper's $n = {n}$, $p = q = 5$ and constants 1, $epsilon = 0$, it would begin at ${begin:2} rho$ and end at "
+        "${end:2} rho$, so that there is none."
     ),
+    given={"n": PAPER_RECORDS},
     checks=(
         Symbolic(residuals=_range_ends, impostors={"n²": {"residuals": {"exponent": 2}}}),
         Agreement(facts=_range_exists, impostors={"epsilon = 0": {"facts": {"exponent": 0.0}}}),
+        Agreement(facts=_paper_range, impostors={"1 % more": {"facts": {"factor": 1.01}}}),
     ),
 )

@@ -199,7 +199,7 @@ THM_3_1 = Claim(
         severity="hypothesis",
         touches="statement",
         finding=(
-            "Condition (5) bounds $T$ by $rho_1$ alone: with all constants 1, $n = 1000$, $p = q = 1$, $tau = 5$, "
+            "Condition (5) bounds $T$ by $rho_1$ alone: with all constants 1, $n = {n}$, $p = q = 1$, $tau = 5$, "
             "$rho_2 = (1 + sqrt(5))^6 \\/ n^2$ and $rho_1 = T rho_2$, (3) to (6) hold, and at $T = 10^6$ the median of "
             "$abs(beta^((T)) - hat(beta))$ is at least ${smaller}$ where the right side of (7) is ${larger}$; their "
             "quotient grows as $sqrt(T)$."
@@ -235,4 +235,5 @@ THM_3_1 = Claim(
             ),
         ),
     ),
+    given={"n": RECORDS},
 )

@@ -11,7 +11,7 @@ import numpy as np
 from dpbounds import arithmetic
 from dpbounds.iv import Constants, Design, Spectrum, spectrum
 from simulators.iv import LinearModel, synthetic_model
-from verify.checks import Agreement, Event, Fact, Frequency, Holds
+from verify.checks import Agreement, Event, Fact, Frequency, Holds, Within
 from verify.checks.pictures import Picture
 from verify.papers.iv.tools.samples import moment_draws
 from verify.papers.iv.tools.setups import POPULATION, line
@@ -77,6 +77,20 @@ def _quantities(rng: np.random.Generator, power: int = 2) -> Iterator[Fact | Hol
         yield Fact(f"{label}, lower end with positive parts", float(cut.lower), exact[2] if valid else 0.0, 1e-12)
 
 
+SMALL = 1000
+
+
+def _meaningful(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Within | Holds]:
+    """The c_0 below which psi < sigma_min (Theta) in the experiments: psi is proportional to c_0."""
+    design = _design(synthetic_model(n=SMALL, p=5, q=5, r=5, parameter_seed=0))
+    unit = spectrum(design, Constants(concentration=GAUSSIAN.concentration, product=1.0))
+    limit = factor * design.theta_least / float(unit.psi)
+    yield Within("largest c_0 for a bound at n = 1000", limit, most=GAUSSIAN.product, numbers={"limit": limit})
+    for share in (0.999, 1.001):
+        found = spectrum(design, Constants(concentration=GAUSSIAN.concentration, product=share * limit))
+        yield Holds(f"a bound at {share} of it: {share < 1}", found.valid == (share < 1))
+
+
 def _picture() -> Picture:
     """Ends of the spectrum of one H-hat beside (10), against n."""
     sizes = [int(n) for n in np.geomspace(500, 5e6, 17).round()]
@@ -114,11 +128,13 @@ EQ_10 = Claim(
     ),
     remark=(
         "Once $psi > sigma_min (Theta)$ the printed square grows again and bounds nothing; $(1 - delta)_+^2 (sigma_min "
-        "(Theta) - psi)_+^2$ is a bound always. At $p = q = 5$, $n = 1000$, as in the experiments, only $c_0 < 0.36$ "
-        "gives $psi < sigma_min (Theta)$."
+        "(Theta) - psi)_+^2$ is a bound always. At $p = q = 5$, $n = {n}$, as in the experiments, only $c_0 < "
+        "{limit:2}$ gives $psi < sigma_min (Theta)$."
     ),
+    given={"n": SMALL},
     checks=(
         Agreement(facts=_quantities, picture=_picture, impostors={"psi over 1 - delta": {"facts": {"power": 1}}}),
+        Agreement(facts=_meaningful, impostors={"1 % more": {"facts": {"factor": 1.01}}}),
         Frequency(events=_spectra, impostors={"delta = psi = 0": {"events": {"constants": POPULATION}}}),
     ),
 )

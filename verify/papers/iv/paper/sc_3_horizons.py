@@ -142,8 +142,12 @@ EQ_22_LIMIT = Claim(
 # --- (24) ---
 
 
-def _dimension(p: int, q: int, tau: float, constant: float = 1.61) -> tuple[float, float]:
-    """R and 1.61 sqrt(p) Q³."""
+# sqrt(log q) over sqrt(q) is at most ROOT, and R over sqrt(p) Q³ at most 1 + ROOT; the best of both is at q = e.
+ROOT = 0.61
+
+
+def _dimension(p: int, q: int, tau: float, constant: float = 1 + ROOT) -> tuple[float, float]:
+    """R and `constant` sqrt(p) Q³."""
     design = isotropic_design(100, int(p), max(int(p), int(q)), tau)
     return float(lemmas.noise_dimension(design)), constant * math.sqrt(design.p) * design.Q**3
 
@@ -163,13 +167,14 @@ EQ_24 = Claim(
     statement="$R(tau) = Q^2 (sqrt(p q) + sqrt(p (log p + tau))) lt.tilde sqrt(p) Q^3$.",
     hypotheses="$p <= q$.",
     remark=(
-        "With constant 1.61: $sqrt(log p + tau) <= sqrt(log q) + sqrt(tau)$ and $log q <= 0.61^2 q$. The best is $1 + "
-        "1\\/sqrt(e) = 1.607$, at $p = q = e$, $tau -> 0$."
+        "With constant ${constant}$: $sqrt(log p + tau) <= sqrt(log q) + sqrt(tau)$ and $log q <= {root}^2 q$. The "
+        "best over real numbers is $1 + 1\\/sqrt(e) = {best}$, at $p = q = e$, $tau -> 0$."
     ),
+    given={"constant": 1 + ROOT, "root": ROOT, "best": 1 + math.exp(-0.5)},
     checks=(
         Inequality(
             smaller=lambda m, q: m.log(q),
-            larger=lambda m, q: m.number("0.3721") * q,
+            larger=lambda m, q: m.number(str(ROOT)) ** 2 * q,
             box={"q": Real(1.0, 1e300, "log")},
             impostors={"0.36": {"larger": lambda m, q: m.number("0.36") * q}},
         ),

@@ -28,27 +28,39 @@ def _needed(design: Design, steps: int, constant: float, union: float) -> float:
     return float(lemmas.no_clipping_sample_size(design, TwoStageBudget.equal(1.0), steps=steps, constants=constants))
 
 
+def _longest(design: Design, constant: float = 1.0, union: float = 0.0) -> int:
+    """The largest T that the lemma allows at budgets 1."""
+    steps = 1
+    for _ in range(20 if union else 1):
+        steps = max(1, math.floor(steps * (design.n / _needed(design, steps, constant, union)) ** 2))
+    return steps
+
+
 def _clipped(n: float, tau: float, constant: float, union: float = 0.0) -> tuple[float, float]:
     """P(a gradient is clipped) for p = q = 1, z = +-1, e_2 = 0, eta = 1, rho = 1, at the largest T allowed; e^{-tau}.
 
     A gradient of Theta then has norm |Theta_t - Theta| = lambda_1 |xi_(t-1)|, t >= 1. With Q_nT in the condition T is
     the largest solution, found by iterating.
     """
-    design, steps = isotropic_design(round(n), tau=tau), 1
-    for _ in range(20 if union else 1):
-        steps = max(1, math.floor(steps * (design.n / _needed(design, steps, constant, union)) ** 2))
+    design = isotropic_design(round(n), tau=tau)
+    steps = _longest(design, constant, union)
     gamma = clip_norm(design, steps)
     lambda1 = noise_scales(TwoStageBudget.equal(1.0, gamma), design.n, steps).lambda1
     missed = tails.maximum_tail(np.array(float(steps - 1)), np.array(gamma / lambda1))
     return float(missed), math.exp(-tau)
 
 
-def _unclipped(c0: float = 2.5) -> list[Event]:
-    """Algorithm 1 at n = 5 Q_nT^3 sqrt(T / rho); tau = 3, Theta = [I; 0], beta a unit vector."""
+EXHIBIT = 1000
+# Constants c_0 and C that do for Theta = [I; 0] and ||beta|| = 1.
+CLIPPING, SIZE = 2.5, 5.0
+
+
+def _unclipped(c0: float = CLIPPING) -> list[Event]:
+    """Algorithm 1 at n = C Q_nT^3 sqrt(T / rho); tau = 3, Theta = [I; 0], beta a unit vector."""
     events = []
     for n, p, q, steps in ((300, 1, 1, 20), (400, 1, 1, 60), (300, 2, 3, 20)):
         design = isotropic_design(n, p, q, 3.0)
-        rho = (_needed(design, steps, 5.0, 1.0) / n) ** 2
+        rho = (_needed(design, steps, SIZE, 1.0) / n) ** 2
         gamma = float(clip_norm(design, steps, Constants(clipping=c0)))
         settings = Settings(steps=steps, eta=1.0, alpha=2 / 3, gamma1=gamma, gamma2=gamma, rho1=rho, rho2=rho)
         model = isotropic_model(n, p, q, endogeneity=0.5)
@@ -81,7 +93,7 @@ LEM_D_1 = Claim(
         Search(
             sides=_clipped,
             box={"n": Real(100.0, 1e9, "log"), "tau": Real(0.5, 10.0), "constant": Real(0.5, 2.0)},
-            extremal=lambda: [{"n": 1000.0, "tau": 1.0, "constant": 1.0}],
+            extremal=lambda: [{"n": float(EXHIBIT), "tau": 1.0, "constant": 1.0}],
             evaluations=50,
         ),
     ),
@@ -92,7 +104,7 @@ LEM_D_1 = Claim(
             "Lemma D.1 asks for $n >= C (sqrt(q) + sqrt(tau))^3 sqrt(T\\/rho_min)$, without the $log(n T)$ of the "
             "union over records and steps; whatever $C$ is, a gradient is clipped almost surely as $n -> oo$ along "
             "$T$ of order $n^2$. At $p = q = C = tau = rho_i = 1$, $z = plus.minus 1$, $epsilon_2 = 0$, $n = {n}$, $T "
-            "= 15 thin 625$ the probability is ${smaller:2}$, stated as at most $e^(-1) = {larger:2}$."
+            "= {steps}$ the probability is ${smaller:2}$, stated as at most $e^(-1) = {larger:2}$."
         ),
         consequence="The lemma holds with $tau + log(n T)$ for $tau$; no power of $n$ or $T$ changes.",
         root="iv/fn-4",
@@ -104,8 +116,8 @@ LEM_D_1 = Claim(
             "$1 - tilde(c) e^(-tau)$."
         ),
         ground=(
-            "The proof's own union bound over $n T$ gradients; $c_0 = 2.5$, $C = 5$ do for $Theta = [I; 0]$, "
-            "$norm(beta) = 1$."
+            "The proof's own union bound over $n T$ gradients; $c_0 = {clipping}$, $C = {size}$ do for $Theta = [I; "
+            "0]$, $norm(beta) = 1$."
         ),
         checks=(
             Search(
@@ -121,6 +133,7 @@ LEM_D_1 = Claim(
             ),
         ),
     ),
+    given={"steps": _longest(isotropic_design(EXHIBIT, tau=1.0)), "clipping": CLIPPING, "size": SIZE},
 )
 
 # --- (32), (35) ---

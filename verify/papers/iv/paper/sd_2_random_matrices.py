@@ -170,12 +170,16 @@ def _series(shift: int = 2) -> Iterator[tuple[str, sympy.Expr]]:
     yield "8.67 / 2 * (1 - 2 * 0.4)^(-1/2) <= 9.7", sympy.Rational(97, 10) - sympy.Rational(867, 200) * sympy.sqrt(5)
 
 
-def _union(m, u, constant="9", rate="0.15", cost="0.21825"):
+# c_0 for the variance proxies of Assumption 2, and for rows independent of each other.
+PROXIES, INDEPENDENT = "9", "2.15"
+
+
+def _union(m, u, constant=PROXIES, rate="0.15", cost="0.21825"):
     """(u + cost) / (rate c_0), to be at most u."""
     return (u + m.number(cost)) / m.number(rate) / m.number(constant)
 
 
-def _independent(m, u, constant="2.15"):
+def _independent(m, u, constant=INDEPENDENT):
     """The same for independent rows: E e^{l z e} <= (1 - l^2)^{-1/2} at l = 0.7 / sqrt(n)."""
     rate = m.number("0.7")
     return (u - m.log(1 - rate**2) / 2) / rate / m.number(constant)
@@ -201,7 +205,7 @@ def _products(constant: float = 1.0) -> list[Event]:
     return events
 
 
-def _dependent_products(constant: float = 9.0) -> list[Event]:
+def _dependent_products(constant: float = float(PROXIES)) -> list[Event]:
     """The same for e = s z, s a random sign per row, and the independent case from records."""
     events = []
     cases: list[tuple[Law, int, int]] = [("random sign", 5, 1), ("random sign", 200, 4), ("independent", 50, 2)]
@@ -263,8 +267,8 @@ LEM_D_3 = Claim(
         statement=(
             "For independent mean-zero sub-Gaussian rows of $Z$ and of $E_2$ with $EE z_i epsilon_(2 i)^top = 0$, with "
             "probability at least $1 - e^(-tau)$: $norm(Z^top E_2) <= c_0 sigma_z sigma_2 sqrt(n p q) (tau + log(2 p "
-            "q))$, where $c_0 = 9$ will do for the variance proxies of Assumption 2, and $c_0 = 2.15$ where $z_i$ and "
-            "$epsilon_(2 i)$ are independent."
+            "q))$, where $c_0 = 9$ will do for the variance proxies of Assumption 2, and $c_0 = {independent}$ where "
+            "$z_i$ and $epsilon_(2 i)$ are independent."
         ),
         ground=(
             "Each entry of $Z^top E_2$ is a sum of $n$ independent mean-zero products of sub-Gaussians: Chernoff's "
@@ -302,6 +306,7 @@ LEM_D_3 = Claim(
             ),
         ),
     ),
+    given={"independent": INDEPENDENT},
 )
 
 # --- App. E.3 ---

@@ -66,9 +66,12 @@ def _contractions(n: int, p: int, q: int, T: int, constant: float, *, tau: float
     )
 
 
+EXHIBIT = 100
+
+
 def _long() -> list[Event]:
     """T = n^2, which (4) and (6) admit."""
-    return [_contractions(100, 1, 1, 10_000, 1e6, tau=1.0, simulated=40)]
+    return [_contractions(EXHIBIT, 1, 1, EXHIBIT**2, 1e6, tau=1.0, simulated=40)]
 
 
 def _allowed() -> list[Event]:
@@ -80,12 +83,12 @@ def _allowed() -> list[Event]:
     ]
 
 
-def _growth(rng: np.random.Generator, T: int = 10_000) -> Iterator[Fact]:
+def _growth(rng: np.random.Generator, T: int = EXHIBIT**2) -> Iterator[Fact]:
     """E log |L_t| at the noise of `_long`, which would have to be at most 0 for any constant."""
-    design = isotropic_design(100, tau=1.0)
+    design = isotropic_design(EXHIBIT, tau=1.0)
     gamma = float(clip_norm(design, T))
-    lambda1 = float(noise_scales(TwoStageBudget.equal(1.0, gamma), 100, T).lambda1)
-    exponent = float(lyapunov_exponent(_population(100, 1, 1), *_step_sizes(design), lambda1))
+    lambda1 = float(noise_scales(TwoStageBudget.equal(1.0, gamma), EXHIBIT, T).lambda1)
+    exponent = float(lyapunov_exponent(_population(EXHIBIT, 1, 1), *_step_sizes(design), lambda1))
     yield Fact("positive part of E log |L_t|", max(exponent, 0.0), 0.0, 0.1, {"noise": lambda1, "exponent": exponent})
 
 
@@ -137,7 +140,7 @@ LEM_D_9 = Claim(
         severity="slip",
         touches="statement",
         finding=(
-            "Lemma D.9 does not ask for (5): with the noise of (4) at $n = 100$, $T = 10^4$, $rho_1 = 1$ one has "
+            "Lemma D.9 does not ask for (5): with the noise of (4) at $n = {n}$, $T = 10^4$, $rho_1 = 1$ one has "
             "$lambda_1 = {noise:2}$ and $EE log norm(L_t) = {exponent:3}$, so that the product grows like "
             "$e^({exponent:2} T_0)$."
         ),
@@ -194,4 +197,5 @@ LEM_D_9 = Claim(
             Frequency(decides="a", events=_allowed, impostors={"without (5)": {"events": _long}}),
         ),
     ),
+    given={"n": EXHIBIT},
 )

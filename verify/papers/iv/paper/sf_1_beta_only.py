@@ -276,8 +276,8 @@ LEM_F_1 = Claim(
         finding=(
             "Between data sets that differ in one outcome $y$ alone $Theta^((t))$ is common and Lemma F.1 holds; but "
             "exchanging one record $(z, x, y)$ can turn the sign of the un-noised $Theta^((t))$ and with it the "
-            "clipped gradients of all $n$ records: with $lambda_1 = 0$, $n = 1000$, $T = 20$ and the noise of (4) the "
-            "release costs ${exact:6}$-zCDP, where the lemma has $rho_2 = {claimed}$."
+            "clipped gradients of all $n$ records: with $lambda_1 = 0$, $n = {n}$, $T = {steps}$ and the noise of (4) "
+            "the release costs ${exact:6}$-zCDP, where the lemma has $rho_2 = {claimed}$."
         ),
         consequence=(
             "Remark 3.9, Algorithm 3 and the budgets of Figures 4(b) and 6(b) fall with it. Proposition 3.1 stands: "
@@ -347,4 +347,5 @@ LEM_F_1 = Claim(
             confirming_audit(printed_scale).deciding("a"),
         ),
     ),
+    given={"n": EXHIBIT[0], "steps": EXHIBIT[1]},
 )

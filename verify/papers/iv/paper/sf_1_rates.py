@@ -16,7 +16,7 @@ from simulators.engine import Experiment
 from simulators.iv import Settings, two_stage_descent
 from verify.checks import Agreement, Case, Fact, GaussianPrivacy, Level, Means, MonteCarlo, Rate, Slopes, Times
 from verify.checks.pictures import Series
-from verify.papers.iv.paper.sf_1_beta_only import confirming_audit, large_sample, refuting_audit
+from verify.papers.iv.paper.sf_1_beta_only import EXHIBIT, confirming_audit, large_sample, refuting_audit
 from verify.papers.iv.tools.output_laws import beta_only_pairs, exact_scale, scale_of_4
 from verify.papers.iv.tools.rationals import TwoStage
 from verify.papers.iv.tools.reference import descent, noiseless, rational_records
@@ -28,6 +28,9 @@ from verify.statements.claims import Claim, Correction, Fault
 
 N, RHO2, TAU, ALPHA = 60, 0.32, 5.0, 0.5
 EXTENTS = (0.5, 1.0, 2.0)
+# Steps from which the law is stationary: what the sweep begins with and ends with.
+FIRST = 2560
+LAST = FIRST * round(10 ** EXTENTS[-1])
 
 
 def _clip_norm(n: float, T: float, c0: float, tau: float = TAU) -> float:
@@ -50,8 +53,8 @@ def _stated(n: float, T: float, rho2: float, tau: float = TAU) -> float:
 
 
 def _clipped_ratios(decades: float) -> Iterator[tuple[str, float]]:
-    """Exact median of |beta_T - beta_hat| over the bound, T = 2560 ... 256 000, by then stationary."""
-    T = 2560 * 10.0**decades
+    """Exact median of |beta_T - beta_hat| over the bound, T from `FIRST` to `LAST`, by then stationary."""
+    T = FIRST * 10.0**decades
     for c0 in (1.0, 3.0):
         chain = _chain(T, c0)
         yield f"c_0 = {c0}", chain.median_error(chain.stationary) / _stated(N, T, RHO2)
@@ -174,8 +177,8 @@ THM_F_1 = Claim(
         finding=(
             "Theorem F.1 lets the error grow as $sqrt(T)$ for every $T$; once the noise $lambda_2$ of (4) exceeds the "
             "clip norm, for $T >> n^2 rho_2$, clipped gradients no longer hold it back and the error grows as $T$: at "
-            "$p = q = 1$, $n = 60$, $rho_2 = 0.32$, $tau = 5$, $c_0 = 1$ the exact median is ${first:3}$ times the "
-            "bound with constants 1 at $T = 2560$ and ${last:3}$ times at $T = 256 000$."
+            "$p = q = 1$, $n = {n}$, $rho_2 = {rho2}$, $tau = 5$, $c_0 = 1$ the exact median is ${first:3}$ times the "
+            "bound with constants 1 at $T = {early}$ and ${last:3}$ times at $T = {late}$."
         ),
         consequence=(
             "Remark 3.9's release from (5) falls with it: (5) with $rho_2$ in place of $rho_1$ is needed. Within it "
@@ -208,6 +211,7 @@ THM_F_1 = Claim(
             ),
         ),
     ),
+    given={"n": N, "rho2": RHO2, "early": FIRST, "late": LAST},
 )
 
 
@@ -241,7 +245,7 @@ REM_3_9 = Claim(
         touches="statement",
         finding=(
             "Remark 3.9 returns $beta^((1)), ..., beta^((T))$ under budget $rho_2$ without noise in the first stage; "
-            "at $n = 1000$, $T = 20$ and the noise of (4) that costs ${exact:6}$-zCDP for $rho_2 = {claimed}$."
+            "at $n = {n}$, $T = {steps}$ and the noise of (4) that costs ${exact:6}$-zCDP for $rho_2 = {claimed}$."
         ),
         consequence=(
             "Inherited from Lemma F.1; that (5) may be dropped is inherited from Theorem F.1. With noise of order $n$ "
@@ -275,6 +279,7 @@ REM_3_9 = Claim(
             _within_horizon().deciding("b"),
         ),
     ),
+    given={"n": EXHIBIT[0], "steps": EXHIBIT[1]},
 )
 
 

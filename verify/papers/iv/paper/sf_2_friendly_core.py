@@ -113,7 +113,11 @@ def _products(p: int, q: int, *, distinct: bool) -> int:
 
 def _stacked_length(rng: np.random.Generator) -> Iterator[Fact]:
     for p, q in SHAPES:
-        numbers = {"printed": printed_moment_dimension(p, q), "entries": _products(p, q, distinct=False)}
+        numbers = {
+            "printed": printed_moment_dimension(p, q),
+            "entries": _products(p, q, distinct=False),
+            "distinct": moment_dimension(p, q),
+        }
         label = f"entries of the moments at p = {p}, q = {q}"
         yield Fact(label, numbers["entries"], numbers["printed"], 0, numbers)
 
@@ -148,7 +152,7 @@ FC_DIM = Claim(
         touches="text",
         finding=(
             "$p$ and $q$ are exchanged in $d approx p q + p^2 + p$: at $p = 1$, $q = 4$ the moments have ${entries}$ "
-            "entries, 18 of them distinct, not ${printed}$."
+            "entries, ${distinct}$ of them distinct, not ${printed}$."
         ),
         consequence="The added term of App. F.2 grows with $q^2$; for $p = q$ the printed count is right.",
     ),
@@ -196,12 +200,16 @@ def _weighted_median(values: np.ndarray, weight: np.ndarray) -> float:
     return float(values.ravel()[order][np.searchsorted(mass, mass[-1] / 2)])
 
 
+# r over sqrt(d); the noise of FC-Avg has 0.9 of the budget, so that its variance is (2 r / n)^2 over SHARE rho.
+DIAMETERS, SHARE = (12, 24), 1.8
+
+
 def _fixed_diameter(decades: float) -> Iterator[tuple[str, float]]:
-    """Error of the core's average over d / (n sqrt(rho)), rho = 1, for r = 12 sqrt(d) and 24 sqrt(d): trimming leaves a
-    bias that does not fall with n.
+    """Error of the core's average over d / (n sqrt(rho)), rho = 1, p = q = 1: trimming leaves a bias that does not fall
+    with n.
     """
     n = round(10.0 ** (2 + decades))
-    for factor in (12, 24):
+    for factor in DIAMETERS:
         bias = abs(_trimmed_bias(factor * math.sqrt(3) / 2))
         yield f"r = {factor} sqrt(d)", bias / average_error(3, n, 1.0)
 
@@ -216,9 +224,9 @@ def _largest_instruments(n, q, least: float = 0.2, *, logarithm: bool = True):
 
 
 def _noise_error(n: int, rho: float, dimension: int, diameter: float) -> float:
-    """Mean norm of d normals of standard deviation 2r / (n sqrt(1.8 rho))."""
+    """Mean norm of d normals of standard deviation 2r / (n sqrt(SHARE rho))."""
     mean = math.sqrt(2) * math.exp(gammaln((dimension + 1) / 2) - gammaln(dimension / 2))
-    return 2 * diameter / (n * math.sqrt(1.8 * rho)) * float(mean)
+    return 2 * diameter / (n * math.sqrt(SHARE * rho)) * float(mean)
 
 
 def _noise_ratio(decades: float) -> Iterator[tuple[str, float]]:
@@ -280,8 +288,8 @@ FC_ERR = Claim(
         touches="text",
         finding=(
             "A diameter $r$ of order $sqrt(d)$ trims a fixed share of the records and leaves a bias that does not fall "
-            "with $n$: for $p = q = 1$, $rho = 1$ and $r = 12 sqrt(d)$ the error over $d \\/ (n sqrt(rho))$ grows from "
-            "${first:3}$ to ${last:3}$ over ${decades}$ decades of $n$."
+            "with $n$: for $p = q = 1$, $rho = 1$ and $r = {diameter} sqrt(d)$ the error over $d \\/ (n sqrt(rho))$ "
+            "grows from ${first:3}$ to ${last:3}$ over ${decades}$ decades of $n$."
         ),
         consequence=(
             "With $r$ of order $(sqrt(q) + sqrt(log n))^2$ all records are kept and the rate holds up to $log n$."
@@ -291,8 +299,8 @@ FC_ERR = Claim(
         statement=(
             "To keep all $n$ records $r$ must be at least of order $(sqrt(q) + sqrt(log n))^2$, for $z z^T$ alone.",
             (
-                r"With all records kept the error of FC-Avg is the noise, of mean norm $2 r \/ (n sqrt(1.8 rho)) EE "
-                r"chi_d$, of order $r/n sqrt(d\/rho)$."
+                r"With all records kept the error of FC-Avg is the noise, of mean norm $2 r \/ (n sqrt({share} rho)) "
+                r"EE chi_d$, of order $r/n sqrt(d\/rho)$."
             ),
         ),
         ground="$norm(z z^T)_F = norm(z)^2$, and the largest of $n$ grows with $log n$.",
@@ -325,4 +333,5 @@ FC_ERR = Claim(
             ),
         ),
     ),
+    given={"diameter": DIAMETERS[0], "share": SHARE},
 )

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import sympy
+from scipy.optimize import root_scalar
 
 from dpbounds.iv import Design, TwoStageBudget, error_bound
 from dpbounds.iv.friendly_core import average_error, distinct_moments, moment_dimension, printed_term
@@ -46,6 +47,20 @@ def _at_least_size(decades: float) -> Iterator[tuple[str, float]]:
         yield f"q -> oo, c_1 = {constant}", own / other
 
 
+def _beyond_limit(decades: float, *, power: float = 0.5) -> Iterator[tuple[str, float]]:
+    """The same over sqrt(q): d is of order q², the second term of (7), the larger in the end, of order q^(3/2)."""
+    for label, ratio in _at_least_size(decades):
+        yield label, ratio / round(5 * 10.0**decades) ** power
+
+
+def _true_order(decades: float, *, printed: bool = False) -> Iterator[tuple[str, float]]:
+    """The added term over (q² + pq) / n 1 / sqrt(rho), or pq for q² + pq; r of order sqrt(d)."""
+    size = round(5 * 10.0**decades)
+    for label, p, q in (("p = 5, q -> oo", 5, size), ("p = q -> oo", size, size), ("p = 1, q -> oo", 1, size)):
+        order = p * q if printed else q**2 + p * q
+        yield label, float(average_error(moment_dimension(p, q), 100, 0.5)) * 100 * math.sqrt(0.5) / order
+
+
 def _term_ratio(decades: float) -> Iterator[tuple[str, float]]:
     """r sqrt(d) of the moments over pq, r = sqrt(d), as q grows."""
     q = round(5 * 10.0**decades)
@@ -72,15 +87,36 @@ def _below(p: float, excess: float, times: float, rho: float, T: float, tau: flo
     return float(average_error(d, n, rho)), float(3 * terms.privacy if short else terms.statistical)
 
 
+# The exhibit: many instruments, and the steps of Section 4.
+MANY, STEPS = 1000, 20
+
+
+def _meeting() -> float:
+    """The n at which the two bounds meet at p = 1, q = MANY, T = STEPS, rho = 1, tau = 5: the first falls as 1 / n, as
+    the second term of (7) does, the third as 1 / sqrt(n).
+    """
+    terms = error_bound(isotropic_design(1, 1, MANY), TwoStageBudget.equal(1.0), steps=STEPS, kappa=0.0)
+    own = float(average_error(moment_dimension(1, MANY), 1, 1.0))
+    return float(((own - terms.privacy) / terms.statistical) ** 2)
+
+
+def _least() -> int:
+    """The least n of (6) there."""
+    return _least_size(isotropic_design(10, 1, MANY), 1.0)
+
+
 def _crossing(rng: np.random.Generator) -> Iterator[Fact]:
-    """Where the two bounds meet at p = 1, q = 1000, T = 20, rho = 1, tau = 5; (6) and pq = n lie below."""
-    design = isotropic_design(10, 1, 1000)
-    terms = error_bound(isotropic_design(1, 1, 1000), TwoStageBudget.equal(1.0), steps=20, kappa=0.0)
-    meeting = ((average_error(moment_dimension(1, 1000), 1, 1.0) - terms.privacy) / terms.statistical) ** 2
-    yield Fact("n from which the added term is below (7)", meeting, 7.63e5, 5e-3)
+    """By bisection on the bounds themselves; the least n of (6), above pq, by hand."""
+
+    def gap(n: float) -> float:
+        own, other = _bounds(1, MANY, round(n), 1.0, STEPS, 5.0)
+        return own - other
+
+    root = root_scalar(gap, bracket=(1e3, 1e9), rtol=1e-9).root
+    yield Fact("n from which the added term is below (7)", _meeting(), root, 1e-5)
     own = average_error(10, 300, 0.4)
     yield Fact("the printed term is that of pq moments, p = 2, q = 5", printed_term(2, 5, 300, 0.4), own, 1e-12)
-    yield Fact("least n of (6)", _least_size(design, 1.0), 1.42e5, 5e-3)
+    yield Fact("least n of (6)", _least(), MANY * (5 + math.log(MANY)) ** 2, 1e-5)
 
 
 def _term_picture() -> Picture:
@@ -121,7 +157,9 @@ FC_TERM = Claim(
                 "T": Whole(5, 100),
                 "tau": Real(1.0, 10.0),
             },
-            extremal=lambda: [{"p": 1.0, "excess": 999.0, "times": 1.0, "rho": 1.0, "T": 20.0, "tau": 5.0}],
+            extremal=lambda: [
+                {"p": 1.0, "excess": MANY - 1.0, "times": 1.0, "rho": 1.0, "T": float(STEPS), "tau": 5.0}
+            ],
             evaluations=100,
         ),
         Rate(decides="a", ratios=_term_ratio, relation="upper"),
@@ -132,9 +170,9 @@ FC_TERM = Claim(
         touches="text",
         finding=(
             "The added term is of order $d \\/ (n sqrt(rho))$ with $d = q (q + 1) \\/ 2 + p q + q$, not $p q \\/ (n "
-            "sqrt(rho))$: at $p = 1$, $q = 1000$, $T = 20$, $rho = 1$, $tau = 5$, constants 1 and the least $n$ that "
-            "(6) admits, 142 times $p q$, it is ${smaller:3}$ and (7) is ${larger:3}$; it falls below (7) from $n >= "
-            "7.6 dot 10^5$ only."
+            "sqrt(rho))$: at $p = 1$, $q = {many}$, $T = {steps}$, $rho = 1$, $tau = 5$, constants 1 and the least $n$ "
+            "that (6) admits, ${least:3}$ times $p q$, it is ${smaller:3}$ and (7) is ${larger:3}$; it falls below (7) "
+            "from $n >= {meeting:2}$ only."
         ),
         consequence=(
             "For $q <= p T$ FC-Avg compares as well as the paper says, whatever $n$; the third term of (7), which "
@@ -149,7 +187,10 @@ FC_TERM = Claim(
                 "It is below 3 times the second term of (7) wherever $q <= p T$, whatever $n$, and below the third "
                 r"wherever $n >= d^2 \/ (rho p q Lambda^2)$;"
             ),
-            "at the least $n$ of (6) it exceeds (7) without limit as $q -> oo$, and $p q <= n$ has no part in it.",
+            (
+                "At the least $n$ of (6), which is above $p q$, it exceeds (7) without limit as $q -> oo$ at $p = 1$, "
+                "by $sqrt(q)$ in order or more."
+            ),
         ),
         ground="$d <= 3 sqrt(p T) q^(3\\/2)$ for $p <= q <= p T$.",
         checks=(
@@ -171,9 +212,17 @@ FC_TERM = Claim(
                 evaluations=1500,
                 impostors={"2 % less": {"sides": Times(1, 0.98)}},
             ),
+            Rate(decides="a", ratios=_true_order, relation="theta", impostors={"p q": {"ratios": {"printed": True}}}),
+            Rate(
+                decides="c",
+                ratios=_beyond_limit,
+                relation="lower",
+                impostors={"q": {"ratios": {"power": 1.0}}},
+            ),
             Agreement(
-                decides="ac", facts=_crossing, picture=_term_picture, impostors={"2 % more": {"facts": Times(1.02)}}
+                decides="c", facts=_crossing, picture=_term_picture, impostors={"2 % more": {"facts": Times(1.02)}}
             ),
         ),
     ),
+    given={"many": MANY, "steps": STEPS, "least": _least() / MANY, "meeting": _meeting()},
 )

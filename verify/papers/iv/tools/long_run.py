@@ -19,6 +19,9 @@ from verify.papers.iv.tools.reference import rational_records
 from verify.papers.iv.tools.samples import isotropic_design
 from verify.papers.iv.tools.setups import TAU
 
+# The steps that are followed.
+STEPS = 600
+
 
 @cache
 def whole_numbers() -> TwoStage:
@@ -72,15 +75,15 @@ def _numbers(*fractions: Fraction) -> tuple[Any, ...]:
 
 def decay(rng: np.random.Generator) -> Iterator[Fact]:
     """Slope of log ||e_t|| over the last steps against the log of the spectral radius."""
-    logs, radius = long_run(600)
+    logs, radius = long_run(STEPS)
     slope = float(logs[-1] - logs[-101]) / 100
     yield Fact("slope of log ||beta_t - beta_hat||, 500 <= t <= 600", slope, radius, 1e-6)
 
 
 def over_kappa_power(decades: float, power: float = 1.0) -> Iterator[tuple[str, float]]:
     """The error over kappa^T, kappa the larger spectral radius."""
-    logs, radius = long_run(600)
-    steps = min(round(10**decades), 600)
+    logs, radius = long_run(STEPS)
+    steps = min(round(10**decades), STEPS)
     yield "the error over kappa^T", float(mpmath.exp(logs[steps - 1] - power * steps * radius))
 
 
@@ -88,8 +91,8 @@ def error_and_terms(decades: float) -> tuple[float, float, float]:
     """||beta_T - beta_hat|| on the integer data set, kappa^{T/2} with the larger spectral radius for kappa, and the
     statistical term.
     """
-    logs, radius = long_run(600)
-    steps, solved = min(round(10**decades), 600), whole_numbers()
+    logs, radius = long_run(STEPS)
+    steps, solved = min(round(10**decades), STEPS), whole_numbers()
     design = isotropic_design(solved.n, 2, 3, TAU)
     bound = error_bound(design, TwoStageBudget(), steps=steps, kappa=math.exp(radius))
     return float(mpmath.exp(logs[steps - 1])), float(bound.optimisation), float(bound.statistical)
