@@ -11,6 +11,7 @@ from verify.checks.base import LEVELS, Check, Level
 from verify.statements.clauses import Form, Statement, check_clauses, whole
 from verify.statements.derivations import Derivation, check_derivation
 from verify.statements.markup import check_markup
+from verify.statements.numerals import check_typed
 from verify.statements.wording import check_placeholders, formula, sample
 
 Kind = Literal["identity", "inequality", "number", "mc-equality", "mc-rate", "privacy", "algorithm"]
@@ -66,7 +67,7 @@ class Claim:
       mathematics between dollar signs.
     - Numbers in what we say of it are computed: `{name}` in `remark`, fault and correction is a number of the evidence
       (`Evidence.numbers`) or of `given`, constants of the code by name. What is printed in the statement, small whole
-      numbers, exponents and references may be typed (`verify.statements.numerals`).
+      numbers, exponents and references may be typed; any other number there is refused (`verify.statements.numerals`).
     - `derivation` joins the proofs among its checks to the statement; the others are then controls.
     - `fault` says what is wrong with it, `correction` what is true instead; `not_run` why there is no check, `open` why
       it cannot be decided. From these follows `reviewed`, the verdict a person last agreed with: a run that finds
@@ -106,6 +107,7 @@ class Claim:
             self._check_fault(self.fault)
         for name, text in self.templates().items():
             check_placeholders(f"{name} of {self.id}", text, self._known(name))
+            check_typed(f"{name} of {self.id}", text, *self.printed)
         for name, text in self.texts().items():
             check_markup(f"{name} of {self.id}", text)
         check_clauses(f"statement of {self.id}", self.statement, self.checks)
@@ -167,12 +169,17 @@ class Claim:
         return whole(self.statement)
 
     @property
+    def printed(self) -> tuple[str, ...]:
+        """What the paper says: its numbers may be said again."""
+        return self.stated, self.hypotheses, self.equation, self.where
+
+    @property
     def constants(self) -> list[str]:
         """Texts with the numbers that need no run: what is printed, how it was tested, the correction, what is "
         "given."""
         mended = [whole(self.correction.statement), self.correction.ground] if self.correction else []
-        printed = [self.stated, self.hypotheses, self.equation, self.where, self.setting, self.remark, *mended]
-        return [*printed, *(formula(value) for value in self.given.values())]
+        said = [*self.printed, self.setting, self.remark, *mended]
+        return [*said, *(formula(value) for value in self.given.values())]
 
     @property
     def topic(self) -> str:

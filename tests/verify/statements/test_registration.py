@@ -68,6 +68,18 @@ def claim(**fields) -> Claim:
             {"fault": FAULT, "correction": Correction(statement="$x_$", checks=(IDENTITY,))},
             "correction of a/one = .*escape",
         ),
+        ({"remark": "For $x >= 12$."}, r"remark of a/one = 12 .*write \{name\}"),
+        ({"remark": "It is $1.5$.", "setting": "$1.5$"}, "remark of a/one = 1.5 .*computed"),
+        ({"fault": replace(FAULT, finding="It is $0.78$.")}, "finding of a/one = 0.78 "),
+        ({"fault": replace(FAULT, consequence="Half of 1,024.")}, "consequence of a/one = 1,024 "),
+        (
+            {"fault": FAULT, "correction": Correction(statement=("$x = x$;", "$x <= 1.2$."), checks=())},
+            "correction of a/one = 1.2 ",
+        ),
+        (
+            {"fault": FAULT, "correction": Correction(statement="$x = x$.", ground="$x <= 33$.", checks=())},
+            "ground of a/one = 33 ",
+        ),
         ({"checks": (replace(IDENTITY, level="fast"),)}, "level of check 0 of a/one as printed = fast"),
         (
             {"checks": (replace(IDENTITY, impostors={"bad": {"lefd": left}}),)},
@@ -93,6 +105,9 @@ def test_what_is_right_is_taken():
     assert claim(checks=(IDENTITY, later), fault=replace(FAULT, finding="${y}$ and ${larger}$.", exhibit=1))
     whatever = claim(checks=(AGREEMENT,), fault=replace(FAULT, finding="Known when it is run: ${number}$."))
     assert whatever.checks[0].counterexample_names() is None
+    assert claim(
+        statement="$x = 0.78$.", equation="(66)", remark="Not (66), nor $0.78$; at $n = {n}$.", given={"n": 99}
+    )
     assert claim(checks=(replace(AGREEMENT, impostors={"sign": {"facts": {"sign": -1}}}),))
 
 
