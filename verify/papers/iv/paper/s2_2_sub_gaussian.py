@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from fractions import Fraction
 from functools import partial
+from itertools import product
 
 import numpy as np
 import sympy
@@ -14,7 +16,7 @@ from dpbounds.iv import Design
 from dpbounds.iv.lemmas import product_bound
 from simulators.engine import Experiment
 from simulators.iv import Settings, synthetic_model, two_stage_descent
-from verify.checks import Event, Frequency, Rate, Search, Symbolic
+from verify.checks import Agreement, Event, Fact, Frequency, Rate, Search, Symbolic, Within
 from verify.checks.domains import Real, Whole
 from verify.statements.claims import Claim, Correction, Fault
 
@@ -35,6 +37,38 @@ def _least_proxy(proxy: sympy.Expr | int = 1) -> Iterator[tuple[str, sympy.Expr]
     u, third = sympy.symbols("u m_3", real=True)
     difference = 1 + u**2 / 2 + third * u**3 / 6 - sympy.series(sympy.exp(u**2 * proxy / 2), u, 0, 4).removeO()
     yield "coefficient of u^2 at sigma_z = 1", sympy.expand(difference).coeff(u, 2)
+
+
+# Laws of z e_2 for z = +-1, with what e_2 is; E z e_2 is the mean.
+PRODUCTS = {
+    "z / 2": {Fraction(1, 2): Fraction(1)},
+    "z, or -z with probability 1/4": {Fraction(1): Fraction(3, 4), Fraction(-1): Fraction(1, 4)},
+    "z plus an independent sign": {Fraction(2): Fraction(1, 2), Fraction(0): Fraction(1, 2)},
+}
+NEAR = Fraction(1, 4)
+
+
+def _uncentred(rng: np.random.Generator, times: int = 1) -> Iterator[Fact | Within]:
+    """The exact law of Z'E_2 / n about `times` E z e_2: its mean square, Var(z e_2) / n, and how often it is far."""
+    for name, law in PRODUCTS.items():
+        centre = sum(value * weight for value, weight in law.items())
+        variance = sum((value - centre) ** 2 * weight for value, weight in law.items())
+        total, n = law, 1
+        for _ in range(4):
+            total, n = _twice(_twice(total)), 4 * n
+            off = {value / n - times * centre: weight for value, weight in total.items()}
+            square = sum(value**2 * weight for value, weight in off.items())
+            yield Fact(f"mean square of Z'E_2 / n - E z e_2, e_2 = {name}, n = {n}", square, variance / n, 0)
+        far = sum(weight for value, weight in off.items() if abs(value) > NEAR)
+        yield Within(f"P(Z'E_2 / n is further than 1/4 from E z e_2), e_2 = {name}, n = {n}", float(far), most=1e-3)
+
+
+def _twice(law: Mapping[Fraction, Fraction]) -> dict[Fraction, Fraction]:
+    """The law of the sum of two independent ones."""
+    total: dict[Fraction, Fraction] = {}
+    for (one, weight), (other, share) in product(law.items(), repeat=2):
+        total[one + other] = total.get(one + other, Fraction(0)) + weight * share
+    return total
 
 
 def _log_tail_of_products(n: float, s: float) -> float:
@@ -109,6 +143,7 @@ ASS_2 = Claim(
                 residuals=_least_proxy,
                 impostors={"sigma_z^2 = 0.9": {"residuals": {"proxy": sympy.Rational(9, 10)}}},
             ),
+            Agreement(decides="b", facts=_uncentred, impostors={"tends to 0": {"facts": {"times": 0}}}),
         ),
     ),
 )

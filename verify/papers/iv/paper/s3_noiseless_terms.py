@@ -11,7 +11,7 @@ import sympy
 
 from dpbounds.gaussian_norm import norm_quantile
 from dpbounds.iv import Design, TwoStageBudget, error_bound, experiment_step_sizes, population, spectrum, theorem_rates
-from verify.checks import Agreement, Fact, Holds, Power, Quantiles, Rate, Reading, Symbolic, Times
+from verify.checks import Agreement, Fact, Holds, Power, Quantiles, Rate, Reading, Symbolic, Times, Within
 from verify.papers.iv.tools.long_run import decay, error_and_terms, forcing, over_kappa_power
 from verify.papers.iv.tools.rationals import TwoStage, identity, power
 from verify.papers.iv.tools.reference import Records, descent, noiseless, rational_records
@@ -97,6 +97,16 @@ def _vanishing(rng: np.random.Generator) -> Iterator[Fact]:
     )
 
 
+def _no_source(rng: np.random.Generator) -> Iterator[Within]:
+    """Theta_t' Z'r / n there, a tenth of the third term or more if that came from it."""
+    solved, steps = TwoStage(THREE_RECORDS), 60
+    path = descent(THREE_RECORDS, eta=1, alpha=1, noise=noiseless(steps))
+    forced = abs(float((path[steps][0].T @ forcing(solved)).item()))
+    design = isotropic_design(100 * solved.n, 1, 2, TAU)
+    term = float(error_bound(design, TwoStageBudget(), steps=steps, kappa=2 / 3).statistical)
+    yield Within(f"Theta_t' Z'r / n over the third term, t = {steps}", forced / term, least=0.1)
+
+
 def _over_statistical_term(decades: float) -> Ratios:
     """What a sum contains is at most of its order."""
     error, _, statistical = error_and_terms(decades)
@@ -177,6 +187,7 @@ THM_3_1_TERM3 = Claim(
     checks=(
         Agreement(decides="a", facts=_vanishing),
         Rate(decides="a", ratios=_over_statistical_term, relation="upper", extents=EXTENTS),
+        Agreement(decides="b", facts=_no_source),
     ),
     fault=Fault(
         severity="substantive",
@@ -201,13 +212,14 @@ THM_3_1_TERM3 = Claim(
                 "term."
             ),
             r"The statistical error lies between $hat(beta)$ and $beta$, and is of order $sqrt(p\/n)$, whatever $q$.",
+            r"$Theta^((t) top) Z^top r = -hat(Theta)^top (I - eta A)^t Z^top r$, which vanishes geometrically.",
         ),
         ground=(
-            "$hat(Theta)^top Z^top r = 0$ are the normal equations of the second stage, so $Theta^((t) top) Z^top r = "
-            "-hat(Theta)^top (I - eta A)^t Z^top r$ vanishes geometrically."
+            "$hat(Theta)^top Z^top r = 0$ are the normal equations of the second stage, and $Theta^((t)) = hat(Theta) "
+            "- (I - eta A)^t hat(Theta)$."
         ),
         checks=(
-            Agreement(decides="a", facts=_normal_equations, impostors={"other sign": {"facts": {"sign": 1}}}),
+            Agreement(decides="ac", facts=_normal_equations, impostors={"other sign": {"facts": {"sign": 1}}}),
             Rate(
                 decides="a",
                 ratios=over_kappa_power,
