@@ -20,7 +20,7 @@ from dpbounds.iv import (
     stationary_steps,
     stationary_steps_of_squares,
 )
-from verify.checks import Agreement, Fact
+from verify.checks import Agreement, Fact, Holds
 from verify.checks.pictures import Picture
 from verify.papers.iv.tools.setups import line
 from verify.statements.claims import Claim, Correction, Fault
@@ -100,6 +100,17 @@ def _whole_steps(rng: np.random.Generator, late: int = 0) -> Iterator[Fact]:
             yield Fact(f"least of (7), {label}", float(closed.value), float(curve.min()))
 
 
+def _no_optimum(rng: np.random.Generator, share: float = 1.0) -> Iterator[Holds]:
+    """At u = 1 / e and on e^{-l T / 2} + c sqrt(T) grows with T; just below it has a minimum."""
+    T = np.geomspace(0.01, 1e4, 20_001)
+    for rate in (0.05, 0.35, 2.0):
+        at = math.sqrt(share * 2 * rate / math.e)  # u = c² / l, l = 2 rate
+        growing = bool((np.diff(np.exp(-rate * T) + at * (1 + 1e-9) * np.sqrt(T)) > 0).all())
+        yield Holds(f"growing at u = 1 / e, l = {2 * rate:g}", growing)
+        yield Holds(f"no T* from u = 1 / e on, l = {2 * rate:g}", stationary_steps(1.0, rate, at * (1 + 1e-9)) is None)
+        yield Holds(f"T* just below, l = {2 * rate:g}", stationary_steps(1.0, rate, at * (1 - 1e-6)) is not None)
+
+
 def _growth() -> Picture:
     """T* over log n against n."""
     series = []
@@ -138,19 +149,24 @@ REM_3_7C = Claim(
     ),
     correction=Correction(
         statement=(
-            "The best number of iterations is logarithmic in $n$: $T^star = -W_(-1)(-u) \\/ ell$ with $ell = "
-            "log(1\\/kappa)$, $u = c^2\\/ell$ and $c$ the coefficient of $sqrt(T)$, so that $T^star \\/ log n -> "
-            "2\\/ell$."
+            (
+                "The best number of iterations is logarithmic in $n$: for large $n$ it is $T^star = -W_(-1)(-u) \\/ "
+                "ell$ with $ell = log(1\\/kappa)$, $u = c^2\\/ell$ and $c$ the coefficient of $sqrt(T)$, so that "
+                "$T^star \\/ log n -> 2\\/ell$."
+            ),
+            "For $u >= 1\\/e$ there is no $T^star$: (7) grows in $T$, and $T = 1$ is best.",
         ),
         ground="Where the derivative of (7) in $T$ vanishes, $w = ell T$ solves $w e^(-w) = c^2\\/ell$.",
         checks=(
             Agreement(
+                decides="a",
                 facts=_limit_of_optimum,
                 picture=_growth,
                 impostors={"no limit": {"facts": {"logarithmic": False}}},
             ),
-            Agreement(facts=_optimum, impostors={"0.1 % off": {"facts": {"factor": 1.001}}}),
-            Agreement(facts=_whole_steps, impostors={"a step late": {"facts": {"late": 1}}}),
+            Agreement(decides="a", facts=_optimum, impostors={"0.1 % off": {"facts": {"factor": 1.001}}}),
+            Agreement(decides="ab", facts=_whole_steps, impostors={"a step late": {"facts": {"late": 1}}}),
+            Agreement(decides="b", facts=_no_optimum, impostors={"from u = 1 / (2 e) on": {"facts": {"share": 0.5}}}),
         ),
     ),
 )

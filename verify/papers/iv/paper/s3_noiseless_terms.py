@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -107,6 +107,31 @@ def _no_source(rng: np.random.Generator) -> Iterator[Within]:
     yield Within(f"Theta_t' Z'r / n over the third term, t = {steps}", forced / term, least=0.1)
 
 
+# alpha for eta = 1 on the three records, where h = 2/3 and I - A has the radius 2/3: the radius of the second stage is
+# less, greater, the same.
+SMALLER, GREATER, SAME = Fraction(1), Fraction(1, 4), Fraction(1, 2)
+
+
+def _in_units(alpha: Fraction, steps: Sequence[int]) -> list[float]:
+    """The error of 2S-GD on the three records over kappa^t at these steps."""
+    path = descent(THREE_RECORDS, eta=1, alpha=alpha, noise=noiseless(max(steps)))
+    kappa = max(Fraction(2, 3), 1 - Fraction(2, 3) * alpha)
+    beta_hat = TwoStage(THREE_RECORDS).beta_hat.item()
+    return [float((path[t][1].item() - beta_hat) / kappa**t) for t in steps]
+
+
+def radii(rng: np.random.Generator, slope: float = 0.125) -> Iterator[Fact | Within]:
+    """Of the order kappa^T where the radii differ. Where they are equal each step adds alpha (theta_hat' A M^t
+    theta_hat beta_hat - theta_hat' M^t Z'r / n) = (1/2) (1/12 + 1/12) kappa^t, 1/8 of kappa^(t + 1).
+    """
+    for name, alpha in (("less", SMALLER), ("greater", GREATER)):
+        before, after = _in_units(alpha, (60, 90))
+        yield Fact(f"error over kappa^T at T = 90 and 60, second radius {name}", after, before, 1e-4)
+        yield Within(f"its size, second radius {name}", abs(after), least=1e-2)
+    before, after = _in_units(SAME, (60, 90))
+    yield Fact("growth of the error over kappa^T a step, equal radii", (after - before) / 30, slope, 1e-6)
+
+
 def _over_statistical_term(decades: float) -> Ratios:
     """What a sum contains is at most of its order."""
     error, _, statistical = error_and_terms(decades)
@@ -208,8 +233,8 @@ THM_3_1_TERM3 = Claim(
         statement=(
             (
                 "Without noise and clipping $norm(beta^((T)) - hat(beta))$ is of the order $kappa^T$, $kappa = "
-                "max{{rho(I - eta A), rho(I - alpha hat(H))}}$ (spectral radii), at every $n$: there is no statistical "
-                "term."
+                "max{{rho(I - eta A), rho(I - alpha hat(H))}}$ (spectral radii), at every $n$ where the two "
+                "radii differ, and at most of the order $T kappa^T$ where they are equal: there is no statistical term."
             ),
             r"The statistical error lies between $hat(beta)$ and $beta$, and is of order $sqrt(p\/n)$, whatever $q$.",
             r"$Theta^((t) top) Z^top r = -hat(Theta)^top (I - eta A)^t Z^top r$, which vanishes geometrically.",
@@ -220,6 +245,7 @@ THM_3_1_TERM3 = Claim(
         ),
         checks=(
             Agreement(decides="ac", facts=_normal_equations, impostors={"other sign": {"facts": {"sign": 1}}}),
+            Agreement(decides="a", facts=radii, impostors={"kappa^T for equal radii": {"facts": {"slope": 0.0}}}),
             Rate(
                 decides="a",
                 ratios=over_kappa_power,

@@ -12,6 +12,7 @@ from dpbounds.iv.noiseless import contraction_rates, step_size_limits
 from simulators.engine import Arrays, Experiment
 from simulators.iv import Settings, two_stage_descent
 from verify.checks import Agreement, Fact, Power, Quantiles, Rate, Ratio, Reading, Times, Within
+from verify.papers.iv.paper.s3_noiseless_terms import radii
 from verify.papers.iv.tools.long_run import (
     STEPS,
     decay,
@@ -97,14 +98,21 @@ COR_3_1 = Claim(
             (
                 r"For $rho_1 = rho_2 = oo$ and $0 < eta < 2 \/ lambda_max (A)$, $0 < alpha < 2 \/ lambda_max (hat(H))$ "
                 "the rate of convergence of 2S-GD is $kappa^T$ with $kappa = max{{rho(I - eta A), rho(I - alpha "
-                "hat(H))}}$ (spectral radii), without a second term;"
+                "hat(H))}}$ (spectral radii), or at most $T kappa^T$ where the two are equal, without a second term;"
             ),
             "(9) is an upper bound.",
         ),
         ground="As for the third term of (7): the limit of 2S-GD is 2SLS.",
         checks=(
-            Rate(decides="b", ratios=_over_corollary, relation="upper", extents=EXTENTS),
+            Rate(
+                decides="b",
+                ratios=_over_corollary,
+                relation="upper",
+                extents=EXTENTS,
+                impostors={"the error for (9)": {"ratios": _corollary_over_error}},
+            ),
             _KAPPA_T.deciding("a"),
+            Agreement(decides="a", facts=radii, impostors={"kappa^T for equal radii": {"facts": {"slope": 0.0}}}),
             Agreement(decides="a", facts=decay, impostors={"half the rate": {"facts": Times(0.5)}}),
             Agreement(decides="a", facts=_limits_of_convergence, impostors={"limits 2 % off": {"facts": Times(1.02)}}),
         ),

@@ -93,7 +93,9 @@ def _growth(rng: np.random.Generator, T: int = EXHIBIT**2) -> Iterator[Fact]:
 
 
 def _noiseless(root, theta, share, reach: float = 1.0) -> Sides:
-    """max over t <= 8 of ||L_t|| without noise for eta <= 1 / ||A||, alpha < 2 / ||H-hat||, against 1; q = 3, p = 2."""
+    """max over t <= 8 of ||L_t|| without noise for eta <= 1 / ||A||, alpha <= 2 / ||H-hat||, against 1; q = 3,
+    p = 2.
+    """
     R, hat = root.reshape(-1, 3, 3), theta.reshape(-1, 3, 2)
     A = np.swapaxes(R, 1, 2) @ R + 0.01 * np.eye(3)
     eta = reach * share[:, 0] / np.linalg.eigvalsh(A)[:, -1]
@@ -166,7 +168,7 @@ LEM_D_9 = Claim(
                 box={
                     "root": (Real(-1.0, 1.0), 9),
                     "theta": (Real(-1.0, 1.0), 6),
-                    "share": (Real(1e-3, 0.999), 2),
+                    "share": (Real(1e-3, 1.0), 2),
                 },
                 extremal=lambda: [
                     {"root": list(np.eye(3).ravel()), "theta": [1.0, 0, 0, 1.0, 0, 0], "share": [0.9, 0.9]}
