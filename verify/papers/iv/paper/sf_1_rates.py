@@ -17,6 +17,7 @@ from simulators.iv import Settings, two_stage_descent
 from verify.checks import Agreement, Case, Fact, GaussianPrivacy, Level, Means, MonteCarlo, Rate, Slopes, Times
 from verify.checks.pictures import Series
 from verify.papers.iv.paper.sf_1_beta_only import EXHIBIT, confirming_audit, large_sample, refuting_audit
+from verify.papers.iv.tools.ideal import IdealSetup
 from verify.papers.iv.tools.output_laws import beta_only_pairs, exact_scale, scale_of_4
 from verify.papers.iv.tools.rationals import TwoStage
 from verify.papers.iv.tools.reference import descent, noiseless, rational_records
@@ -117,6 +118,25 @@ def _allowed_ratios(decades: float, *, logarithm: bool = True) -> Iterator[tuple
         yield f"T ~ n^({1.9 * power:g}): 1 + P(clipping) / e^(-tau)", 1.0 + float(clipped) / math.exp(-tau)
 
 
+def _directions(decades: float, *, spread: bool = True) -> Iterator[tuple[str, float]]:
+    """Leading-order quantile 1 - e^{-tau} of ||beta_T - beta_hat|| over the first two terms of the corrected bound, in
+    n and every other parameter; `spread`: with sqrt(tau) beside sqrt(p).
+    """
+    n, size = round(10 ** (16 + decades)), round(10 ** (decades / 2))
+    large, few = 10**6 * size**4, 400
+    for label, setting in (
+        ("n, T = n^(3/2)", IdealSetup(n, math.isqrt(n**3), rho1=math.inf)),
+        ("T at n = 10^12", IdealSetup(10**12, few * size**2, rho1=math.inf)),
+        ("p = q", IdealSetup(large, few, size, size, rho1=math.inf)),
+        ("q at p = 1", IdealSetup(large, few, q=size, rho1=math.inf)),
+        ("tau", IdealSetup(large, few, tau=TAU * size, rho1=math.inf)),
+        ("1 / rho_2", IdealSetup(10**12, few, rho1=math.inf, rho2=1 / size)),
+    ):
+        reach = math.sqrt(setting.p) + (math.sqrt(setting.tau) if spread else 0.0)
+        union = setting.design.Q_union(setting.T) ** 2 * math.sqrt(setting.T) / (setting.n * math.sqrt(setting.rho2))
+        yield label, setting.quantile / (setting.kappa ** (setting.T / 2) + reach * union)
+
+
 def _within_horizon() -> Rate:
     """The corrected bound; without the logarithm of the clip norm it fails."""
     return Rate(ratios=_allowed_ratios, relation="upper", impostors={"no logarithm": {"ratios": {"logarithm": False}}})
@@ -201,6 +221,12 @@ THM_F_1 = Claim(
         ),
         checks=(
             _within_horizon().deciding("a"),
+            Rate(
+                decides="a",
+                ratios=_directions,
+                relation="upper",
+                impostors={"without sqrt(tau)": {"ratios": {"spread": False}}},
+            ),
             Agreement(decides="a", facts=_clipping_off, impostors={"beyond the horizon": {"facts": {"T": 36_000}}}),
             Agreement(decides="b", facts=_saturated, impostors={"1 % more": {"facts": Times(1.01)}}),
             MonteCarlo(
