@@ -11,7 +11,7 @@ import sympy
 
 from dpbounds.gaussian_norm import norm_quantile
 from dpbounds.iv import Design, TwoStageBudget, error_bound, experiment_step_sizes, population, spectrum, theorem_rates
-from verify.checks import Agreement, Fact, Holds, Power, Quantiles, Rate, Reading, Symbolic, Times, Within
+from verify.checks import Agreement, Fact, Holds, Power, Quantiles, Rate, Ratio, Reading, Symbolic, Times, Within
 from verify.papers.iv.tools.long_run import decay, error_and_terms, forcing, over_kappa_power
 from verify.papers.iv.tools.rationals import TwoStage, identity, power
 from verify.papers.iv.tools.reference import Records, descent, noiseless, rational_records
@@ -186,6 +186,23 @@ def _statistical_errors() -> list[Reading]:
     ]
 
 
+# p, q, n: q is far from small against sqrt(p n).
+CROWDED = (2, 200, 500)
+
+
+def _many_instruments() -> list[Reading]:
+    """The same with many instruments: the errors of the two stages are correlated, and 2SLS is biased."""
+    p, q, n = CROWDED
+    model = isotropic_model(n, p, q, scale=2.0, endogeneity=0.5)
+    return [Reading(label="many instruments", experiment=moment_draws(model, 16), output="estimator")]
+
+
+def _biased(**stated: float) -> Ratio:
+    """The error there over what it would be to first order."""
+    label, few = "error over that of few instruments", _two_stage_error(*CROWDED)
+    return Ratio(label=label, above="many instruments", below=few, **stated)
+
+
 # Printed: sqrt(pq) (tau + log(pq)) / sqrt(n), the logarithm left out.
 STATISTICAL_POWERS = (
     Power(group="p", printed=0.5, instead=_median_slope()),
@@ -236,7 +253,8 @@ THM_3_1_TERM3 = Claim(
                 "max{{rho(I - eta A), rho(I - alpha hat(H))}}$ (spectral radii), at every $n$ where the two "
                 "radii differ, and at most of the order $T kappa^T$ where they are equal: there is no statistical term."
             ),
-            r"The statistical error lies between $hat(beta)$ and $beta$, and is of order $sqrt(p\/n)$, whatever $q$.",
+            r"The statistical error lies between $hat(beta)$ and $beta$, and is of order $sqrt(p\/n)$, whatever $q << sqrt(p n)$,",
+            "and larger beyond, by the bias of many instruments.",
             r"$Theta^((t) top) Z^top r = -hat(Theta)^top (I - eta A)^t Z^top r$, which vanishes geometrically.",
         ),
         ground=(
@@ -244,7 +262,7 @@ THM_3_1_TERM3 = Claim(
             "- (I - eta A)^t hat(Theta)$."
         ),
         checks=(
-            Agreement(decides="ac", facts=_normal_equations, impostors={"other sign": {"facts": {"sign": 1}}}),
+            Agreement(decides="ad", facts=_normal_equations, impostors={"other sign": {"facts": {"sign": 1}}}),
             Agreement(decides="a", facts=radii, impostors={"kappa^T for equal radii": {"facts": {"slope": 0.0}}}),
             Rate(
                 decides="a",
@@ -262,6 +280,12 @@ THM_3_1_TERM3 = Claim(
                 theory="approximate",
                 axes=("$n$, $p$ or $q$", "median of $norm(hat(beta) - beta)$"),
                 impostors={"slope 1/2 in q": {"powers": (Power(group="q", printed=0.5),)}},
+            ),
+            Quantiles(
+                decides="c",
+                readings=_many_instruments,
+                ratios=(_biased(at_least=1.5),),
+                impostors={"whatever q": {"ratios": (_biased(at_most=1.2),)}},
             ),
         ),
     ),

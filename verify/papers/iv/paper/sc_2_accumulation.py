@@ -314,7 +314,7 @@ def _without_logarithm(rng: np.random.Generator, tails_of: int = 2) -> Iterator[
     yield Fact("P(E fails) at T = 10^4, tau = 5 without log T", failing, 1 - (1 - beyond) ** steps, 1e-3, numbers)
 
 
-RUNS = {"steps": Real(1.0, 1e12, "log"), "tau": Real(1.2, 30.0)}
+RUNS = {"steps": Real(1.0, 1e12, "log"), "tau": Real(1.1, 300.0, "log")}
 
 EQ_18 = Claim(
     id="iv/eq-18",
@@ -342,7 +342,7 @@ EQ_18 = Claim(
         Symbolic(nonnegative=tails.chernoff, impostors={"half of s": {"nonnegative": {"halves": 1}}}),
         Search(
             sides=_union_of_tails,
-            box={**RUNS, "q": Whole(1, 1000, "log"), "p": Whole(1, 20)},
+            box={**RUNS, "q": Whole(1, 1000, "log"), "p": Whole(1, 1000, "log")},
             evaluations=1000,
             impostors={"half of tau + log T": {"sides": {"share": 0.5}}},
         ),

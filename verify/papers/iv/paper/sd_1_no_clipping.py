@@ -122,7 +122,7 @@ LEM_D_1 = Claim(
         checks=(
             Search(
                 sides=lambda n, tau, constant, union=1.0: _clipped(n, tau, constant, union),
-                box={"n": Real(100.0, 1e9, "log"), "tau": Real(0.5, 10.0), "constant": Real(0.7, 10.0)},
+                box={"n": Real(10.0, 1e12, "log"), "tau": Real(0.1, 100.0, "log"), "constant": Real(0.7, 100.0, "log")},
                 evaluations=300,
                 impostors={"as printed": {"sides": {"union": 0.0}}},
             ),

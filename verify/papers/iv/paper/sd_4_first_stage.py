@@ -160,7 +160,7 @@ LEM_D_4B = Claim(
         Agreement(facts=_first_stage_error, impostors={"1e-6 off": {"facts": Times(1 + 1e-6)}}),
         Search(
             sides=_noise_tail,
-            box={"p": Whole(1, 50), "excess": Whole(0, 50), "tau": Real(0.01, 300.0, "log")},
+            box={"p": Whole(1, 1000, "log"), "excess": Whole(0, 1000), "tau": Real(0.01, 300.0, "log")},
             evaluations=1500,
             impostors={"half the bound": {"sides": {"share": 0.5}}},
         ),

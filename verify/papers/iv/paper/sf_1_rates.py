@@ -213,7 +213,10 @@ THM_F_1 = Claim(
                 r"hat(beta)) lt.tilde kappa^(T\/2) + (sqrt(p) + sqrt(tau)) (sqrt(q) + sqrt(tau + log(n T)))^2 sqrt(T) "
                 r"\/ (n sqrt(rho_2)) + (sqrt(p q) Lambda)/sqrt(n)$."
             ),
-            r"For $T >> n^2 rho_2$ the error is about $alpha lambda_2^2 \/ (2 gamma_2)$, which grows as $T$.",
+            (
+                "At $p = q = 1$, $z = plus.minus 1$ and $T >> n^2 rho_2$ the mean error is about $alpha lambda_2^2 "
+                r"\/ (2 gamma_2)$, which grows as $T$."
+            ),
         ),
         ground=(
             "Under (5) no gradient is clipped; beyond, the drift is at most $gamma_2$ in size and the stationary law "

@@ -182,8 +182,8 @@ F1_COMPARE = Claim(
                 "Algorithm 1 and hides nothing;"
             ),
             (
-                "at $T = n >= 10^5$ the error against $beta$ falls tenfold too, while at $T = {steps}$ and $n = 10^6$ the "
-                "error of 2SLS hides the gain."
+                "at $T = n >= 10^5$ the error against $beta$ falls tenfold too, while at $T = {steps}$ and $n = 10^6$ "
+                "the error of 2SLS hides the gain."
             ),
         ),
         ground="To leading order the noise of the two stages adds in squares.",
