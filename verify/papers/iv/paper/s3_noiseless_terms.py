@@ -253,7 +253,10 @@ THM_3_1_TERM3 = Claim(
                 "max{{rho(I - eta A), rho(I - alpha hat(H))}}$ (spectral radii), at every $n$ where the two "
                 "radii differ, and at most of the order $T kappa^T$ where they are equal: there is no statistical term."
             ),
-            r"The statistical error lies between $hat(beta)$ and $beta$, and is of order $sqrt(p\/n)$, whatever $q << sqrt(p n)$,",
+            (
+                r"The statistical error lies between $hat(beta)$ and $beta$, and is of order $sqrt(p\/n)$, whatever $q "
+                "<< sqrt(p n)$,"
+            ),
             "and larger beyond, by the bias of many instruments.",
             r"$Theta^((t) top) Z^top r = -hat(Theta)^top (I - eta A)^t Z^top r$, which vanishes geometrically.",
         ),

@@ -11,7 +11,7 @@ against the true beta the fluctuation of 2SLS is added.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal
@@ -31,7 +31,7 @@ from dpbounds.iv import (
     spectrum,
     theorem_step_limits,
 )
-from simulators.engine import Experiment
+from simulators.engine import Arrays, Experiment
 from simulators.iv import LinearModel, Settings, synthetic_model, two_stage_descent
 from verify.checks import Level, Reading
 from verify.checks.pictures import Role, Series
@@ -170,6 +170,18 @@ def readings(
         )
 
     return [reading(kind) for kind in kinds]
+
+
+def reread(reading: Reading, name: str, output: Callable[[Arrays], np.ndarray]) -> Reading:
+    """Another number of the same runs, not drawn."""
+    return Reading(
+        label=f"{name}, {reading.label}",
+        run=reading.shared_run,
+        experiment=reading.experiment,
+        output=output,
+        trials=reading.trials,
+        level=reading.level,
+    )
 
 
 def predicted_series(curve: str, setups: Sequence[Setup], x: Sequence[float], kind: Error) -> Series:
