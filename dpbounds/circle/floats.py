@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from dpbounds.circle.arcs import NODES, RHO, Cells, Points, corner, first_cells
-from dpbounds.circle.balls import OVERHEAD, TOLERANCE, work
+from dpbounds.circle.balls import OVERHEAD, TOLERANCE, gauss_error, work
 from dpbounds.circle.discs import SLACK, UNIT, Discs
 
 # First cells to the left and right of omega = pi / 2, how many are added where the ends still matter, and the most.
@@ -94,9 +94,8 @@ def _over_cells(values: Integrands, cells: Cells) -> list[tuple[float, float]] |
         if not len(rough):
             rough = 2.0 * np.nan_to_num(sizes, nan=0.0, posinf=0.0) @ cells.half
             totals, errors = np.zeros(len(found)), np.zeros(len(found))
-        # Bernstein: (64 / 15) half M rho^{-2n} / (1 - rho^{-2})
         suprema = np.array([value.upper() for value in found]) * (cells.discs.sine.upper() / cells.shrink) * SLACK
-        missed = 64.0 / 15.0 * cells.half * suprema * (RHO ** (-2 * NODES) / (1.0 - RHO**-2)) * (1.0 + 1e-12)
+        missed = gauss_error(cells.half, suprema, NODES, RHO)
         allowed = AIM * 2.0 * cells.half * (sizes + rough[:, None] / width)
         proved = np.all(missed <= allowed, axis=0)
         if proved.any():

@@ -88,7 +88,7 @@ def _term_by_term(points: Points, sizes: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class _Ratio:
+class Ratio:
     """N / D of a program at given multipliers, on points."""
 
     program: Program
@@ -210,9 +210,9 @@ def integrals(
     power_of = _power_of(noise.correlation) if isinstance(noise, Noise) else None
     if power_of is None or lags > MOST_LAGS or noise.degree > MOST_LAGS:
         return None
-    ratio, x = _Ratio(program, np.asarray(multipliers, dtype=float)), Discs(program.eta) * Discs(curvature)
+    ratio, x = Ratio(program, np.asarray(multipliers, dtype=float)), Discs(program.eta) * Discs(curvature)
     if ratio.lags == 0:
-        ratio = _Ratio(program, np.array([ratio.multipliers[0], 0.0, 0.0]))
+        ratio = Ratio(program, np.array([ratio.multipliers[0], 0.0, 0.0]))
 
     def values(points: Points) -> list[Discs]:
         power, inverse = power_of(points)

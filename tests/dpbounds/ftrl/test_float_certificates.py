@@ -97,7 +97,7 @@ def test_psi_on_discs_holds_psi_at_their_points(program, mu, eta):
             c.nu(0.1), sc.StronglyConvex(mu=mu, L=1.0, eta=eta, rho=0.5), program=program, max_lag=5, certify=False
         ).multipliers
     )
-    ratio = floats._Ratio(constants, best)
+    ratio = floats.Ratio(constants, best)
     points = first_cells(40, 40, 12).discs
     discs = ratio.at(points)
     assert np.isfinite(discs.radius).sum() > 0.8 * len(discs.radius)
@@ -115,7 +115,7 @@ def test_denominators_move_within_discs_as_far_as_is_said(program, mu, eta):
     """The cosine coefficients are those of D; its variation is bounded, and not by much more than it is."""
     _, constants = problem("nu", program, mu, eta, 0.0)
     multipliers = np.random.default_rng(0).uniform(0.0, 1.0, 11)
-    found = floats._Ratio(constants, multipliers).harmonics
+    found = floats.Ratio(constants, multipliers).harmonics
     omega, t = np.linspace(0.0, np.pi, 100), np.arange(len(found.coefficients))
     *_, D = Quadratics.on(constants, omega, 5).parts(multipliers)
     assert np.cos(np.outer(omega, t)) @ found.coefficients == pytest.approx(D, abs=1e-13)
@@ -180,14 +180,14 @@ def test_the_bounds_of_errors_are_needed(monkeypatch, fault):
     elif fault == "variation":  # D is then not seen to vanish between the middles of cells
         monkeypatch.setattr(floats._Harmonics, "variation", lambda self, points: 0.0 * points.radius)
         wide = first_cells(40, 40, 12).discs
-        ratio = floats._Ratio(constants, multipliers)
+        ratio = floats.Ratio(constants, multipliers)
         omega = 2 * np.arctan(np.exp(first_cells(40, 40, 12).middle)) + wide.radius * 0.999
         discs, truth = ratio.at(wide), _psi(constants, multipliers, omega)
         assert (np.abs(truth - discs.centre) > discs.radius + 1e-9 * np.abs(truth)).any()
     else:
         points = first_cells(92, 78, 12).nodes
         exact = _ratio_in_balls(constants, multipliers, points, 40)
-        discs = floats._Ratio(constants, multipliers).at(points)
+        discs = floats.Ratio(constants, multipliers).at(points)
         every = slice(None, None, len(points.radius) // 40)
         missed = np.abs([float(x - centre) for x, centre in zip(exact, discs.centre[every], strict=True)])
         assert (missed > 0).any() and (missed <= discs.radius[every]).all()
