@@ -360,6 +360,33 @@ def _hostile(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact | W
             yield Within(f"certified over the norm, Y the root times {size}", factor * bound / reached, most=1 + 1e-12)
         best = factor * float(lower_bound(run, certify=True))
         yield Fact("the best q", best / value, 1.0, 1.5e-5)
+    yield from _any_root(rng, factor)
+
+
+def _any_root(rng: np.random.Generator, factor: float) -> Iterator[Fact | Within]:
+    """What a Y proves is (tr Y - T sqrt(eps))^2 / tr Q, eps the largest row sum of |Y^2 - M|, also for Y = c I and
+    others that are no roots; and where T = 1 it meets the truth, from below.
+    """
+    for T in (1, 2, 6):
+        run = random_objective(rng, T)
+        q = rng.uniform(0.5, 2.0, T)
+        M = run.gram() * np.sqrt(np.outer(q, q))
+        eigenvalues, vectors = np.linalg.eigh(M)
+        root = (vectors * np.sqrt(eigenvalues)) @ vectors.T
+        norm = float(np.sqrt(eigenvalues).sum()) ** 2 / q.sum()
+        noise = rng.standard_normal((T, T))
+        guesses = {
+            "2 s I": 2.0 * np.sqrt(np.linalg.norm(M, 2)) * np.eye(T),
+            "1000 s I": 1000.0 * np.sqrt(np.linalg.norm(M, 2)) * np.eye(T),
+            "the root, disturbed": root + 1e-3 * np.abs(root).max() * (noise + noise.T),
+            "the root less a part in 10^6": (1 - 1e-6) * root,
+        }
+        for name, guess in guesses.items():
+            left = np.abs(guess @ guess - M).sum(axis=1).max()
+            proved = max(float(np.trace(guess) - T * np.sqrt(left)), 0.0) ** 2 / q.sum()
+            found = _or_nothing(run, q, guess)
+            yield Fact(f"proved by {name}, T = {T}", found, factor * proved, 1e-8)
+            yield Within(f"the same over the norm, T = {T}", factor * found / norm, most=1 + 1e-12)
 
 
 def _or_nothing(run: Objective, q: np.ndarray, guess: np.ndarray) -> float:

@@ -11,7 +11,6 @@ import numpy as np
 
 from dpbounds.ftrl.correlations import independent
 from dpbounds.ftrl.design import Plan, learning_rates, lower_bound, plan, prefix_sum
-from dpbounds.ftrl.design.amplification import installed, poisson_noise_multiplier
 from dpbounds.ftrl.design.noise_kinds import OF_A_RUN, NoiseKind
 from dpbounds.ftrl.design.objective import Objective
 from dpbounds.ftrl.design.tuning import Training
@@ -19,7 +18,6 @@ from simulators.ftrl import experiment_of, planned_training
 from verify.checks import Agreement, Case, Fact, Holds, Means, MonteCarlo, Times, Within
 from verify.checks.pictures import Picture, Series
 from verify.papers.ftrl.beyond.exact import OURS
-from verify.papers.ftrl.tools.subsampled import poisson_delta
 from verify.statements.claims import Claim
 
 RHO, SIGMA = 1.0, 0.5
@@ -94,7 +92,7 @@ TOTAL_LOSS = Claim(
 GRID = np.geomspace(0.1, 1.0, 11)
 
 
-def _scan(found: Plan) -> Iterator[tuple[int, int, Objective]]:
+def scan(found: Plan) -> Iterator[tuple[int, int, Objective]]:
     """(m, T, objective) at every batch size, schedule and 11 learning rates up to the largest."""
     training = found.training
     for m in training.batch_sizes:
@@ -124,7 +122,7 @@ def _tuned(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Within | H
         found = _small(name, epochs)
         least: dict[NoiseKind, float] = {"independent": np.inf, "prefix-sum": np.inf}
         bound = np.inf
-        for m, T, objective in _scan(found):
+        for m, T, objective in scan(found):
             part = found.training.participation(m)
             alone = objective.loss(independent(), RHO, participation=part).total
             prefix = objective.loss(prefix_sum(T, part), RHO, participation=part).total
@@ -208,62 +206,6 @@ JOINT_TUNING = Claim(
         Agreement(facts=_rows, impostors={"1 % off": {"facts": {"factor": 0.99}}}),
         Agreement(facts=_batch_sizes, impostors={"1 % more": {"facts": Times(1.01)}}),
         Agreement(facts=_not_worth, impostors={"another gain": {"facts": {"factor": 0.5}}}),
-    ),
-)
-
-
-# --- Poisson amplification ---
-
-
-def _amplified(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Within]:
-    """Delta at the epsilon asked for, by an accountant of our own: at most the one asked for, and near it."""
-    for epsilon, delta, rate, steps in ((4.0, 1e-5, 1 / 16, 64),):
-        multiplier = factor * poisson_noise_multiplier(epsilon, delta, rate, steps)
-        spent = poisson_delta(multiplier, epsilon, rate, steps)
-        near = poisson_delta(multiplier, 0.99 * epsilon, rate, steps)
-        label = f"epsilon = {epsilon:g}, q = {rate:g}, {steps} steps"
-        yield Within(f"{label}: delta spent, over the one given", spent / delta, most=1 + 1e-3)
-        yield Within(f"{label}: delta at .99 epsilon, over the one given", near / delta, least=1.0)
-
-
-def _amplified_row(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact | Within]:
-    """The row of a plan: its noise from its multiplier and a dense Gram matrix, its setting the best of a scan."""
-    settings = {"sigma_sgd": SIGMA, "buffers": 2, "batch_sizes": (8,)}
-    found = plan(spectra(24, 4)["1/k"], 128, epsilon=2.0, delta=1e-5, initial=1.0, **settings)
-    row = found.row("amplified")
-    m = row.setting.batch_size
-    spent = poisson_delta(row.noise_multiplier, 2.0, m / 128, row.steps)
-    yield Within("delta of the row", spent, least=0.95e-5, most=1.001e-5)
-    noise = row.noise_multiplier**2 * np.trace(found.training.objective(row.setting).gram()) / m**2
-    yield Fact("its privacy noise", factor * row.loss.privacy_noise, noise, 1e-9)
-    multipliers = {size: poisson_noise_multiplier(2.0, 1e-5, size / 128, 128 // size) for size in (8,)}
-    least = min(
-        objective.bias + objective.sgd_noise + multipliers[size] ** 2 * objective.diagonal().sum() / size**2
-        for size, _, objective in _scan(found)
-    )
-    yield Fact("its total over the least of a scan", row.loss.total / float(least), 1.0, 0.01)
-
-
-def _accountant() -> str:
-    return "" if installed() else "the package dp-accounting (pip install 'dpbounds[accounting]')"
-
-
-AMPLIFICATION = Claim(
-    id="ftrl/beyond-design-amplification",
-    where=OURS,
-    kind="inequality",
-    statement=(
-        "The noise multiplier for independent noise with Poisson sampling gives $(epsilon, delta)$-DP, and less than "
-        "1 % of $epsilon$ is left over."
-    ),
-    hypotheses="Add-remove adjacency.",
-    missing=_accountant,
-    checks=(
-        Agreement(
-            facts=_amplified,
-            impostors={"2 % less": {"facts": {"factor": 0.98}}, "2 % more": {"facts": {"factor": 1.02}}},
-        ),
-        Agreement(facts=_amplified_row, impostors={"1 % off": {"facts": {"factor": 1.01}}}),
     ),
 )
 

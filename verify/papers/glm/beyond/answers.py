@@ -257,6 +257,11 @@ def _advised(name: str, problem: Problem, recommendation: Recommendation) -> Ite
         small = row.terms.convergence <= 0.25 and float(row.relative) <= 0.25
         label = f"{name}, {row.estimator}, {row.calibration}"
         yield Holds(f"{label}: reliable where both are small", row.reliable is small)
+    for row in recommendation.under("tight"):
+        large = predict(dataclasses.replace(problem, n=10**6 * problem.n, m=10**6 * problem.m), row.estimator)
+        both = large.terms.convergence <= 0.25 and float(large.relative) <= 0.25
+        label = f"{name}, {row.estimator}, a million times the records"
+        yield Holds(f"{label}: both are small, and it is called reliable", both and large.reliable)
     edge = abs(problem.link.ends[1] - problem.link.ends[0]) / math.sqrt(2 * math.pi)
     if math.isfinite(edge):
         yield Fact(f"{name}: a root exists below", recommendation.supremum, edge)

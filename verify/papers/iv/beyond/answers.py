@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -152,6 +153,10 @@ def _best(rng: np.random.Generator) -> Iterator[Fact | Holds]:
     yield Holds("the rows at these T are said to be best, and no others", named == bests)
     alone = answer(_plan(), curve=True)
     yield Fact("T that are shown where none is wanted", alone.shown, sorted(bests), 0)
+    quiet = answer(replace(_plan(), budget=TwoStageBudget(rho1=math.inf, rho2=math.inf)), [])
+    yield Fact("T that are shown where none is wanted, without noise", quiet.shown, [1], 0)
+    yield Holds("nothing is best there", quiet.best is None and quiet.optimum is None and quiet.share is None)
+    yield Fact("T of its rows", [row["T"] for row in quiet.rows], [1, 2, 5, 10, 20], 0)
     beyond = round(1.25 * max(alone.curve))
     yield Holds("the curve ends where no prediction is reliable", not answer(_plan(), [beyond]).row(beyond)["reliable"])
     drawn = {T: error for T, error in alone.curve.items() if T in rows}

@@ -348,6 +348,37 @@ def _qlr_facts(rng: np.random.Generator) -> Iterator[Fact]:
     least = float(anderson_rubin_curve(skew, grid).statistic.min())
     at = anderson_rubin(skew, [1.1]).statistic
     yield Fact("QLR, any Sigma", [found.statistic, found.anderson_rubin], [at - least, at], 1e-4)
+    for seed, q in ((31, 3), (32, 2)):
+        skew = random_release(seed, q=q)
+        theta = 1.1 * skew.regressor_weights[0] / skew.outcome_weight
+        found = conditional_qlr(skew, 1.1, rng=np.random.default_rng(seed), draws=24, level=0.9)
+        law = np.sort(_conditional_law(skew, theta, np.random.default_rng(seed).standard_normal((24, q))))
+        yield Fact(f"critical value, any Sigma, q = {q}", found.critical, law[math.ceil(0.9 * 23)], 1e-5)
+        exceeded = 1 + int(np.sum(law >= found.statistic))
+        yield Fact(f"p-value, any Sigma, q = {q}", found.p_value, exceeded / 25, 1e-12)
+
+
+def _conditional_law(release: Release, theta: float, draws: np.ndarray) -> np.ndarray:
+    """QLR of g* = V^(1/2) z at the moments of the regressor that they imply given D, least AR on a grid of angles."""
+    q, sigma, (y, x) = release.q, release.covariance, release.moments
+    S = {(i, j): sigma[i * q : (i + 1) * q, j * q : (j + 1) * q] for i in (0, 1) for j in (0, 1)}
+    V = S[0, 0] - theta * (S[0, 1] + S[1, 0]) + theta**2 * S[1, 1]
+    slope = (S[1, 0] - theta * S[1, 1]) @ np.linalg.inv(V)  # Cov(x, g) V^-1
+    ratios = []
+    scale = math.sqrt(np.trace(S[0, 0]) / np.trace(S[1, 1]))
+    angles = np.linspace(-math.pi / 2, math.pi / 2, 4_001)
+    for z in draws:
+        g = np.linalg.cholesky(V) @ z
+        at_null = float(g @ np.linalg.solve(V, g))
+        regressor = x - slope @ (y - theta * x) + slope @ g
+        b0, b1 = np.cos(angles), -scale * np.sin(angles)
+        moments = np.outer(b0, g + theta * regressor) + np.outer(b1, regressor)
+        covariance = sum(
+            (one * other)[:, None, None] * S[i, j] for i, one in ((0, b0), (1, b1)) for j, other in ((0, b0), (1, b1))
+        )
+        statistics = np.sum(moments * np.linalg.solve(covariance, moments[..., None])[..., 0], axis=1)
+        ratios.append(max(at_null - float(statistics.min()), 0.0))
+    return np.array(ratios)
 
 
 def _moreira(S: np.ndarray, T: np.ndarray) -> np.ndarray:
