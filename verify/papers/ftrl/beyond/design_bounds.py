@@ -147,6 +147,8 @@ def _by_search(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
 
     found = min(minimize(value, 0.1 * rng.standard_normal(10), tol=1e-12).fun for _ in range(3))
     yield Fact("least value found over the bound", found / (factor * float(lower_bound(run))), 1.0, 3e-6)
+    single = lower_bound(_run([1.0, 0.2], 1, eta=0.5))
+    yield Fact("iterations where there is one q only", single.iterations, 1, 0)
     # Noiseless and final, one direction: only the last step's noise cannot be undone.
     alone = _run([0.7], 6, eta=0.3, weights="final")
     yield Fact("one direction, final, noiseless", float(lower_bound(alone)), factor * 0.5 * 0.3**2 * 0.7, 2e-6)

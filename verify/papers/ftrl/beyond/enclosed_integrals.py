@@ -126,7 +126,7 @@ def _sums(rng: np.random.Generator, share: float = 1.0) -> Iterator[Within]:
     omega = np.array([1e-6, 0.01, 0.4, 2.0, 3.1])
     with flint.ctx.workprec(BITS):
         s = np.array([float((flint.arb(w) / 2).sin() ** 2) for w in omega])
-        found = powers(s * (1.0 + 14 * UNIT), np.sin(omega) * (1.0 - 14 * UNIT), LAGS)
+        found = powers(s * (1.0 + 15 * UNIT), np.sin(omega) * (1.0 - 15 * UNIT), LAGS)
         for name, kept, bound in (
             ("1 - cos", found.versines, found.error_of_versines),
             ("sin", found.sines, found.error_of_sines),
@@ -147,6 +147,14 @@ def _sums(rng: np.random.Generator, share: float = 1.0) -> Iterator[Within]:
                 off = float(abs(flint.arb(float(kept[k] @ weights)) - total))
                 most = share * float(bound(np.abs(weights), np.array([first]))[0])
                 yield Within(f"error of a sum of {name} at omega = {omega[k]:g} over its bound", off / most, most=1.0)
+                # one term, frequency and coefficient as far off as they may be, the same way
+                sign = np.sign(errors[0, k])
+                weight = 1.0 + 4.0 * sign * UNIT
+                off = float(abs(flint.arb(float(kept[k, 0])) * flint.arb(weight) - exact[0][k])) + UNIT * first
+                most = share * float(bound(np.ones(1), np.array([first]))[0])
+                yield Within(
+                    f"error of one term of {name} at omega = {omega[k]:g} over its bound", off / most, 0.75, 1.0
+                )
 
 
 def _corners(rng: np.random.Generator, narrower: float = 0.0) -> Iterator[Within]:

@@ -238,9 +238,21 @@ def _estimate_facts(rng: np.random.Generator) -> Iterator[Fact | Within]:
         grid = np.tan(np.linspace(-1.57, 1.57, 4001))
         lowest = float(anderson_rubin_curve(release, grid).statistic.min())
         yield Within(f"statistic there less the least on a grid, q = {q}", float(values[1]) - lowest, most=1e-9)
+        curvature = values[0] - 2 * values[1] + values[2]
+        off = 0.5 * abs(float(values[0] - values[2])) / float(curvature)
+        yield Within(f"distance of the parabola's vertex in parts of 10^4, q = {q}", off, most=0.01)
         if q == 1:
             y, x = release.moments[:, 0] * [release.outcome_weight, release.regressor_weights[0]]
             yield Fact("ratio", estimate, y / x, 1e-9)
+    grid = np.tan(np.linspace(-1.57, 1.57, 4001))
+    for name, release in SHAPES().items():
+        at = float(anderson_rubin_curve(release, np.array([point_estimate(release)])).statistic[0])
+        least = float(anderson_rubin_curve(release, grid).statistic.min())
+        yield Within(
+            f"statistic at the estimate over the least on a grid, {name}",
+            at / max(least, at * 1e-9, 1e-300),
+            most=1 + 1e-9,
+        )
 
 
 SET = Claim(
