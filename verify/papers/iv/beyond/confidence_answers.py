@@ -193,21 +193,27 @@ def _release(first: tuple[float, float]) -> MomentRelease:
     )
 
 
-SHAPES = {"interval": (60.0, 50.0), "complement": (40.0, 8.0), "line": (3.0, 1.0)}
+SHAPES = {
+    "interval": (60.0, 50.0),
+    "complement": (40.0, 8.0),
+    "line": (3.0, 1.0),
+    # Far shorter than what lies between two angles that are looked at, with nothing clamped.
+    "short interval": (60_000.0, 47_000.0),
+}
 
 
 def _aware_facts(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
     """The test one coefficient at a time: at the ends it is critical, between them it accepts, beyond it rejects."""
-    clamped = ClampedCount(count=9.0, scale=3.0, n=900)
+    some, none = (ClampedCount(count=count, scale=count / 3, n=900) for count in (9.0, 0.0))
     for shape, first in SHAPES.items():
-        release = _release(first)
+        release, clamped = _release(first), none if shape.startswith("short") else some
         found = clamping_aware_set(release, clamped)
 
-        def margin(coefficient: float, release: MomentRelease = release) -> float:
+        def margin(coefficient: float, release: MomentRelease = release, clamped: ClampedCount = clamped) -> float:
             test = bias_aware(release, coefficient, clamped=clamped.count, count_scale=clamped.scale)
             return test.statistic / test.critical
 
-        yield Holds(f"shape of the {shape}", found.shape == shape)
+        yield Holds(f"shape of the {shape}", found.shape == shape.removeprefix("short "))
         ends = [float(end) for piece in found.pieces for end in piece if math.isfinite(end)]
         if ends:
             yield Fact(f"{shape}: critical at its ends", [margin(end) for end in ends], [1.0] * len(ends), 1e-6)
@@ -217,6 +223,7 @@ def _aware_facts(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
         points = [
             *np.tan(rng.uniform(-1.5, 1.5, 60)).tolist(),
             *(end * factor for end in ends for factor in (0.99, 1.01)),
+            *([sum(ends) / 2] if found.shape == "interval" else []),
         ]
         inside = [margin(point) for point in points if point in found]
         outside = [margin(point) for point in points if point not in found]
