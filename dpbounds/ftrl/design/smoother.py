@@ -114,13 +114,28 @@ def root_diagonal(
 ) -> Float[np.ndarray, " T"]:
     """Below diag (Q^{1/2} G Q^{1/2})^{1/2}, Q = diag q, by at most about `tolerance` / 4."""
     root = np.sqrt(q)
-    # An upper bound on the largest eigenvalue of a non-negative matrix; elsewhere the bound is merely weaker.
-    upper = float(np.max(root * objective.apply(root)))
+    # No eigenvalue is above the largest row sum of moduli: of entries, where 1 - eta lambda is never negative.
+    sums = objective.apply(root) if np.all(states.keep >= 0.0) else _row_sums_of_moduli(states, root)
+    upper = float(np.max(root * sums))
     innovation = states.variance.copy()
     innovation[:-1] -= states.keep[1:] ** 2 * states.variance[1:]
     lower = 0.2 * float(np.min(q * states.rates**2 * innovation.sum(axis=1)))
     shifts, weights = rational_root(max(lower, NARROWEST * upper), upper, slack=tolerance / 4.0)
     return weights @ hat_diagonals(states, shifts[:, None] / q)
+
+
+def _row_sums_of_moduli(states: States, x: Float[np.ndarray, " T"]) -> Float[np.ndarray, " T"]:
+    """A bound of sum_t |G_st| x_t for x >= 0: moduli of all chains, eta_s eta_t z_j(t) prod_r |1 - eta_r lambda_j|."""
+    T, weighted = len(x), states.rates * x
+    keep, sums = np.abs(states.keep), np.zeros(len(x))
+    before, after = np.zeros(keep.shape[1]), np.zeros(keep.shape[1])
+    for s in range(T):
+        before = keep[s] * before + weighted[s]
+        sums[s] = states.variance[s] @ before
+    for s in range(T - 2, -1, -1):
+        after = keep[s + 1] * (after + states.variance[s + 1] * weighted[s + 1])
+        sums[s] += after.sum()
+    return states.rates * sums
 
 
 def rational_root(lower: float, upper: float, *, slack: float) -> tuple[np.ndarray, np.ndarray]:

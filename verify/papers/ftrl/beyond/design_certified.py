@@ -1,0 +1,138 @@
+"""Beyond the paper: the lower bound in balls, whatever weights and roots it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+import flint
+import numpy as np
+
+from dpbounds import AccuracyError
+from dpbounds.ftrl.design import Objective, lower_bound, optimum
+from dpbounds.ftrl.design.certified import certified_bound, gram_in_balls
+from verify.checks import Agreement, Fact, Holds, Within
+from verify.papers.ftrl.beyond.design_bounds import OURS
+from verify.papers.ftrl.tools.design import random_objective
+from verify.statements.claims import Claim
+
+
+def _exact_gram(eigenvalues: list[float], rates: list[float], omega: list[Fraction], m: int) -> np.ndarray:
+    """G in rational numbers, from the covariance of theta_t with every draw, for m examples (0: noiseless)."""
+    T, d = len(rates), len(eigenvalues)
+    lam, eta = [Fraction(x) for x in eigenvalues], [Fraction(x) for x in rates]
+    gram = np.full((T, T), Fraction(0), dtype=object)
+    for s in range(T):
+        # moment[j][u]: E theta_j of the run pushed at s times that of the run pushed at u.
+        for u in range(s, T):
+            mean = [-eta[s]] * d
+            for t in range(s + 1, u):
+                mean = [v * (1 - eta[t] * x) for v, x in zip(mean, lam, strict=True)]
+            pushed = mean if u == s else [v * (1 - eta[u] * x) for v, x in zip(mean, lam, strict=True)]
+            moment = [v * (-eta[u]) for v in pushed]
+            for t in range(u, T):
+                if t > u:
+                    mixed = sum(x * v for x, v in zip(lam, moment, strict=True))
+                    share = Fraction(1, m) if m else Fraction(0)
+                    moment = [
+                        ((1 - eta[t] * x) ** 2 + share * (eta[t] * x) ** 2) * v + share * eta[t] ** 2 * x * mixed
+                        for x, v in zip(lam, moment, strict=True)
+                    ]
+                gram[s, u] += omega[t] / 2 * sum(x * v for x, v in zip(lam, moment, strict=True))
+            gram[u, s] = gram[s, u]
+    return gram
+
+
+def _balls_hold(rng: np.random.Generator, factor: Fraction = Fraction(1)) -> Iterator[Fact | Holds]:
+    """The balls around G hold its rational entries, and are thin."""
+    T = 19
+    for m in (0, 2):
+        rates = rng.uniform(0.1, 0.4, T).tolist()
+        run = Objective(np.array([1.0, 0.3, 0.3]), T, schedule=rates, batch_size=m or None, weights="mean")
+        exact = factor * _exact_gram([1.0, 0.3, 0.3], rates, [Fraction(1, T)] * T, m)
+        balls = gram_in_balls(run)
+        with flint.ctx.workprec(300):
+            held = all(balls[s, t].contains(_rational(exact[s, t])) for s in range(T) for t in range(T))
+        yield Holds(f"the balls hold every rational entry, m = {m or 'oo'}", held)
+        widest = max(float(balls[s, t].rad()) for s in range(T) for t in range(T))
+        yield Fact(f"widest ball, m = {m or 'oo'}", widest, 0.0, 1e-25)
+
+
+def _rational(number: Fraction) -> flint.fmpq:
+    return flint.fmpq(number.numerator, number.denominator)
+
+
+def _hostile(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact | Within]:
+    """Any q: the certified number is below the optimum's value; the best q's is within 1e-5 of it."""
+    for T in (5, 23):
+        run = random_objective(rng, T)
+        value = float(optimum(run).value)
+        hostile = (np.ones(T), 1e6 * np.ones(T), rng.uniform(0.01, 1, T), 10 ** rng.uniform(-6, 0, T))
+        for number, q in enumerate(hostile):
+            bound = certified_bound(run, q=q)
+            share = factor * float(bound) / value
+            yield Within(f"certified over the optimum, T = {T}, q number {number}", share, most=1 + 1e-15)
+        q = rng.uniform(0.9, 1.1, T)
+        eigenvalues, vectors = np.linalg.eigh(run.gram() * np.sqrt(np.outer(q, q)))
+        for size in (0.99, 1.0, 1.0001):
+            guess = size * (vectors * np.sqrt(np.maximum(eigenvalues, 0.0))) @ vectors.T
+            reached = float(np.sqrt(np.maximum(eigenvalues, 0.0)).sum()) ** 2 / q.sum()
+            bound = _or_nothing(run, q, guess)
+            yield Within(f"certified over the norm, Y the root times {size}", factor * bound / reached, most=1 + 1e-12)
+        best = factor * float(lower_bound(run, certify=True))
+        yield Fact("the best q", best / value, 1.0, 1.5e-5)
+    yield from _any_root(rng, factor)
+
+
+def _any_root(rng: np.random.Generator, factor: float) -> Iterator[Fact | Within]:
+    """What a Y proves is (tr Y - T sqrt(eps))^2 / tr Q, eps the largest row sum of |Y^2 - M|, also for Y = c I and
+    others that are no roots; and where T = 1 it meets the truth, from below.
+    """
+    for T in (1, 2, 6):
+        run = random_objective(rng, T)
+        q = rng.uniform(0.5, 2.0, T)
+        M = run.gram() * np.sqrt(np.outer(q, q))
+        eigenvalues, vectors = np.linalg.eigh(M)
+        root = (vectors * np.sqrt(eigenvalues)) @ vectors.T
+        norm = float(np.sqrt(eigenvalues).sum()) ** 2 / q.sum()
+        noise = rng.standard_normal((T, T))
+        guesses = {
+            "2 s I": 2.0 * np.sqrt(np.linalg.norm(M, 2)) * np.eye(T),
+            "1000 s I": 1000.0 * np.sqrt(np.linalg.norm(M, 2)) * np.eye(T),
+            "the root, disturbed": root + 1e-3 * np.abs(root).max() * (noise + noise.T),
+            "the root less a part in 10^6": (1 - 1e-6) * root,
+        }
+        for name, guess in guesses.items():
+            left = np.abs(guess @ guess - M).sum(axis=1).max()
+            proved = max(float(np.trace(guess) - T * np.sqrt(left)), 0.0) ** 2 / q.sum()
+            found = _or_nothing(run, q, guess)
+            yield Fact(f"proved by {name}, T = {T}", found, factor * proved, 1e-8)
+            yield Within(f"the same over the norm, T = {T}", factor * found / norm, most=1 + 1e-12)
+
+
+def _or_nothing(run: Objective, q: np.ndarray, guess: np.ndarray) -> float:
+    """The certified bound with this Y, 0 where it shows nothing."""
+    try:
+        return float(certified_bound(run, q=q, guess=guess))
+    except AccuracyError:
+        return 0.0
+
+
+CERTIFIED = Claim(
+    id="ftrl/beyond-design-certified-bound",
+    where=OURS,
+    kind="inequality",
+    statement=(
+        (
+            r'For symmetric $Y$ with $Y^2 <= Q^(1\/2) G Q^(1\/2) + epsilon I$, $op("tr") Y - T sqrt(epsilon) <= '
+            r'op("tr") (Q^(1\/2) G Q^(1\/2))^(1\/2)$;'
+        ),
+        "in balls this proves the lower bound, whatever $q$ and $Y$.",
+    ),
+    checks=(
+        Agreement(
+            decides="b", facts=_balls_hold, impostors={"1e-15 off": {"facts": {"factor": 1 + Fraction(1, 10**15)}}}
+        ),
+        Agreement(decides="ab", facts=_hostile, impostors={"1e-4 more": {"facts": {"factor": 1.0001}}}),
+    ),
+)
