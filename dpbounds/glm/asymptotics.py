@@ -31,6 +31,8 @@ from dpbounds.glm.links import Link
 from dpbounds.glm.scale import known, positive_definite
 
 Estimator = Literal["paper", "pooled", "public-covariance", "no-public-data"]
+# Of `ErrorTerms`, those that are not parts of the error: they must be small.
+SMALL = ("convergence", "bending")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +42,10 @@ class ErrorTerms:
     - `sampling`: of the private records; `gram_noise`, `cross_noise`: the privacy noise of x x^T and of x y;
     - `public_covariance`: of the public records in A; `public_scale`: of the public records in the scale;
     - `convergence`: 2 sqrt(p) sigma_1 / (lambda_min sqrt n), or what stands for it, which must be small (the excess is
-      about 4 times its square).
+      about 4 times its square);
+    - `bending`: of the curve h(t) = E[W mu(t W)] by which the size t = sqrt(q) is found from that of w_ols: (t h'' /
+      h')^2 times the relative variance of t, and the relative variance of h' over the public records (the excess is
+      about 3 times it).
     """
 
     sampling: float
@@ -49,6 +54,7 @@ class ErrorTerms:
     public_covariance: float
     public_scale: float
     convergence: float
+    bending: float
 
     @property
     def total(self) -> float:
@@ -58,7 +64,12 @@ class ErrorTerms:
     @property
     def sources(self) -> dict[str, float]:
         """Each source by name."""
-        return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "convergence"}
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.name not in SMALL}
+
+    @property
+    def excess(self) -> float:
+        """About how far the mean exceeds the leading order, relative to it, where both small parameters are."""
+        return 4.0 * self.convergence**2 + 3.0 * self.bending
 
     def over(self, unit: float) -> ErrorTerms:
         """The sources divided by `unit`, such as ||w*||^2."""
@@ -142,6 +153,20 @@ class _Model:
         left = (np.eye(len(self.w)) - self.kappa4 / self.D * np.outer(self.w, self.ray)) @ self.inverse
         return self.c**2 * float(np.sum((left @ covariance) * left))
 
+    def bending(self, moved: np.ndarray, scale: float, m: float) -> float:
+        """From the covariance of b - A w_o, or what moves t as that does, the scale's own squared error, and m.
+
+        h' = D and h'' = E[W^3 mu''(t W)]; dt / t = w^T (b - A w_o) / (D q); h' is the mean of mu'(z) + z mu''(z).
+        """
+
+        def moments(z: np.ndarray) -> np.ndarray:
+            bent = z * self.link.curvature(z)
+            return np.stack([z * z * bent / self.q, (self.link.slope(z) + bent) ** 2])
+
+        tilt, squares = mean_of(moments, self.q)
+        variance = float(self.w @ moved @ self.w) / (self.D * self.q) ** 2 + scale / float(self.w @ self.w)
+        return float((tilt / self.D) ** 2 * max(variance, 0.0) + (squares / self.D**2 - 1.0) / m)
+
     @property
     def scale_variance(self) -> float:
         """Pi = ||w||^2 Var mu'(z) / D^2."""
@@ -187,13 +212,13 @@ def error(
     if estimator == "no-public-data":
         return _without_public(model, n, gram, cross)
     if estimator == "paper":
-        return _terms(model, 1.0, n, gram / n, cross, 0.0, model.scale_variance / m, math.sqrt(gram / n))
+        return _terms(model, 1.0, n, gram / n, cross, 0.0, model.scale_variance / m, math.sqrt(gram / n), m)
     scale = (model.scale_variance + model.scale_covariance) / m
     if estimator == "public-covariance":
-        return _terms(model, 0.0, n, 0.0, cross, 1.0 / m, scale, model.norm / math.sqrt(m))
+        return _terms(model, 0.0, n, 0.0, cross, 1.0 / m, scale, model.norm / math.sqrt(m), m)
     pool = n + m
     scale = model.scale_variance / m + model.scale_covariance / pool
-    return _terms(model, n / pool, n, n * gram / pool**2, cross, m / pool**2, scale, math.sqrt(n * gram) / pool)
+    return _terms(model, n / pool, n, n * gram / pool**2, cross, m / pool**2, scale, math.sqrt(n * gram) / pool, m)
 
 
 def _model(link: Link, w: np.ndarray, covariance: np.ndarray, noise_variance: float) -> _Model:
@@ -209,17 +234,20 @@ def _model(link: Link, w: np.ndarray, covariance: np.ndarray, noise_variance: fl
 
 
 def _terms(
-    model: _Model, theta: float, n: int, gram: float, cross: float, public: float, scale: float, spread: float
+    model: _Model, theta: float, n: int, gram: float, cross: float, public: float, scale: float, spread: float, m: int
 ) -> ErrorTerms:
     """From the weight of the private covariance, the variances per entry, and the size of one entry's error in A."""
-    smallest = float(np.linalg.eigvalsh(model.covariance)[0])
+    smallest, identity = float(np.linalg.eigvalsh(model.covariance)[0]), np.eye(len(model.w))
+    sampled = model.spread(theta)
+    moved = (sampled + cross * identity) / n + gram * model.gram + public * model.public
     return ErrorTerms(
-        sampling=model.trace(model.spread(theta)) / n,
+        sampling=model.trace(sampled) / n,
         gram_noise=model.trace(model.gram) * gram,
-        cross_noise=model.trace(np.eye(len(model.w))) * cross / n,
+        cross_noise=model.trace(identity) * cross / n,
         public_covariance=model.trace(model.public) * public,
         public_scale=scale,
         convergence=2.0 * math.sqrt(len(model.w)) * spread / smallest,
+        bending=model.bending(moved, scale, m),
     )
 
 
@@ -240,11 +268,15 @@ def _without_public(model: _Model, n: int, gram: float, cross: float) -> ErrorTe
         return float(np.trace(first @ one @ first.T + second @ two @ second.T + 2.0 * first @ both @ second.T))
 
     smallest = float(np.linalg.eigvalsh(model.covariance)[0])
+    one, two, both = model.spread(1.0), model.spread(0.0), model.weighted(mixed)
+    # u_1 + u_2, in which the noise of b is twice.
+    moved = (one + two + 2.0 * both + 4.0 * cross * identity + gram * model.gram) / (4.0 * n)
     return ErrorTerms(
-        sampling=total(model.spread(1.0), model.spread(0.0), model.weighted(mixed)) / n,
+        sampling=total(one, two, both) / n,
         gram_noise=total(model.gram, 0.0 * identity, 0.0 * identity) * gram / n,
         cross_noise=total(identity, identity, identity) * cross / n,
         public_covariance=0.0,
         public_scale=0.0,
         convergence=2.0 * math.sqrt(len(model.w) * gram / n) / smallest,
+        bending=model.bending(moved, 0.0, math.inf),
     )

@@ -33,8 +33,9 @@ from dpbounds.values import Value
 ESTIMATORS: tuple[Estimator, ...] = get_args(Estimator)
 # Those that the paper prints with a noise of their own.
 PRINTED: tuple[Estimator, ...] = ("paper", "pooled")
-# The leading order is reliable while its own small parameter, and the error it predicts, are.
-LARGEST_CONVERGENCE, LARGEST_ERROR = 0.25, 0.25
+# The leading order is reliable while what it leaves out, and the error it predicts, are small: the mean is then within
+# 25 % of it (`glm/beyond-reliable`).
+LARGEST_EXCESS, LARGEST_ERROR = 0.1, 0.25
 # Ratios of the noise of x x^T to that of x y, in units of the bounds, that are tried.
 RATIOS = (1e-3, 1e3)
 # Records needed are found to this factor.
@@ -171,5 +172,5 @@ def _predicted(
         terms=terms,
         relative_terms=terms.over(unit),
         relative=Value(relative, kind="asymptotic", source="dpbounds", convention="leading order"),
-        reliable=terms.convergence <= LARGEST_CONVERGENCE and relative <= LARGEST_ERROR,
+        reliable=terms.excess <= LARGEST_EXCESS and relative <= LARGEST_ERROR,
     )

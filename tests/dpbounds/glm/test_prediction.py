@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from dpbounds.glm import LINKS, predict, records_needed
+from dpbounds.glm import LINKS, build_problem, predict, records_needed
 from dpbounds.glm.prediction import ESTIMATORS
 from tests.dpbounds.glm.test_problem import problem
 
@@ -23,6 +23,15 @@ def test_terms_are_told_in_units_of_the_weights():
     assert sum(row.relative_terms.sources.values()) == pytest.approx(float(row.relative), rel=1e-14)
     assert row.terms.total == pytest.approx(0.39 * float(row.relative), rel=1e-14)
     assert row.relative_terms.convergence == row.terms.convergence
+
+
+def test_few_public_records_are_not_reliable():
+    few, many = (
+        predict(build_problem("logistic", n=3_000_000, m=m, epsilon=10.0, p=5), "public-covariance")
+        for m in (330, 3300)
+    )
+    assert float(few.relative) < 0.05 and few.terms.excess > 0.25 and not few.reliable
+    assert many.reliable and many.terms.excess == pytest.approx(few.terms.excess / 10, rel=0.1)
 
 
 def test_counts_go_beyond_the_labels_that_the_printed_noise_is_made_for():

@@ -80,8 +80,8 @@ def _cells(row: Row, names: Sequence[str]) -> dict[str, Any]:
 def _legend(rows: Sequence[Row]) -> None:
     _note(
         "Estimators: paper (Algorithms 1 and 3), pooled (Remark 11), public-covariance (x x' is not released), "
-        "no-public-data (scale from the private records). Errors to leading order; not reliable where the noise in "
-        "x x', or the error itself, is not small."
+        "no-public-data (scale from the private records). Errors to leading order; reliable: the mean is within 25 %, "
+        "else the error of the covariance, the bend of the scale's equation, or the error itself is not small."
     )
     if any(row["calibration"] == "printed" for row in rows):
         _note(

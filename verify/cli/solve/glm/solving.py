@@ -70,6 +70,7 @@ def _row(recommendation: Recommendation, row: Prediction, run: dict[str, Any]) -
         "error": float(row.relative),
         **row.relative_terms.sources,
         "convergence": row.terms.convergence,
+        "excess": row.terms.excess,
         "reliable": row.reliable,
         **(median.columns("median") | {"no_root": run["no_root"]} if median is not None else {}),
     }
