@@ -14,17 +14,8 @@ from dpbounds.glm import LINKS, Link, TwoPointDesign, bias, least_squares, sign_
 from dpbounds.glm.bounds import bias_bound
 from verify.checks import Agreement, Fact, Search, Within
 from verify.checks.domains import Real
+from verify.papers.glm.tools.bounded_designs import SKEWED, SYMMETRIC, design_of
 from verify.statements.claims import Claim, Correction, Fault
-
-# (high, low, probability of high) of a coordinate before scaling.
-SYMMETRIC, SKEWED = (1.0, -1.0, 0.5), (2.0, -0.5, 0.2)
-
-
-def design_of(shape: tuple[float, float, float], p: int, radius: float = 1.0) -> TwoPointDesign:
-    """Coordinates of this shape, scaled so that ||x||_1 <= radius."""
-    high, low, share = shape
-    unit = radius / (p * max(abs(high), abs(low)))
-    return TwoPointDesign(p=p, high=unit * high, low=unit * low, probability=share)
 
 
 def norm_of(shape: tuple[float, float, float], p: int) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 from dpbounds.glm import bounds
 from verify.checks import Agreement, Fact, Search, Within
 from verify.checks.domains import Real
-from verify.papers.glm.paper.s4_2_theorems import limit_bias
+from verify.papers.glm.tools.bounded_designs import SKEWED, design_of, limit_bias
 from verify.statements.claims import Claim, Correction, Fault
 
 # --- (29), (31), (33), (35), (47): collecting powers ---
@@ -325,7 +325,9 @@ def _dropped(rng: np.random.Generator, power: int = 3) -> Iterator[Within]:
 
 def _over_power(power: int) -> tuple[float, float]:
     """At p = 16 and 256."""
-    small, large = (limit_bias(p, 1.0, 1 / p, True, "poisson") * p**power * math.sqrt(p) for p in (16, 256))
+    small, large = (
+        limit_bias(design_of(SKEWED, p), np.full(p, 1 / p), link="poisson") * p**power * math.sqrt(p) for p in (16, 256)
+    )
     return small, large
 
 
