@@ -353,10 +353,12 @@ APPB = Claim(
         touches="proof",
         finding=(
             'The proof covers the two noisy messages of records within the bounds, not the message "outside" of '
-            "Algorithm 1: records of norms ${size} R$ and $R\\/2$ are told apart with certainty."
+            "Algorithm 1: records of norms ${size} R$ and $R\\/2$ are told apart with certainty. The bound on "
+            "$norm(x_i y_i)$ is one of the model (10), not of Algorithm 4, which takes every $y$."
         ),
         consequence="Algorithm 2 is covered; 1, 3 and 4 need clipping.",
         root="glm/thm-7",
+        exhibit=0,
     ),
     correction=Correction(
         statement=(
@@ -366,5 +368,5 @@ APPB = Claim(
         ground="As for Theorem 7.",
         checks=_CLIP_CHECKS,
     ),
-    checks=(THM_7.checks[0].deciding("a"),),
+    checks=(THM_7.checks[0].deciding("a"), _LABELS.deciding("b")),
 )

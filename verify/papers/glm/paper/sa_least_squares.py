@@ -49,12 +49,17 @@ def _lemma_33(
     return step.root_mean_square**2, constant * bound
 
 
-def _condition(variance: float) -> float:
+def _condition(variance: float, delta: float = DELTA) -> float:
     """What 2 sqrt(p n) sigma_1 <= n lambda / 2 asks for over p r^4 ||Sigma||^2 log(1 / delta) / (epsilon lambda)^2."""
     p, r = 4, 1.0
-    scales = privacy.noise_scales(EPSILON, DELTA, radius=r)
+    scales = privacy.noise_scales(EPSILON, delta, radius=r)
     needed = 16 * p * scales.gram**2 / variance**2
-    return needed / (p * r**4 * variance**2 * math.log(1 / DELTA) / (EPSILON * variance) ** 2)
+    return needed / (p * r**4 * variance**2 * math.log(1 / delta) / (EPSILON * variance) ** 2)
+
+
+def _no_constant(variance: float, delta: float, *, power: float = 2.0) -> tuple[float, float]:
+    """512 / ||Sigma||^2 against that ratio."""
+    return 512.0 / variance**power, _condition(variance, delta)
 
 
 def _conditions(rng: np.random.Generator) -> Iterator[Within]:
@@ -92,14 +97,22 @@ LEM_33 = Claim(
     ),
     correction=Correction(
         statement=(
-            r"For $n >= Omega(kappa^4 max{{1, norm(Sigma)^2}} p r^4 log(1\/delta)\/(epsilon^2 lambda^2))$, with high "
-            "probability $X^top X + E_1$ is positive definite and (16) holds."
+            (
+                r"For $n >= Omega(kappa^4 max{{1, norm(Sigma)^2}} p r^4 log(1\/delta)\/(epsilon^2 lambda^2))$, with "
+                "high probability $X^top X + E_1$ is positive definite,"
+            ),
+            "and (16) holds;",
+            (
+                r"no constant helps the condition as printed: for $Sigma = lambda I$ that takes $2^9\/norm(Sigma)^2$ "
+                "times it, at least."
+            ),
         ),
         ground=(
             '$norm(E_1) <= O(r^2 sqrt(p n log(1\\/delta))\\/epsilon)$ and $lambda_"min" (X^top X) >= n lambda\\/2$.'
         ),
         checks=(
             Search(
+                decides="b",
                 sides=_lemma_33,
                 box={
                     "p": Real(1.0, 40.0),
@@ -115,6 +128,14 @@ LEM_33 = Claim(
                 },
             ),
             Search(
+                decides="c",
+                sides=_no_constant,
+                box={"variance": Real(1e-30, 1.0, "log"), "delta": Real(1e-12, 0.9, "log")},
+                evaluations=100,
+                impostors={"the cube": {"sides": {"power": 3.0}}},
+            ),
+            Search(
+                decides="a",
                 sides=_condition_right,
                 box={"variance": Real(1e-4, 1.0, "log")},
                 evaluations=200,

@@ -11,6 +11,9 @@ from dpbounds.glm import LINKS
 from dpbounds.glm.gaussian import mean_of, slope_means
 from verify.checks import Agreement, Search, Within
 from verify.checks.domains import Real
+from verify.papers.glm.paper.s4_1_theorem_8 import repair
+from verify.papers.glm.paper.sc_2_scale_error import LEM_37
+from verify.papers.glm.tools.appendix_c import MANY
 from verify.papers.glm.tools.private_step import Step
 from verify.statements.claims import Claim, Correction, Fault
 
@@ -58,6 +61,22 @@ def _corrected_17(
     return step.root_mean_square, constant * math.sqrt(step.p) * r * (cross + gram * r * size) * _eta(step)
 
 
+def _no_constant(size: float, p: float, variance: float, *, power: float = 1.0) -> tuple[float, float]:
+    """5 / (||w_ols|| sqrt log(p^2 / xi)) against left over right side of (17) with C_3 = r = kappa = 1: the noise of
+    x y alone has sqrt(p) sigma_2 / (lambda sqrt n), sigma_2 >= sqrt(32 log(1 / delta)) / epsilon.
+    """
+    p = round(p)
+    step = Step(p=p, variance=variance / p, radius=1.0, size=size, n=N, epsilon=EPSILON, delta=DELTA)
+    ratio = step.root_mean_square / (math.sqrt(p) * size * _eta(step))
+    return 5.0 / (size**power * math.sqrt(math.log(p**2 / FAILURE))), ratio
+
+
+_NO_CONSTANT = Search(
+    sides=_no_constant,
+    box={"size": Real(1e-30, 10.0, "log"), "p": Real(1.0, 40.0), "variance": Real(1e-6, 1.0, "log")},
+    evaluations=200,
+    impostors={"the square of norm(w_ols)": {"sides": {"power": 2.0}}},
+)
 _STEPS = {
     "p": Real(1.0, 40.0),
     "variance": Real(1e-4, 1e2, "log"),
@@ -90,10 +109,17 @@ EQ_17 = Claim(
         ),
     ),
     correction=Correction(
-        statement='$norm(hat(w)^"ols" - w^"ols") <= C_3 kappa sqrt(p) r (1 + r norm(w^"ols")) eta$.',
-        ground="The square root of (16).",
+        statement=(
+            '$norm(hat(w)^"ols" - w^"ols") <= C_3 kappa sqrt(p) r (1 + r norm(w^"ols")) eta$;',
+            (
+                "no $C_3$ helps (17) as printed: for $r = kappa = 1$, $Sigma = lambda I$ the left side is at least "
+                '$5 C_3^(-1)\\/(norm(w^"ols") sqrt(log(p^2\\/xi)))$ times the right one.'
+            ),
+        ),
+        ground="The square root of (16); the noise of $x y$ alone, $sigma_2^2 >= 2^5 log(1\\/delta)\\/epsilon^2$.",
         checks=(
             Search(
+                decides="a",
                 sides=_corrected_17,
                 box=_STEPS,
                 evaluations=1500,
@@ -103,10 +129,12 @@ EQ_17 = Claim(
                     "without r norm(w_ols)": {"sides": {"gram": 0.0}},
                 },
             ),
+            _NO_CONSTANT.deciding("b"),
         ),
     ),
     checks=(Agreement(facts=_ratio_17),),
 )
+_STEP_17 = EQ_17.correction.checks[0] if EQ_17.correction else _NO_CONSTANT
 
 
 EQ_53 = Claim(
@@ -135,7 +163,7 @@ EQ_53 = Claim(
             'norm(w^"ols")) eta$.'
         ),
         ground="As for (17).",
-        checks=EQ_17.correction.checks if EQ_17.correction else (),
+        checks=(_STEP_17,),
     ),
     checks=EQ_17.checks,
 )
@@ -261,10 +289,6 @@ EQ_25 = Claim(
 # --- (57): Theorem 8 assembled ---
 
 
-# No constant of a rate is as large.
-MANY = 100
-
-
 def _assembled(size: float, norm: float) -> tuple[float, float]:
     """The second part of (57), p^{3/2} ||Sigma|| ||w_ols||, against the first, p^{3/2} ||Sigma||^{3/2} ||w_ols||^2,
     which is all that Theorem 8 keeps; within a factor `MANY`.
@@ -272,9 +296,14 @@ def _assembled(size: float, norm: float) -> tuple[float, float]:
     return norm * size, MANY * norm**1.5 * size**2
 
 
-def _assembled_right(size: float, norm: float, *, factor: float = 2.0) -> tuple[float, float]:
-    root = math.sqrt(norm) * size
-    return norm * size + norm**1.5 * size**2, factor * norm * size * max(1.0, root)
+def _second_part(rng: np.random.Generator) -> Iterator[Within]:
+    """c times the exact step over the printed second part, Sigma = I, p = 4, overline(c) = c, as ||w_ols|| falls."""
+    ratios = {}
+    for size in (1.0, 1e-6):
+        step = _step(4, 1.0, math.sqrt(math.log(N / FAILURE)), size)
+        ratios[size] = step.root_mean_square / (8.0 * size * math.log(N / FAILURE) * _eta(step))
+    label = "the ratio at a norm of w_ols of 1e-6 over that at 1"
+    yield Within(label, ratios[1e-6] / ratios[1.0], 0.0, 1e3)
 
 
 def _two_parts(rng: np.random.Generator, *, factor: float = 1.0) -> Iterator[Within]:
@@ -289,6 +318,7 @@ def _two_parts(rng: np.random.Generator, *, factor: float = 1.0) -> Iterator[Wit
 _SIZES = {"size": Real(1e-6, 1e2, "log"), "norm": Real(1e-4, 1e4, "log")}
 
 
+_TWO = Agreement(facts=_two_parts, impostors={"1 % less": {"facts": {"factor": 0.99}}})
 EQ_57 = Claim(
     id="glm/eq-57",
     where="(57)",
@@ -312,8 +342,9 @@ EQ_57 = Claim(
         finding=(
             'Theorem 8 keeps the part with $norm(Sigma)^(3\\/2) norm(w^"ols")^2$ and drops that with $norm(Sigma) '
             'norm(w^"ols")$: at $norm(w^"ols") = {size}$, $norm(Sigma) = {norm}$ the dropped one is more than ${many}$ '
-            "times larger."
+            "times larger. The second part as printed moreover has the fault of (53)."
         ),
+        exhibit=0,
         consequence=(
             r"Theorems 8 and 22 need $norm(Sigma)^(1\/2) norm(w^*) >= c_Phi$, or $max{{1, norm(Sigma)^(1\/2) "
             'norm(w^"ols")}}$.'
@@ -321,24 +352,25 @@ EQ_57 = Claim(
     ),
     correction=Correction(
         statement=(
-            r'The two parts together are $O(p^(3\/2) norm(Sigma) norm(w^"ols") max{{1, norm(Sigma)^(1\/2) '
-            r'norm(w^"ols")}} log(n\/xi) eta)$, given (53) and (54).'
-        ),
-        ground="The sum of two terms is at most twice the larger.",
-        checks=(
-            Search(
-                sides=_assembled_right,
-                box=_SIZES,
-                extremal=lambda: ({"size": 1.0, "norm": 1.0},),
-                evaluations=600,
-                impostors={"1.9 in place of 2": {"sides": {"factor": 1.9}}},
+            "As printed, with two parts;",
+            (
+                'the second is $O(overline(c) sqrt(p) r (1 + r norm(w^"ols")) eta)$ with $r^2 = 10 p norm(Sigma) '
+                'log(n\\/xi)$, the first (54) times $norm(w^"ols")$ where $norm(hat(w)^"ols") = O(norm(w^"ols"))$;'
             ),
+            "both stay in Theorem 8, which is then that of its correction.",
+        ),
+        ground="(53) corrected and $c_Phi <= overline(c)$; Lemma 37.",
+        checks=(
+            _TWO.deciding("a"),
+            *(check.deciding("b") for check in (_STEP_17, *LEM_37.checks)),
+            repair("logistic").deciding("c"),
         ),
     ),
     checks=(
         Search(
             decides="c", sides=_assembled, box=_SIZES, extremal=lambda: ({"size": 0.001, "norm": 1.0},), evaluations=100
         ),
-        Agreement(decides="a", facts=_two_parts, impostors={"1 % less": {"facts": {"factor": 0.99}}}),
+        Agreement(decides="b", facts=_second_part),
+        _TWO.deciding("a"),
     ),
 )
