@@ -237,8 +237,8 @@ CONCL_BIAS = Claim(
                 r"kurtosis $k$ of $v$, $p^2$ times the bias tends to $(1 - k\/3) sigma^2\/4$ for logistic regression;"
             ),
             (
-                r"for Poisson regression $p$ times the bias tends to $bb(E) v^3\/(2 sigma^2)$, and for signs $p^2$ times "
-                r"it to $-1\/3$;"
+                r"for Poisson regression $p$ times the bias tends to $bb(E) v^3\/(2 sigma^2)$, and for signs $p^2$ "
+                r"times it to $-1\/3$;"
             ),
             r"for the cubic $p$ times the bias tends to $(k\/3 - 1)\/3$.",
         ),
