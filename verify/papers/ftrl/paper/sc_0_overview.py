@@ -339,7 +339,7 @@ TAB_4_5 = Claim(
     ),
     hypotheses=TABLE_4,
     setting=SETTING,
-    checks=(Rate(decides="b", ratios=_printed_excess, relation="theta"),),
+    checks=(Rate(decides="b", ratios=_printed_excess, relation="theta"), _dimension(5).deciding("a")),
     fault=Fault(
         severity="slip",
         touches="text",
