@@ -8,7 +8,7 @@ import numpy as np
 
 from dpbounds.ftrl import correlations, linear_regression
 from dpbounds.ftrl.linear_regression import Regression
-from verify.checks import Agreement, Fact, Identity, Rate, Times
+from verify.checks import Agreement, Fact, Identity, Rate, Times, Within
 from verify.checks.domains import Real
 from verify.papers.ftrl.tools import input_laws, second_moments
 from verify.statements.claims import Claim, Correction, Fault
@@ -224,6 +224,33 @@ def _long_sequences(rng: np.random.Generator, *, inside: bool = False) -> Iterat
         yield Fact(f"gamma_oo of {correlation.name}", correlation.limiting_sensitivity(), integral, 1e-9)
 
 
+def _laguerre(x: float, count: int) -> np.ndarray:
+    """Coefficients of exp(-x z / (1 - z)): n c_n = (2 n - 2 - x) c_(n-1) - (n - 2) c_(n-2)."""
+    values = np.zeros(count)
+    values[:2] = 1.0, -x
+    for n in range(2, count):
+        values[n] = ((2 * n - 2 - x) * values[n - 1] - (n - 2) * values[n - 2]) / n
+    return values
+
+
+def _not_outer(rng: np.random.Generator, *, inward: float = 1.0) -> Iterator[Fact | Within]:
+    """gamma_400^2 where the integral is finite (one zero inside), where it is not (another on the circle), and for
+    exp(-(1 + z) / (1 - z)), which has no zero and modulus 1 on the circle, so that the integral is 1.
+    """
+    from scipy.signal import lfilter
+
+    impulse = (np.arange(400) == 0).astype(float)
+    for others in ([], [1.5], [-1.2], [1.0], [-1.0, 2.0]):
+        zero = float(rng.uniform(0.3, 0.9)) ** inward
+        beta = np.poly(1 / np.array([zero, *others]))
+        growth = float(np.sum(np.asarray(lfilter([1.0], beta, impulse)) ** 2))
+        yield Within(f"gamma_400^2, zeros at {zero:.2f} and {others}", growth, 1e6)
+    beta, inverse = _laguerre(2.0, 400), _laguerre(-2.0 * inward, 400)
+    yield Fact("exp(-2 z / (1 - z)) and its inverse", np.convolve(beta[:20], inverse[:20])[:20], impulse[:20], 1e-9)
+    yield Within("sum of its squares over that of modulus e", float(np.sum(beta**2)) / np.e**2, most=1.0)
+    yield Within("gamma_400^2 of it", float(np.sum(inverse**2)), 1e6)
+
+
 EQ_5 = Claim(
     id="ftrl/eq-5",
     where="(5)",
@@ -241,7 +268,7 @@ EQ_5 = Claim(
         ),
         consequence=(
             "Noise scaled by the integral alone would not be private. All named mechanisms are minimum phase and keep "
-            "(5); where it fails the integral is below $gamma_oo^2$, so that lower bounds on $F_oo$ stand."
+            "(5); where it fails $gamma_oo$ is infinite, so that lower bounds on $F_oo$ stand."
         ),
     ),
     correction=Correction(
@@ -251,10 +278,11 @@ EQ_5 = Claim(
                 "then $gamma_oo (B) = lim_T gamma_T (B) = (1/(2 pi) integral_(-pi)^pi abs(B(omega))^(-2) dif "
                 r"omega)^(1\/2)$;"
             ),
-            "otherwise $gamma_oo (B)$ is larger, and may be $oo$ where the integral is finite.",
+            "otherwise $gamma_oo (B) = oo$, whatever the integral.",
         ),
         ground=(
-            "$gamma_T$ is the norm of the first $T$ coefficients of $1 \\/ B(z)$; Parseval needs $1 \\/ B$ in $H^2$."
+            "$gamma_T$ is the norm of the first $T$ coefficients of $1 \\/ B(z)$, bounded if and only if $1 \\/ B$ is "
+            "in $H^2$; as $B$ is, and their product is 1, both are then outer."
         ),
         checks=(
             Identity(
@@ -266,10 +294,11 @@ EQ_5 = Claim(
                 impostors={"1e-40 off": {"right": Times("1.0000000000000000000000000000000000000001")}},
             ),
             Agreement(
-                decides="ab",
+                decides="a",
                 facts=_long_sequences,
                 impostors={"one zero inside": {"facts": {"inside": True}}, "1 % off": {"facts": Times(1.01)}},
             ),
+            Agreement(decides="b", facts=_not_outer, impostors={"zeros outside": {"facts": {"inward": -1.0}}}),
         ),
     ),
 )

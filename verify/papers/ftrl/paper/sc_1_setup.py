@@ -247,7 +247,7 @@ PROP_C_1 = Claim(
                 "If $sum_t beta_t z^t$ is outer (finitely many weights: no zero in $abs(z) < 1$), then $gamma_oo^2 = "
                 "norm(B^(-1) e_0)_2^2 = 1/(2 pi) integral abs(B(omega))^(-2) dif omega$;"
             ),
-            "otherwise $gamma_T$ exceeds that.",
+            "otherwise $gamma_T -> oo$, whatever the integral.",
         ),
         ground=(
             "In two-sided sequences Parseval gives (28) for every $beta$, but that inverse is causal, and its norm the "
