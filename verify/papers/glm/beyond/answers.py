@@ -25,8 +25,7 @@ from dpbounds.glm.prediction import best_ratio, records_needed
 from dpbounds.glm.problem import Problem
 from dpbounds.glm.recommendation import Recommendation, RecordsNeeded
 from simulators.glm import bounded, recommendation_experiments, share_without_root
-from verify.checks import Agreement, Fact, Holds, Search, Times, Within
-from verify.checks.domains import Real
+from verify.checks import Agreement, Fact, Holds, Times, Within
 from verify.statements.claims import Claim
 
 _OFF = {"1 % off": {"facts": Times(1.01)}}
@@ -233,19 +232,24 @@ def _from_data(rng: np.random.Generator) -> Iterator[Fact | Within]:
     yield Fact("records as printed are not clipped", kept, beyond)
 
 
-def _alone(p: float, kind: float, t: float, tilt: float, share: float, noise: float, *, factor: float = 1.01) -> Any:
-    """(the covariance of the public records alone, `factor` of the better of the two others), sqrt(q) = t, m = share n;
-    epsilon such that noise may dominate, and (0, 1) where it is less than 90 % of its error.
+def _alone(rng: np.random.Generator, *, most: float = 1.01) -> Iterator[Within]:
+    """The error of the covariance of the public records alone over the better of the two others, where noise is 90 % of
+    it; all links, spectra, sizes of w*, budgets, m from n / 10 to 10 n.
     """
-    spectrum = np.geomspace(1.0, tilt, math.floor(p))
-    problem = build_problem(
-        list(LINKS)[int(kind)], n=10**6, m=round(share * 10**6), epsilon=noise, delta=1e-6, spectrum=spectrum,
-        w=np.full(len(spectrum), t / math.sqrt(spectrum.sum())),
-    )  # fmt: skip
-    alone, *others = (predict(problem, name) for name in ("public-covariance", "paper", "pooled"))
-    if alone.terms.cross_noise < 0.9 * alone.terms.total:
-        return 0.0, 1.0
-    return float(alone.relative), factor * min(float(row.relative) for row in others)
+    count = 0
+    while count < 60:
+        spectrum = np.geomspace(1.0, 10.0 ** rng.uniform(-1.5, 0.0), int(rng.integers(1, 13)))
+        w, t = rng.standard_normal(len(spectrum)), 10.0 ** rng.uniform(-1.0, 0.3)
+        problem = build_problem(
+            str(rng.choice(list(LINKS))), n=10**6, m=round(10.0 ** rng.uniform(5.0, 7.0)), delta=1e-6,
+            epsilon=10.0 ** rng.uniform(-1.0, 1.5), spectrum=spectrum, w=t * w / math.sqrt(float(w @ (spectrum * w))),
+        )  # fmt: skip
+        alone = predict(problem, "public-covariance")
+        if alone.terms.cross_noise >= 0.9 * alone.terms.total:
+            count += 1
+            other = min(float(predict(problem, name).relative) for name in ("paper", "pooled"))
+            label = f"{problem.link.name}, p = {problem.p}, m = {problem.m}, epsilon = {problem.epsilon:.3g}"
+            yield Within(f"{label}: error over that of the others", float(alone.relative) / other, 0.0, most)
 
 
 BEYOND_EQUAL_PRIVACY = Claim(
@@ -258,26 +262,14 @@ BEYOND_EQUAL_PRIVACY = Claim(
         "error of Algorithm 1 and Remark 11, to leading order, where 90 % of its own is noise and $m >= n\\/10$."
     ),
     setting=(
-        "What `dpbounds solve glm` computes, on three problems and by search; runs for logistic, $p = 5$, $n = m = 2 "
-        "dot 10^4$, $epsilon = 300$, where the leading order is near; they show it no worse than 1.2 times Algorithm "
-        "1, and far below the printed noise, not that it is better."
+        "What `dpbounds solve glm` computes, on three problems and on sixty at random; runs for logistic, $p = 5$, $n = "
+        "m = 2 dot 10^4$, $epsilon = 300$, where the leading order is near; they show it no worse than 1.2 times "
+        "Algorithm 1, and far below the printed noise, not that it is better."
     ),
     checks=(
         Agreement(facts=_rows, impostors=_OFF),
         Agreement(facts=_from_data, impostors=_OFF),
-        Search(
-            sides=_alone,
-            box={
-                "p": Real(1.0, 12.99),
-                "kind": Real(0.0, len(LINKS) - 0.01),
-                "t": Real(0.1, 2.0, "log"),
-                "tilt": Real(0.03, 1.0, "log"),
-                "share": Real(0.1, 10.0, "log"),
-                "noise": Real(0.1, 30.0, "log"),
-            },
-            evaluations=60,
-            impostors={"0.98": {"sides": {"factor": 0.98}}},
-        ),
+        Agreement(facts=_alone, impostors={"0.9": {"facts": {"most": 0.9}}}),
         Agreement(facts=_equal_privacy, alpha=1e-8, impostors={"twice as much": {"facts": {"factor": 2.0}}}),
     ),
 )
