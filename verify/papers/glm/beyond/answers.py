@@ -262,7 +262,7 @@ BEYOND_EQUAL_PRIVACY = Claim(
         "error of Algorithm 1 and Remark 11, to leading order, where 90 % of its own is noise and $m >= n\\/10$."
     ),
     setting=(
-        "What `dpbounds solve glm` computes, on three problems and on sixty at random; runs for logistic, $p = 5$, $n = "
+        "What `dpbounds solve glm` computes, on three problems and sixty at random; runs for logistic, $p = 5$, $n = "
         "m = 2 dot 10^4$, $epsilon = 300$, where the leading order is near; they show it no worse than 1.2 times "
         "Algorithm 1, and far below the printed noise, not that it is better."
     ),
