@@ -217,15 +217,17 @@ THM_22 = Claim(
 # --- (3) and (4) ---
 
 
-def _needed(p: float, norm: float, size: float) -> tuple[float, float]:
-    """(the n at which 2 sqrt(p n) sigma_1 = n lambda / 2, what (3) asks for), at n = 1e9 in the logarithms."""
+def _needed(p: float, norm: float, size: float, spread: float = 1.0) -> tuple[float, float]:
+    """(the n at which 2 sqrt(p n) sigma_1 = n lambda / 2, what (3) asks for at Sigma = norm I), at n = 1e9 in the
+    logarithms; lambda = norm / spread.
+    """
     dimension = round(p)
     scales = privacy.noise_scales(0.5, DELTA, radius=privacy.radius(norm, dimension, 10**9, FAILURE))
     covariance, c = Covariance(norm=norm, least=norm), float(scale.constant("logistic", norm * size**2))
     asked, _ = bounds.gaussian_sample_sizes(
         size, covariance, c, p=dimension, n=10**9, epsilon=0.5, delta=DELTA, failure=FAILURE
     )
-    return 16 * dimension * scales.gram**2 / norm**2, float(asked)
+    return 16 * dimension * scales.gram**2 * (spread / norm) ** 2, float(asked)
 
 
 def _asked(rng: np.random.Generator) -> Iterator[Within]:
@@ -235,11 +237,13 @@ def _asked(rng: np.random.Generator) -> Iterator[Within]:
     yield Within(label, ratios[1e-3] / ratios[1.0], 0.0, 1e3, numbers=numbers)
 
 
-def _asked_right(p: float, norm: float, size: float, *, constant: float = 1.5e4) -> tuple[float, float]:
-    """Against C p^3 (||Sigma|| / lambda)^2 log^2(n / xi) log(1 / delta) / epsilon^2, here lambda = ||Sigma||."""
+def _asked_right(
+    p: float, norm: float, size: float, spread: float, *, constant: float = 1.5e4, power: float = 2.0
+) -> tuple[float, float]:
+    """Against C p^3 (||Sigma|| / lambda)^2 log^2(n / xi) log(1 / delta) / epsilon^2."""
     dimension, size = round(p), min(size, 1.0 / math.sqrt(norm))
     logs = math.log(10**9 / FAILURE) ** 2 * math.log(1 / DELTA)
-    return _needed(p, norm, size)[0], constant * dimension**3 * logs / 0.25
+    return _needed(p, norm, size, spread)[0], constant * dimension**3 * spread**power * logs / 0.25
 
 
 THM_8_N = Claim(
@@ -251,7 +255,10 @@ THM_8_N = Claim(
         "c_Phi^2 epsilon^2 Lambda^2))$ is enough for Theorem 8."
     ),
     equation="(3)",
-    setting="Against the $n$ at which the noise matrix is half of $n lambda$; $Sigma = a I$.",
+    setting=(
+        "Against the $n$ at which the noise matrix is half of $n lambda$; $Sigma = a I$, in the correction $lambda$ "
+        "down to $10^(-4) norm(Sigma)$."
+    ),
     fault=Fault(
         severity="hypothesis",
         touches="statement",
@@ -272,9 +279,12 @@ THM_8_N = Claim(
         checks=(
             Search(
                 sides=_asked_right,
-                box=_BOX,
+                box={**_BOX, "spread": Real(1.0, 1e4, "log")},
                 evaluations=600,
-                impostors={"a tenth": {"sides": {"constant": 1.5e3}}},
+                impostors={
+                    "a tenth": {"sides": {"constant": 1.5e3}},
+                    "norm(Sigma) / lambda": {"sides": {"power": 1.0}},
+                },
             ),
         ),
     ),

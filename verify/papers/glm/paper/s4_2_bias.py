@@ -259,7 +259,7 @@ CONCL_BIAS = Claim(
 # --- (28): the distance of the two scales ---
 
 
-def _scales(w: np.ndarray, radius: float, skewed: float, *, factor: float = 1.0) -> tuple[float, float]:
+def _scales(w: np.ndarray, radius: float, skewed: float, *, factor: float = 1.0, power: int = 2) -> tuple[float, float]:
     """M |root - c_Phi| against c_Phi^2 G r ||w_ols c_Phi - w*||_inf / c_Phi: the first line of (28) with its factors,
     M the least slope of c -> c E mu'(c <x, w_ols>) between the two.
     """
@@ -275,7 +275,7 @@ def _scales(w: np.ndarray, radius: float, skewed: float, *, factor: float = 1.0)
         design.mean_of(lambda z, s=s: link.slope(s * z) + s * z * link.curvature(s * z), shown.w_ols) for s in grid
     ]
     distance = float(np.abs(c * shown.w_ols - w).max())
-    return min(slopes) * abs(root - c), factor * c * link.suprema[1] * radius * distance
+    return min(slopes) * abs(root - c), factor * c ** (power - 1) * link.suprema[1] * radius * distance
 
 
 def _power_of_scale(rng: np.random.Generator) -> Iterator[Fact]:
@@ -320,7 +320,7 @@ EQ_28 = Claim(
                 sides=_scales,
                 box={"w": (Real(-3.0, 3.0), 4), "radius": Real(0.5, 4.0), "skewed": Real(0.0, 1.0)},
                 evaluations=30,
-                impostors={"a hundredth": {"sides": {"factor": 0.01}}},
+                impostors={"a hundredth": {"sides": {"factor": 0.01}}, "c^1": {"sides": {"power": 1}}},
             ),
         ),
     ),
