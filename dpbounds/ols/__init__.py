@@ -26,6 +26,7 @@ from dpbounds.ols.clips import NewtonClips, measured_clips, typical_clips
 from dpbounds.ols.comparison import Comparison, compare
 from dpbounds.ols.data import ScaledData, bounded_data
 from dpbounds.ols.designs import AssumedDesign, geometric_spectrum
+from dpbounds.ols.dynamic import DynamicMixing
 from dpbounds.ols.features import Features, features
 from dpbounds.ols.gram import Gram
 from dpbounds.ols.methods import LABELS, Choices, Compared, Method, linear_sketch_size
@@ -40,6 +41,7 @@ __all__ = [
     "Choices",
     "Compared",
     "Comparison",
+    "DynamicMixing",
     "Features",
     "GradientDescentScales",
     "Gram",

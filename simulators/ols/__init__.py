@@ -7,7 +7,13 @@ from simulators.ols.datasets import BUNDLED, DataSet, Table, bundled, has_bundle
 from simulators.ols.families import family, perceptron
 from simulators.ols.gradient_descent import GradientDescent, gradient_descent
 from simulators.ols.hessian_mixing import HessianMixing, hessian_mixing, hessian_step, mixing_noise
-from simulators.ols.linear_mixing import LinearMixing, SketchAndSolve, linear_mixing, sketch_and_solve
+from simulators.ols.linear_mixing import (
+    LinearMixing,
+    SketchAndSolve,
+    dynamic_mixing,
+    linear_mixing,
+    sketch_and_solve,
+)
 from simulators.ols.newton import NewtonDraws, newton_runs, recentred_newton
 from simulators.ols.records import LeastSquares
 from simulators.ols.rehearsals import assumed_records, rehearsals, scaled_records
@@ -30,6 +36,7 @@ __all__ = [
     "assumed_records",
     "bartlett",
     "bundled",
+    "dynamic_mixing",
     "experiment_of",
     "explicit_gram",
     "family",

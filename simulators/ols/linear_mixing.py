@@ -6,13 +6,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from dpbounds.arguments import typed
 from dpbounds.errors import DomainError, count, moderate, moderate_or_zero, nonnegative, real
+from dpbounds.ols import DynamicMixing
 from simulators.engine import Arrays, Streams, trial_count
 from simulators.ols.hessian_mixing import mixing_noise
 from simulators.ols.records import LeastSquares
@@ -43,10 +43,6 @@ class LinearMixing:
 
     - `noise_factor`: multiplies the sketch noise. 1 gives the level that privacy needs; Algorithm 3 to the letter
       multiplies by C_X once more, here by sqrt(C_X² + C_Y²).
-    - `eigenvalue_scale`: of the noise on the smallest eigenvalue, in units of C_X² + C_Y²; gamma / sqrt(k) unless
-      given.
-    - `larger_k`: Algorithm 5: the sketch size for a released eigenvalue (in units of C_X² + C_Y²) of at least gamma,
-      for which no noise is added; a named function, streams are keyed by its name.
 
     Raises `DomainError` for values outside their ranges.
     """
@@ -55,8 +51,6 @@ class LinearMixing:
     gamma: float
     tau: float
     noise_factor: float = 1.0
-    eigenvalue_scale: float | None = None
-    larger_k: Callable[[float], int] | None = None
     sketch: Sketch = "wishart"
 
     def __post_init__(self) -> None:
@@ -64,14 +58,12 @@ class LinearMixing:
         object.__setattr__(self, "gamma", moderate_or_zero("gamma", self.gamma))
         object.__setattr__(self, "tau", real("tau", self.tau))
         object.__setattr__(self, "noise_factor", moderate("noise_factor", self.noise_factor))
-        if self.eigenvalue_scale is not None:
-            object.__setattr__(self, "eigenvalue_scale", nonnegative("eigenvalue_scale", self.eigenvalue_scale))
         sketch_choice(self.sketch)
 
     @property
     def test_scale(self) -> float:
-        """Of the noise on the smallest eigenvalue."""
-        return self.gamma / float(np.sqrt(self.k)) if self.eigenvalue_scale is None else self.eigenvalue_scale
+        """Of the noise on the smallest eigenvalue, in units of C_X² + C_Y²."""
+        return self.gamma / float(np.sqrt(self.k))
 
 
 @typed
@@ -84,24 +76,35 @@ def sketch_and_solve(problem: LeastSquares, settings: SketchAndSolve, streams: S
 
 @typed
 def linear_mixing(problem: LeastSquares, settings: LinearMixing, streams: Streams, trials: int) -> Arrays:
-    """Algorithm 4, or 5 with `larger_k`: `theta` (trials, d); `risk`, `eta_squared` (the variance of the sketch noise)
-    and `k` (the sketch size used), (trials,).
-    """
-    generator, scale = streams.noise, problem.row_bound**2 + problem.outcome_bound**2
-    z = generator.standard_normal(trials := trial_count(trials))
-    lambda_min, bound = problem.lambda_min_joint, float(np.sqrt(scale))
-    eta_squared = mixing_noise(lambda_min, bound, settings.gamma, settings.tau, settings.test_scale, z)
-    sizes = np.full(trials, settings.k)
-    if settings.larger_k is not None:
-        released = lambda_min / scale - settings.test_scale * (settings.tau - z)
-        for trial in np.flatnonzero(released >= settings.gamma):
-            sizes[trial] = max(settings.larger_k(float(released[trial])), settings.k)
+    """Algorithm 4: `theta` (trials, d); `risk` and `eta_squared`, the variance of the sketch noise, (trials,)."""
+    generator, bound = streams.noise, float(np.sqrt(_bound_squared(problem)))
+    z = generator.standard_normal(trial_count(trials))
+    eta_squared = mixing_noise(problem.lambda_min_joint, bound, settings.gamma, settings.tau, settings.test_scale, z)
     eta_squared = eta_squared * settings.noise_factor**2
-    theta = np.empty((trials, problem.d))
+    theta = _solutions(problem, eta_squared, settings.k, settings.sketch, generator)
+    return {"theta": theta, "risk": problem.risk(theta), "eta_squared": eta_squared}
+
+
+@typed
+def dynamic_mixing(problem: LeastSquares, settings: DynamicMixing, streams: Streams, trials: int) -> Arrays:
+    """Algorithm 5: `theta` (trials, d); `risk`, `eta_squared` (the variance of the sketch noise) and `k` (the sketch
+    size used), (trials,).
+    """
+    generator, bound_squared = streams.noise, _bound_squared(problem)
+    z = generator.standard_normal(trial_count(trials))
+    released = problem.lambda_min_joint - settings.test_noise(bound_squared) * (settings.tau - z)
+    drawn = [settings.sketch(float(value), bound_squared=bound_squared) for value in released]
+    sizes, eta_squared = np.array([rows for rows, _ in drawn]), np.array([noise for _, noise in drawn])
+    theta = np.empty((len(z), problem.d))
     for k in np.unique(sizes):
         own = sizes == k
-        theta[own] = _solutions(problem, eta_squared[own], int(k), settings.sketch, generator)
+        theta[own] = _solutions(problem, eta_squared[own], int(k), "wishart", generator)
     return {"theta": theta, "risk": problem.risk(theta), "eta_squared": eta_squared, "k": sizes}
+
+
+def _bound_squared(problem: LeastSquares) -> float:
+    """C_X² + C_Y², of a row (x, y)."""
+    return problem.row_bound**2 + problem.outcome_bound**2
 
 
 def _solutions(

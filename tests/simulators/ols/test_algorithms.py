@@ -6,6 +6,7 @@ Tests of laws are two-sample Kolmogorov-Smirnov tests at 1e-9; what they see at 
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 from scipy import stats
 
 from dpbounds import DomainError
+from dpbounds.ols import DynamicMixing
 from simulators.engine import Experiment, Streams
 from simulators.ols import (
     AdaSSP,
@@ -24,6 +26,7 @@ from simulators.ols import (
     SketchAndSolve,
     adassp,
     bartlett,
+    dynamic_mixing,
     family,
     gradient_descent,
     hessian_mixing,
@@ -222,22 +225,19 @@ def test_noise_of_a_scale_lies_on_and_above_the_diagonal():
 
 
 def test_dynamic_mixing_takes_a_larger_sketch_exactly_where_the_eigenvalue_allows_it():
-    problem = LeastSquares(regressors=np.eye(3)[np.arange(300) % 3], outcome=np.sin(np.arange(300.0)))
-    settings = LinearMixing(k=20, gamma=40.0, tau=1.0, larger_k=doubled)
-    found = run(linear_mixing, settings, 400, problem)
-    released = problem.lambda_min_joint - 2 * settings.test_scale * (1.0 - run_z(settings, problem, 400))
-    assert np.array_equal(found["k"], np.where(released >= 80.0, 40, 20))
-    assert np.all((found["eta_squared"] == 0) == (released >= 80.0))
-    assert len(set(found["k"])) == 2
-
-
-def doubled(released: float) -> int:
-    return 40
-
-
-def run_z(settings, problem, trials):
-    experiment = Experiment(algorithm=linear_mixing, problem=problem, settings=settings, block_trials=trials)
-    return experiment.streams(0, seed=0).noise.standard_normal(trials)
+    settings = DynamicMixing(epsilon=2.0, delta=1e-3, k=6, failure=1e-4)
+    n = 3 * math.ceil(2 * settings.gamma + settings.test_noise(2.0) * settings.tau)
+    problem = LeastSquares(regressors=np.eye(3)[np.arange(n) % 3], outcome=np.sin(1.0 * np.arange(n)))
+    experiment = Experiment(algorithm=dynamic_mixing, problem=problem, settings=settings, block_trials=400)
+    found = experiment.run_block(0, seed=0)
+    z = experiment.streams(0, seed=0).noise.standard_normal(400)
+    level = (problem.lambda_min_joint - settings.test_noise(2.0) * (settings.tau - z)) / 2
+    large = level >= settings.gamma
+    assert 0 < large.sum() < 400
+    assert np.all((found["eta_squared"] == 0) == large)
+    assert np.all(found["k"][~large] == 6)
+    assert np.all(found["k"][large] >= 6)
+    assert found["k"].max() > 6
 
 
 def test_same_seed_same_numbers_and_other_settings_other_streams():

@@ -1,4 +1,4 @@
-"""Section 4.2 and App. D.1: the guarantee of linear mixing with dynamic sketch size (Theorem 2) and its proof."""
+"""Section 4.2: the guarantee of linear mixing with dynamic sketch size (Theorem 2), (16), and saturation at fixed k."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from functools import partial
 
 import numpy as np
 import sympy
-from scipy.special import fdtri, ndtr
+from scipy.special import fdtri
 
-from dpbounds.ols import Gram, LinearMixingScales, bounds, features, sketch
+from dpbounds.ols import DynamicMixing, Gram, LinearMixingScales, bounds, features, sketch
 from dpbounds.ols.risk import released, sketch_and_solve
-from verify.checks import Agreement, Fact, Rate, Search, Symbolic, Times, Within
-from verify.checks.domains import Real
+from verify.checks import Agreement, Fact, Rate, Symbolic, Times, Within
 from verify.statements.claims import Claim, Correction, Fault
 
 # One choice of the universal constants c_0, c_1, 1/c_2, as in Propositions 1 and 2.
@@ -39,52 +38,61 @@ def _worst_risk(
     epsilon: float = 1.0,
     delta: float = 1e-6,
     failure: float = 1e-6,
+    C_X: float = 1.0,
     C_Y: float = 1.0,
-    as_drawn: bool = False,
+    printed: bool = False,
 ) -> tuple[float, float]:
-    """What the risk of Algorithm 5 exceeds with probability at most rho, and (15) with constant 1.
+    """What the risk of the corrected Algorithm 5 (or the printed one) exceeds with probability at most rho, and (15)
+    with constant 1 and C_X² for 1.
 
     Given eta², R <= 2 ||theta_R - theta*||²_A + 2 s0² F d/(k-d+1), F the 1 - rho/2 quantile of the F distribution (item
-    5 of the exact laws; A <= M). The released eigenvalue is anywhere from its rho/4 quantile to lambda^XY. `as_drawn`:
-    line 6 counts the noise of the eigenvalue test as it was drawn, gamma / sqrt(k).
+    5 of the exact laws; A <= M). The released eigenvalue is anywhere from its rho/4 quantile to lambda^XY.
     """
     problem = _gram(eigenvalues, theta, residual)
-    A, b, data = problem.A, problem.b, features(problem)
-    k = math.ceil(max(C0 * D, INVERSE_C2 * math.log(2 * C1 / failure)))
-    gamma = float(sketch.gamma(epsilon, delta, k))
-    tau = math.sqrt(8 * math.log(max(3 / delta, 4 / failure)))
-    unit = gamma / math.sqrt(k) * (1 + C_Y**2)
+    A, b, data, bound = problem.A, problem.b, features(problem), C_X**2 + C_Y**2
+    mixing = _mixing(epsilon, delta, failure, printed)
     risks = []
-    for drop in (0.0, tau, tau + 5.5):  # z = tau, 0 and a normal quantile beyond rho/4
-        seen = max(data.joint_lambda_min - unit * drop, 0.0)
-        noise, size = gamma * (1 + C_Y**2) - seen, k
-        if seen >= gamma:
-            noise = 0.0
-            size = sketch.dynamic_size(seen, epsilon=epsilon, delta=delta, k=k, actual_test=as_drawn)
+    for drop in (0.0, mixing.tau, mixing.tau + 5.5):  # z = tau, 0 and a normal quantile beyond rho/4
+        seen = max(data.joint_lambda_min - mixing.test_noise(bound) * drop, 0.0)
+        size, noise = mixing.sketch(seen, bound_squared=bound)
         ridge = np.linalg.solve(A + noise * np.eye(D), b)
         bias = float((ridge - np.linalg.solve(A, b)) @ A @ (ridge - np.linalg.solve(A, b)))
         variance = max(problem.y_squared + noise - float(b @ ridge), 0.0)
         rest = size - D + 1
         risks.append(2 * bias + 2 * variance * float(fdtri(D, rest, 1 - failure / 2)) * D / rest)
     multiplier = bounds.mixing_multiplier(epsilon, delta, failure, D)
-    return max(risks), float(bounds.linear_mixing(multiplier, data, outcome_bound=C_Y))
+    return max(risks), float(bounds.linear_mixing(multiplier, data, outcome_bound=math.sqrt(bound - 1)))
+
+
+def _mixing(epsilon: float, delta: float, failure: float, printed: bool) -> DynamicMixing:
+    """Algorithm 5 at Theorem 2's k, corrected or as printed."""
+    k = math.ceil(max(C0 * D, INVERSE_C2 * math.log(2 * C1 / failure)))
+    mended = {"in_units": not printed, "as_drawn": not printed}
+    return DynamicMixing(epsilon=epsilon, delta=delta, k=k, failure=failure, **mended)
 
 
 BASE = np.array([300.0, 500.0, 900.0, 2000.0])
 
 
-def _growing(decades: float, power: float = 0.0, as_drawn: bool = False) -> Iterator[tuple[str, float]]:
+# C_X, C_Y.
+BOUNDS = ((1.0, 0.25), (1.0, 1.0), (1.0, 3.0), (2.0, 0.25))
+
+
+def _growing(
+    decades: float, power: float = 0.0, printed: bool = False, pairs: tuple = BOUNDS
+) -> Iterator[tuple[str, float]]:
     """Risk over (15) as n grows, and with it A and L(theta*): the second branch."""
     up = 10**decades
-    risk, bound = _worst_risk(BASE * up, 1.0, 2000.0 * up, as_drawn=as_drawn)
-    yield "$n$ growing", risk / bound * up**power
+    for C_X, C_Y in pairs:
+        eigenvalues = (C_X**2 + C_Y**2) / 2 * BASE * up
+        risk, bound = _worst_risk(eigenvalues, 1.0, 2000.0 * up, C_X=C_X, C_Y=C_Y, printed=printed)
+        yield f"$n$ growing, $C_X = {C_X:g}$, $C_Y = {C_Y:g}$", risk / bound * up**power
 
 
 def _size(eigenvalues: np.ndarray, residual: float) -> int:
-    """The rows that line 6 takes at epsilon = 1, delta = rho = 1e-6 where lambda^XY itself is released."""
-    k = math.ceil(max(C0 * D, INVERSE_C2 * math.log(2 * C1 / 1e-6)))
+    """The rows that the printed line 6 takes where lambda^XY itself is released, C_X = C_Y = 1."""
     seen = features(_gram(eigenvalues, 1.0, residual)).joint_lambda_min
-    return sketch.dynamic_size(seen, epsilon=1.0, delta=1e-6, k=k, actual_test=False)
+    return _mixing(1.0, 1e-6, 1e-6, printed=True).sketch(seen, bound_squared=2.0)[0]
 
 
 def _saturated(rng: np.random.Generator) -> Iterator[Within]:
@@ -96,24 +104,25 @@ def _saturated(rng: np.random.Generator) -> Iterator[Within]:
     for residual in (2e4, 2e7):
         size = _size(BASE * residual / 2e3, residual)
         risks.append(residual * float(fdtri(D, size - D + 1, 1 - 1e-6)) * D / (size - D + 1))
-    bound = _worst_risk(BASE * 1e4, 1.0, 2e7)[1]
+    bound = _worst_risk(BASE * 1e4, 1.0, 2e7, printed=True)[1]
     numbers = {"share": risks[1] / 2e7, "risk": risks[1], "bound": bound}
     growth = risks[1] / risks[0]
     yield Within("risk at 1000 times the size; (15) does not change", growth, most=30.0, numbers=numbers)
 
 
-# epsilon, delta, k, and lambda~ over gamma.
-ENLARGED, TIMES = ((0.1, 1e-6, 244), (1.0, 1e-6, 244), (1.0, 1e-9, 60)), (1.0, 3.0, 10.0, 100.0)
+# epsilon, delta, k; and lambda~ over gamma (C_X² + C_Y²).
+ENLARGED, TIMES = ((0.1, 1e-6, 244), (1.0, 1e-6, 244), (1.0, 1e-9, 60), (3.0, 1e-3, 1000)), (1.0, 3.0, 10.0, 100.0)
 
 
-def _enlarged(rng: np.random.Generator, *, actual_test: bool = True) -> Iterator[Within]:
-    """The rows of line 6 over k (lambda~ / gamma)^2, with the noise that line 4 drew."""
+def _enlarged(rng: np.random.Generator, *, as_drawn: bool = True, in_units: bool = True) -> Iterator[Within]:
+    """The rows of line 6 over k (lambda~ / gamma)^2, lambda~ in units of C_X² + C_Y²."""
     for epsilon, delta, k in ENLARGED:
-        level = float(sketch.gamma(epsilon, delta, k))
-        for times in TIMES:
-            size = sketch.dynamic_size(times * level, epsilon=epsilon, delta=delta, k=k, actual_test=actual_test)
+        mixing = DynamicMixing(epsilon=epsilon, delta=delta, k=k, failure=delta, as_drawn=as_drawn, in_units=in_units)
+        for times, (C_X, C_Y) in zip(TIMES, BOUNDS, strict=True):
+            bound = C_X**2 + C_Y**2
+            size, _ = mixing.sketch(times * mixing.gamma * bound * (1 + 1e-12), bound_squared=bound)
             label = f"rows over k (lambda~/gamma)², epsilon = {epsilon:g}, delta = {delta:g}, lambda~ = {times:g} gamma"
-            yield Within(label, size / (k * times**2), 1.0 - 1.0 / k, 2.0)
+            yield Within(f"{label}, C_X = {C_X:g}, C_Y = {C_Y:g}", size / (k * times**2), 1.0 - 1.0 / k, 2.0)
 
 
 def _elsewhere(decades: float, power: float = 0.0) -> Iterator[tuple[str, float]]:
@@ -125,11 +134,14 @@ def _elsewhere(decades: float, power: float = 0.0) -> Iterator[tuple[str, float]
         "$norm(theta^*)$ down": (BASE, 1 / up, 2000.0, {}),
         "$lambda^X$ down": (BASE / up, 1.0, 2000.0, {}),
         "$C_Y$ up": (BASE, 1.0, 2000.0, {"C_Y": up}),
+        "$C_Y$ down": (BASE, 1.0, 2000.0, {"C_Y": 1 / up}),
+        "$C_X$ up": (BASE, 1.0, 2000.0, {"C_X": up}),
+        "$epsilon$ up": (BASE, 1.0, 2000.0, {"epsilon": min(up, 13.8)}),
         "$epsilon$ down": (BASE, 1.0, 2000.0, {"epsilon": 1 / up}),
         "$rho.alt, delta$ down": (BASE, 1.0, 2000.0, {"failure": 1e-6 / up**3, "delta": 1e-6 / up**3}),
     }
     for label, (eigenvalues, theta, residual, changed) in spots.items():
-        risk, bound = _worst_risk(eigenvalues, theta, residual, as_drawn=True, **changed)
+        risk, bound = _worst_risk(eigenvalues, theta, residual, **changed)
         yield label, risk / bound * up**power
 
 
@@ -154,12 +166,12 @@ THM_2 = Claim(
     ),
     checks=(
         Agreement(facts=_saturated),
-        Rate(ratios=_growing, relation="upper", extents=EXTENTS, per_extent=3),
+        Rate(ratios=partial(_growing, printed=True), relation="upper", extents=EXTENTS, per_extent=3),
     ),
     fault=Fault(
         severity="substantive",
         touches="statement",
-        root="ols/thm-2-eq132",
+        root="ols/alg-5",
         finding=(
             "Line 6 of Algorithm 5 counts the eigenvalue test with noise $gamma \\/ sqrt(tilde(k))$, so that "
             "$tilde(k)$ "
@@ -171,18 +183,20 @@ THM_2 = Claim(
         ),
         consequence=(
             "As printed, Algorithm 5 saturates at a share of $L(theta^*)$ as the fixed-$k$ methods do. The theorem "
-            "stands, in both branches, once line 6 counts the noise that was drawn, as (124) does."
+            "stands, in both branches, for the corrected algorithm, whose line 6 counts the noise that was drawn, as "
+            "(124) does."
         ),
     ),
     correction=Correction(
         statement=(
             (
-                r"(15) holds for $epsilon$ up to the order of $log(1 \/ delta)$ if line 6 of Algorithm 5 keeps $eta = "
-                r"gamma \/ sqrt(k)$, the noise that line 4 drew;"
+                r"(15), with $C_X^2 + C_Y^2$ for $1 + C_Y^2$, holds for the corrected Algorithm 5 (`ols/alg-5`) and "
+                r"$epsilon$ up to the order of $log(1 \/ delta)$;"
             ),
             (
-                r"then $tilde(k)$ is 1 to 2 times $k (tilde(lambda) \/ gamma)^2$ (tried for $epsilon = {small}$ and "
-                r"${large}$, $delta = 10^(-6)$ and $10^(-9)$, $tilde(lambda) \/ gamma$ from 1 to ${longest}$)."
+                r"its $tilde(k)$ is 1 to 2 times $k (tilde(lambda) \/ (gamma (C_X^2 + C_Y^2)))^2$ (tried for $epsilon$ "
+                r"from ${small}$ to ${large}$, $delta$ from $10^(-9)$ to $10^(-3)$, $tilde(lambda)$ from 1 to "
+                r"${longest}$ times $gamma (C_X^2 + C_Y^2)$)."
             ),
         ),
         ground=(
@@ -193,12 +207,15 @@ THM_2 = Claim(
         checks=(
             Rate(
                 decides="a",
-                ratios=partial(_growing, as_drawn=True),
+                ratios=_growing,
                 relation="upper",
                 extents=EXTENTS,
                 per_extent=3,
                 axes=("decades of $n$", "risk over (15)"),
-                impostors={"two and a half powers less": {"ratios": {"power": 2.5, "as_drawn": True}}},
+                impostors={
+                    "two and a half powers less": {"ratios": {"power": 2.5}},
+                    "lines 5 and 6 as printed": {"ratios": {"printed": True}},
+                },
             ),
             Rate(
                 decides="a",
@@ -209,7 +226,12 @@ THM_2 = Claim(
                 impostors={"one power less": {"ratios": {"power": 1.0}}},
             ),
             Agreement(
-                decides="b", facts=_enlarged, impostors={"the noise of line 6": {"facts": {"actual_test": False}}}
+                decides="b",
+                facts=_enlarged,
+                impostors={
+                    "the noise of line 6": {"facts": {"as_drawn": False}},
+                    "not in units": {"facts": {"in_units": False}},
+                },
             ),
         ),
     ),
@@ -311,91 +333,5 @@ THM_2_SATURATE = Claim(
             impostors={"one power less": {"ratios": {"power": 1.0}}},
         ),
         Agreement(facts=_limits, impostors={"1 % more": {"facts": Times(1.01)}}),
-    ),
-)
-
-# --- (145), (146) ---
-
-
-def _half(delta: float, failure: float, k: int, C_Y: float, units: bool) -> tuple[float, float]:
-    """P(released >= lambda^XY / 2) of Algorithm 5, line 4, at lambda^XY = 3 tau gamma / sqrt(k), with `units` times
-    1 + C_Y²; and what (146) states.
-    """
-    tau = math.sqrt(8 * math.log(max(3 / delta, 4 / failure)))
-    scales = LinearMixingScales(k=k, gamma=float(sketch.gamma(1.0, delta, k)), tau=tau, outcome_bound=C_Y)
-    least = 3 * tau * scales.gamma / math.sqrt(k) * (scales.row_bound_squared if units else 1.0)
-    return float(ndtr(least / (2 * scales.test_noise) - tau)), 1 - math.exp(-(tau**2) / 8) / 2
-
-
-def _as_printed(rng: np.random.Generator) -> Iterator[Within]:
-    for delta, failure, k, C_Y in ((0.03, 0.03, 100, 1.0), (1e-6, 1e-7, 50, 1.0), (1e-6, 1e-7, 50, 2.0)):
-        found, stated = _half(delta, failure, k, C_Y, units=False)
-        numbers = {"found": found, "stated": stated, "C": C_Y, "failure": failure}
-        yield Within(f"probability at C_Y = {C_Y}, rho = {failure:g}", found, least=stated, numbers=numbers)
-
-
-def _in_units(
-    log_failure: float, ratio: float, k: float, C_Y: float, share: float = 1.0
-) -> tuple[np.ndarray, np.ndarray]:
-    """P(released < lambda/2) + P(released > lambda) <= rho/2, lambda = 3 tau gamma (1 + C_Y²) / sqrt(k) `share`."""
-    failure, delta = np.exp(-log_failure), np.exp(-log_failure * ratio)
-    tau = np.sqrt(8 * np.log(np.maximum(3 / delta, 4 / failure)))
-    return ndtr(tau - 1.5 * share * tau) + ndtr(-tau), failure / 2
-
-
-def _units_facts(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact | Within]:
-    """The law of line 4 with lambda^XY in the units of (X, Y): P = Phi(tau/2), whatever k and C_Y."""
-    for delta, failure, k, C_Y in ((0.03, 0.03, 100, 1.0), (1e-6, 1e-7, 50, 2.0), (0.2, 0.2, 9, 0.3)):
-        found, stated = _half(delta, failure, k, C_Y, units=True)
-        tau = math.sqrt(8 * math.log(max(3 / delta, 4 / failure)))
-        yield Fact(f"P at C_Y = {C_Y}", 1 - found + 1e-3, factor * (float(ndtr(-tau / 2)) + 1e-3), 1e-9)
-        yield Within(f"(146) at C_Y = {C_Y}", found, least=stated)
-
-
-THM_2_LAMHALF = Claim(
-    id="ols/thm-2-lamhalf",
-    where="App. D.1, step 5",
-    equation="(145), (146)",
-    kind="inequality",
-    statement=(
-        "If $lambda^(X Y)_min >= (3 tau gamma) \\/ sqrt(k)$, then $PP(tilde(lambda) >= lambda^(X Y)_min \\/ 2) = PP(z "
-        ">= tau - lambda^(X Y)_min sqrt(k) \\/ (2 gamma)) >= 1 - 1/2 e^(-tau^2 \\/ 8)$, so that $PP(1/2 "
-        "lambda^(X Y)_min <= tilde(lambda) <= lambda^(X Y)_min) >= 1 - rho.alt\\/2$ for $tau = sqrt(8 log max{3 \\/ "
-        "delta, 4 \\/ rho.alt})$."
-    ),
-    checks=(Agreement(facts=_as_printed, closed=True),),
-    fault=Fault(
-        severity="slip",
-        touches="proof",
-        finding=(
-            "Line 4 of Algorithm 5 multiplies the noise of the eigenvalue by $C_X^2 + C_Y^2$, which (145) leaves out: "
-            "for $C_X = C_Y = 1$, $rho.alt = delta = {failure}$ and $lambda^(X Y)_min = (3 tau gamma) \\/ sqrt(k)$ the "
-            "probability is ${found:2}$, not at least ${stated}$."
-        ),
-        consequence=(
-            'None for Theorem 2, whose second branch begins at $gamma_"mix" (1 + C_Y^2)$ and asks for constants only.'
-        ),
-    ),
-    correction=Correction(
-        statement=(
-            "If $lambda^(X Y)_min >= (3 tau gamma (C_X^2 + C_Y^2)) \\/ sqrt(k)$, then $PP(tilde(lambda) >= "
-            "lambda^(X Y)_min \\/ 2) >= 1 - 1/2 e^(-tau^2 \\/ 8)$ and $PP(1/2 lambda^(X Y)_min <= tilde(lambda) <= "
-            "lambda^(X Y)_min) >= 1 - rho.alt\\/2$."
-        ),
-        ground="In the units of line 4, $PP(z >= -tau\\/2)$ and $PP(z > tau)$.",
-        checks=(
-            Agreement(facts=_units_facts, impostors={"1 % more": {"facts": {"factor": 1.01}}}),
-            Search(
-                sides=_in_units,
-                box={
-                    "log_failure": Real(0.01, 200.0, "log"),
-                    "ratio": Real(0.1, 3.0),
-                    "k": Real(1.0, 1e4, "log"),
-                    "C_Y": Real(0.1, 10.0, "log"),
-                },
-                vectorised=True,
-                impostors={"2 tau for 3 tau": {"sides": {"share": 2 / 3}}},
-            ),
-        ),
     ),
 )

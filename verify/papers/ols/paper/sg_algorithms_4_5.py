@@ -9,12 +9,8 @@ from dataclasses import replace
 import mpmath
 import numpy as np
 
-from dpbounds.ols import sketch
-from simulators.ols import (
-    LeastSquares,
-    LinearMixing,
-    linear_mixing,
-)
+from dpbounds.ols import DynamicMixing, sketch
+from simulators.ols import LeastSquares, LinearMixing, dynamic_mixing, linear_mixing
 from verify.checks import Agreement, Fact, Within
 from verify.papers.ols.tools.draws import matrix, recorded, small_problem, vector
 from verify.papers.ols.tools.steps import DIGITS, STEP_TESTS, mixing_solution, noise_variance
@@ -95,35 +91,75 @@ ALG_4 = Claim(
     ),
 )
 
-DYNAMIC = {"epsilon": 2.0, "delta": 1e-3, "k": 6}
+# C_X, C_Y, epsilon, delta, k.
+DYNAMIC = ((1.0, 1.0, 2.0, 1e-3, 6), (2.0, 0.25, 4.0, 1e-2, 9), (0.5, 3.0, 8.0, 1e-2, 5))
 
 
-def _larger_k(released: float) -> int:
-    """Line 6 of Algorithm 5."""
-    return sketch.dynamic_size(released, **DYNAMIC)
+def _about_the_threshold(C_X: float, C_Y: float, mixing: DynamicMixing) -> LeastSquares:
+    """Records whose joint eigenvalue line 5 finds large enough in about half of the draws."""
+    bound = C_X**2 + C_Y**2
+    needed = bound * mixing.gamma + mixing.test_noise(bound) * mixing.tau
+    rows, outcome = C_X * np.eye(3)[np.arange(3000) % 3], C_Y * np.cos(1.0 * np.arange(3000))
+    each = LeastSquares(regressors=rows, outcome=outcome, row_bound=C_X, outcome_bound=C_Y).lambda_min_joint / 3000
+    n = 3 * math.ceil(needed / each / 3)
+    rows, outcome = C_X * np.eye(3)[np.arange(n) % 3], C_Y * np.cos(1.0 * np.arange(n))
+    return LeastSquares(regressors=rows, outcome=outcome, row_bound=C_X, outcome_bound=C_Y)
 
 
-def _dynamic_steps(rng: np.random.Generator, least: float = 1.0) -> Iterator[Fact | Within]:
-    """Both branches, eigenvalues in units of C_X² + C_Y²; k~ is the largest size within the budget."""
-    gamma = float(sketch.gamma(**DYNAMIC))
-    records = np.arange(3 * math.ceil(2.6 * gamma))
-    problem = LeastSquares(regressors=np.eye(3)[records % 3], outcome=np.cos(1.0 * records))
-    settings = LinearMixing(k=6, gamma=gamma, tau=1.0, larger_k=_larger_k, eigenvalue_scale=0.6 * gamma)
-    streams, noise = recorded(11)
-    found = linear_mixing(problem, settings, streams, 40)
-    released = problem.lambda_min_joint / 2 - 0.6 * gamma * (1.0 - noise.drawn[0])
-    enough = released >= least * gamma
-    yield Within("trials that add no noise, some and not all", int(enough.sum()), 1, len(enough) - 1)
-    sizes = [_larger_k(float(value)) if large else 6 for value, large in zip(released, enough, strict=True)]
-    yield Fact("sketch sizes", found["k"], np.array(sizes), 0)
-    expected = np.where(enough, 0.0, 2 * gamma - 2 * np.maximum(released, 0.0))
-    yield Fact("sketch noise", found["eta_squared"], expected, 1e-9)
-    for value in (gamma, 1.7 * gamma, 5 * gamma):
-        size = _larger_k(value)
-        spent = [float(sketch.guarantee(gamma / math.sqrt(k), value, k, DYNAMIC["delta"])) for k in range(6, size + 2)]
-        yield Within(f"steps of epsilon~ in k~ at {value:.4g}", float(np.diff(spent).min()), least=0.0)
-        yield Within(f"epsilon~ at k~ = {size}, {value:.4g}", spent[-2], most=2.0 * (1 + 1e-9))
-        yield Within(f"epsilon~ at k~ = {size + 1}, {value:.4g}", spent[-1], least=2.0)
+def _released(rng: np.random.Generator, shift: float = 1.0) -> Iterator[Fact]:
+    """Lines 2 to 4: tau, gamma of Algorithm 4, and the eigenvalue as the noise of line 9 shows it."""
+    for number, (C_X, C_Y, epsilon, delta, k) in enumerate(DYNAMIC):
+        mixing, bound = DynamicMixing(epsilon=epsilon, delta=delta, k=k, failure=delta / 10), C_X**2 + C_Y**2
+        label = f"C_X = {C_X:g}, C_Y = {C_Y:g}, epsilon = {epsilon:g}"
+        yield Fact(f"tau², {label}", mixing.tau**2, 8 * math.log(40 / delta), 1e-12)
+        yield Fact(f"gamma, {label}", mixing.gamma, float(sketch.gamma(epsilon, delta, k)), 1e-12)
+        problem = _about_the_threshold(C_X, C_Y, mixing)
+        streams, noise = recorded(number)
+        found = dynamic_mixing(problem, mixing, streams, 40)["eta_squared"]
+        added = mixing.gamma / math.sqrt(k) * bound * (shift * mixing.tau - noise.drawn[0])
+        released = np.maximum(problem.lambda_min_joint - added, 0.0)
+        small = found > 0
+        expected = (mixing.gamma * bound - released)[small]
+        yield Fact(f"gamma (C_X² + C_Y²) less lambda~, {label}", found[small], expected, 1e-9)
+
+
+def _branches(rng: np.random.Generator, in_units: bool = True, as_drawn: bool = True) -> Iterator[Fact | Within]:
+    """Lines 5 to 9 of the corrected algorithm from its own draws: who adds noise, how much, and the largest k~."""
+    for number, (C_X, C_Y, epsilon, delta, k) in enumerate(DYNAMIC):
+        mixing = DynamicMixing(
+            epsilon=epsilon, delta=delta, k=k, failure=delta / 10, in_units=in_units, as_drawn=as_drawn
+        )
+        bound, label = C_X**2 + C_Y**2, f"C_X = {C_X:g}, C_Y = {C_Y:g}, epsilon = {epsilon:g}"
+        problem = _about_the_threshold(C_X, C_Y, mixing)
+        streams, noise = recorded(number)
+        found = dynamic_mixing(problem, mixing, streams, 40)
+        level = problem.lambda_min_joint / bound - mixing.gamma / math.sqrt(k) * (mixing.tau - noise.drawn[0])
+        enough = level >= mixing.gamma
+        yield Within(f"trials of 40 without noise, {label}", int(enough.sum()), 1, 39)
+        expected = np.where(enough, 0.0, bound * (mixing.gamma - np.maximum(level, 0.0)))
+        yield Fact(f"sketch noise, {label}", found["eta_squared"], expected, 1e-9)
+        yield Fact(f"rows where noise is added, {label}", found["k"][~enough], np.full(int((~enough).sum()), k), 0)
+        for times in (*(level[enough][:2] / mixing.gamma), 1.7, 5.0):
+            size, _ = mixing.sketch(float(times) * mixing.gamma * bound * (1 + 1e-12), bound_squared=bound)
+            spent = [_spent(mixing, float(times), rows) for rows in (k, size, size + 1)]
+            yield Within(f"epsilon~ at k~ = {size}, {times:.4g} gamma, {label}", spent[1], most=epsilon * (1 + 1e-9))
+            yield Within(f"epsilon~ at k~ = {size + 1}, {times:.4g} gamma, {label}", spent[2], least=epsilon)
+
+
+def _spent(mixing: DynamicMixing, times: float, rows: int) -> float:
+    """epsilon~ of `rows` rows at the eigenvalue `times` gamma, with the noise that line 4 drew."""
+    test_noise = mixing.gamma / math.sqrt(mixing.k)
+    return float(sketch.guarantee(test_noise, times * mixing.gamma, rows, mixing.delta))
+
+
+def _test_noise(rng: np.random.Generator) -> Iterator[Within]:
+    """The noise that line 6 charges the test with, over the one that line 4 drew, at lambda~ = 20 gamma."""
+    printed = DynamicMixing(epsilon=1.0, delta=1e-6, k=100, failure=1e-7, as_drawn=False)
+    times = 20
+    size, _ = printed.sketch(times * printed.gamma, bound_squared=2.0)
+    share = math.sqrt(printed.k / size)
+    numbers = {"share": share, "first": printed.k, "times": times}
+    yield Within("noise of line 6 over that of line 4", share, least=1.0, numbers=numbers)
 
 
 def _leverage_without_noise(rng: np.random.Generator, unit: float = 1.0) -> Iterator[Within]:
@@ -154,7 +190,7 @@ ALG_5 = Claim(
             "noise $sqrt(gamma (C_X^2 + C_Y^2) - tilde(lambda))$."
         ),
     ),
-    setting="$C_X = C_Y = 1$. " + STEP_TESTS,
+    setting="$C_X$, $C_Y$ from $1\\/4$ to 3. " + STEP_TESTS,
     fault=Fault(
         severity="substantive",
         touches="statement",
@@ -162,11 +198,14 @@ ALG_5 = Claim(
             "Lines 5 and 6 compare $tilde(lambda)$ with $gamma$ and use it in $tilde(epsilon)$, both of which are "
             "for rows of norm 1, while rows of $(X, Y)$ have squared norm up to $C_X^2 + C_Y^2 = 2$: at "
             "$tilde(lambda) = gamma = {gamma}$ no noise is added and a record can have leverage ${leverage:3}$ and not "
-            "$1\\/gamma = {allowed:3}$."
+            "$1\\/gamma = {allowed:3}$; and line 6 charges the test with noise $gamma\\/sqrt(tilde(k))$, ${share:2}$ "
+            "of the $gamma\\/sqrt(k)$ that line 4 drew at $C_X = C_Y = epsilon = 1$, $delta = 10^(-6)$, $k = {first}$, "
+            "$tilde(lambda) = {times} gamma$."
         ),
         consequence=(
-            "The leverage bound of this branch falls, and with it Lemma 13 for large $C_Y$; it holds in units of "
-            "$C_X^2 + C_Y^2$, as in (126) and line 9."
+            "By the first Lemma 13 falls (not private), by the second (132) and the second branch of Theorem 2 (no "
+            "larger sketch). One corrected algorithm restores all three: lines 5 and 6 in units of $C_X^2 + C_Y^2$, as "
+            "in (126) and line 9, and the noise of line 4 in line 6, as in (124)."
         ),
     ),
     checks=(
@@ -176,19 +215,31 @@ ALG_5 = Claim(
             impostors={"a threshold of 0.9": {"facts": {"unit": 0.9}}},
             closed=True,
         ),
+        Agreement(decides="b", facts=_test_noise),
+        Agreement(decides="a", facts=_released, impostors={"half of tau": {"facts": {"shift": 0.5}}}),
     ),
     correction=Correction(
         statement=(
             "Linear mixing with dynamic $k$: as printed, with $tilde(lambda)\\/(C_X^2 + C_Y^2)$ in place of "
-            "$tilde(lambda)$ in lines 5 and 6."
+            "$tilde(lambda)$ in lines 5 and 6, and $eta = gamma\\/sqrt(k)$ in line 6."
         ),
-        ground="Divide $(X, Y)$ by $sqrt(C_X^2 + C_Y^2)$.",
+        ground=(
+            "Divide $(X, Y)$ by $sqrt(C_X^2 + C_Y^2)$, and charge the test as it was done. Private as Lemma 13 is corrected, as "
+            "large as (132), as accurate as Theorem 2 is: each on this one algorithm."
+        ),
         checks=(
             Agreement(
                 facts=lambda rng: _leverage_without_noise(rng, 2.0),
                 impostors={"a threshold of 1.9": {"facts": lambda rng: _leverage_without_noise(rng, 1.9)}},
             ),
-            Agreement(facts=_dynamic_steps, impostors={"from 1.3 gamma on": {"facts": {"least": 1.3}}}),
+            Agreement(
+                facts=_branches,
+                impostors={
+                    "not in units": {"facts": {"in_units": False}},
+                    "the noise of line 6": {"facts": {"as_drawn": False}},
+                },
+            ),
+            Agreement(facts=_released, impostors={"half of tau": {"facts": {"shift": 0.5}}}),
         ),
     ),
 )
