@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,6 @@ from dpbounds.ols import (
     NewtonClips,
     compare,
     features,
-    linear_mixing_scales,
     linear_sketch_size,
     measured_clips,
     newton,
@@ -29,6 +28,7 @@ from dpbounds.ols import (
 from dpbounds.privacy import gaussian_mu
 from dpbounds.values import Value
 from simulators.ols import LeastSquares, assumed_records, experiment_of, family
+from simulators.ols.families import Family
 from verify.checks import Agreement, Fact, Holds, Within
 from verify.statements.claims import Claim
 
@@ -58,17 +58,16 @@ def _measured(data: LeastSquares, mu: float) -> NewtonClips:
 
 
 def _simulated(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact | Within]:
-    """Means of the exact rows, medians of AdaSSP within 15 %; PRN within a factor of 3."""
+    """Means of the exact rows, medians of AdaSSP within 15 %."""
     for name in ("half", "wellcond", "mixfriendly"):
         data, found = _problem(name), _compared(name)
         for row in found.rows:
+            if row.method == "PRN":
+                continue
             runs = experiment_of(row, data, found.choices, block_trials=TRIALS).run_block(0, seed=1)
             risk = factor * float(row.risk)
             label = f"{name}, {row.method}, {row.accounting}"
-            if row.method == "PRN":
-                ratio = float(np.median(runs["risk"])) / risk
-                yield Within(f"{label}: share of its estimate", ratio, 1 / 3, 3.0)
-            elif row.method in ("AdaSSP", "AdaSSP-iso"):
+            if row.method in ("AdaSSP", "AdaSSP-iso"):
                 yield Fact(label, float(np.median(runs["risk"])), risk, 0.15)
             elif row.method != "LinMix":  # whose tail is too heavy for a mean of so few runs
                 yield Fact(label, float(np.mean(runs["risk"])), risk, 0.15)
@@ -77,44 +76,37 @@ def _simulated(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact |
                 yield Fact(label, trimmed, risk, 0.25)
 
 
-def _settings(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
-    """What is run of each row at C_Y = 1/2, from the definition of its calibration, in units of the records' bounds."""
-    data, found = _problem("half"), _compared("half")
-    n, mu, delta, T, k, clip = data.n, found.mu, data.n**-2.0, 2, 90, 0.75
-    ratios: dict[str, float] = {}
-    for row in found.rows:
-        settings: Any = experiment_of(row, data, found.choices).settings
-        label, tight = f"{row.method}, {row.accounting}", row.accounting == "tight"
-        if row.method in ("AdaSSP", "AdaSSP-iso"):
-            scale = math.sqrt(3) / mu if tight else 1 / float(gaussian_mu(EPSILON / 3, delta / 3))
-            shift = math.sqrt(2 * math.log(6 / delta))
-            ridge = scale * math.sqrt(data.d * math.log(2 * data.d**2 / found.failure) / (1 + settings.isotropic))
-            numbers = [settings.eigenvalue_scale, settings.gram_scale, settings.cross_scale, settings.shift]
-            yield Fact(f"noise, {label}", numbers, [factor * scale] * 3 + [shift], 1e-12)
-            yield Fact(f"ridge, {label}", settings.ridge, factor * ridge, 1e-12)
-            yield Fact(f"isotropic, {label}", int(settings.isotropic), int(row.method == "AdaSSP-iso"), 0)
-        elif row.method == "DP-GD":
-            root = math.sqrt(-math.log(delta))
-            printed = math.sqrt(2 * T) * clip / (n * (math.sqrt(EPSILON - math.log(delta)) - root))
-            sigma = math.sqrt(T) * clip / (n * mu) if tight else printed
-            numbers = [settings.steps, settings.rate, settings.clip, settings.sigma]
-            yield Fact(f"noise, {label}", numbers, [T, 0.25, clip, factor * sigma], 1e-12)
-        elif row.method in ("IHM", "IHM-ridge"):
-            printed = math.sqrt(T) * clip / float(gaussian_mu(EPSILON / 2, delta / 4))
-            tau = math.sqrt(2 * math.log(max(4 / delta, 4 / found.failure)))
-            numbers = [settings.steps, settings.k, settings.clip, settings.tau, int(settings.keep_ridge)]
-            yield Fact(f"settings, {label}", numbers, [T, k, clip, factor * tau, int(row.method == "IHM-ridge")], 1e-12)
-            ratios[row.accounting] = settings.gamma / settings.sigma
-            if not tight:
-                yield Fact(f"noise, {label}", settings.sigma, factor * printed, 1e-12)
-            yield Fact(f"mixing, {label}", settings.gamma, getattr(row.scales, "gamma", math.nan), 0)
-        elif row.method == "LinMix":
-            options: Any = {"k": settings.k, "failure": found.failure, "accounting": row.accounting}
-            gamma = linear_mixing_scales(EPSILON, delta, **options).gamma  # at C_Y = 1
-            yield Fact(f"mixing, {label}", settings.gamma, factor * gamma, 1e-12)
-        elif row.method == "PRN":
-            yield Fact(f"mu, {label}", settings.mu, factor * mu, 1e-12)
-    yield Fact("gamma over sigma, tight as in the experiments", ratios["tight"], ratios["experiments"], 1e-9)
+FAMILIES: dict[str, Any] = {
+    "families": ("residual", "wellcond", "smalltheta", "mixfriendly", "clip"),
+    "epsilons": (1.0, 10.0),
+}
+
+
+def _newton_share(name: Family, epsilon: float, draw: int) -> float:
+    """The median risk of PRN over its estimate, 200 trials on a draw of a family with 1500 records."""
+    data = family(name, n=1500, seed=draw)
+    delta = data.n**-2.0
+    found = compare(data.statistics, epsilon, delta, newton_clips=_measured(data, float(gaussian_mu(epsilon, delta))))
+    (row,) = (row for row in found.rows if row.method == "PRN")
+    runs = experiment_of(row, data, found.choices, block_trials=200).run_block(0, seed=1)
+    return float(np.median(runs["risk"])) / float(row.risk)
+
+
+def _newton_estimates(
+    rng: np.random.Generator,
+    families: tuple[Family, ...] = ("residual", "mixfriendly"),
+    epsilons: tuple[float, ...] = (1.0,),
+    factor: float = 1.0,
+) -> Iterator[Within]:
+    """On draws of the families that did not write the sentence; and where the estimate is far off, both ways."""
+    for name in families:
+        for epsilon in epsilons:
+            share = _newton_share(name, epsilon, 3) / factor
+            yield Within(f"{name}, PRN, epsilon = {epsilon:g}: share of its estimate", share, 1 / 3, 3.0)
+    share, times = _newton_share("smalltheta", 0.1, 3), _newton_share("wellcond", 0.3, 3)
+    numbers = {"share": share, "small": 0.1, "times": times, "middle": 0.3}
+    yield Within("smalltheta, PRN, epsilon = 0.1: share of its estimate", share, most=1 / 3, numbers=numbers)
+    yield Within("wellcond, PRN, epsilon = 0.3: share of its estimate", times, least=3.0)
 
 
 def _advice(rng: np.random.Generator, place: int = 0) -> Iterator[Fact | Holds]:
@@ -219,17 +211,35 @@ BEYOND_COMPARISON = Claim(
     where="Beyond the paper",
     kind="mc-equality",
     statement=(
-        "For one data set and budget: noise and predicted risk of IHM (with and without its ridge term), linear "
-        "mixing, AdaSSP (with its own and with isotropic noise), DP-GD and PRN, at equal true privacy and under the "
-        "experiments' accounting: the predictions are what the simulated methods do."
+        (
+            "For one data set and budget: noise and predicted risk of IHM (with and without its ridge term), linear "
+            "mixing, AdaSSP (with its own and with isotropic noise) and DP-GD, at equal true privacy and under the "
+            "experiments' accounting: the mean risk (of AdaSSP the median) of the simulated methods is the predicted "
+            "one up to 15 % (of linear mixing, trimmed, up to 25 %);"
+        ),
+        "the median risk of PRN is within a factor of 3 of its estimate on five families at $epsilon = 1$ and 10.",
     ),
-    setting="Three synthetic data sets, $epsilon = 1$, $delta = n^(-2)$, one with $C_Y = 1\\/2$, $T = 2$ and $k = 90$.",
-    remark="Exact for IHM, linear mixing and DP-GD; leading order for AdaSSP; within a factor of 3 for PRN.",
+    setting=(
+        "(a) Three synthetic data sets, $epsilon = 1$, $delta = n^(-2)$, one with $C_Y = 1\\/2$, $T = 2$ and $k = 90$; "
+        "(b) $n = 1500$, on a draw that did not write the sentence; two of the families at quick level."
+    ),
+    remark=(
+        "Exact for IHM, linear mixing and DP-GD where nothing is clipped; leading order for AdaSSP. PRN's is an "
+        "estimate and no more: at $epsilon = {small}$ its median risk on the family `smalltheta` is ${share:2}$ of it, "
+        "since PRN then answers 0, and at $epsilon = {middle}$ on `wellcond` ${times:2}$ times it."
+    ),
     checks=(
-        Agreement(facts=_simulated, alpha=1e-8, impostors={"a third more": {"facts": {"factor": 1.35}}}),
-        Agreement(facts=_settings, impostors={"1e-9 more": {"facts": {"factor": 1 + 1e-9}}}),
-        Agreement(facts=_advice, impostors={"the second is recommended": {"facts": {"place": 1}}}),
-        Agreement(facts=_clips, impostors={"0.1 % more": {"facts": {"factor": 1.001}}}),
-        Agreement(facts=_shortened, impostors={"0.1 % more": {"facts": {"factor": 1.001}}}),
+        Agreement(decides="b", facts=_newton_estimates, alpha=1e-8, impostors={"5 times": {"facts": {"factor": 5.0}}}),
+        Agreement(
+            decides="b",
+            facts=partial(_newton_estimates, **FAMILIES),
+            level="full",
+            alpha=1e-8,
+            impostors={"5 times": {"facts": partial(_newton_estimates, factor=5.0, **FAMILIES)}},
+        ),
+        Agreement(decides="a", facts=_simulated, alpha=1e-8, impostors={"a third more": {"facts": {"factor": 1.35}}}),
+        Agreement(decides="a", facts=_advice, impostors={"the second is recommended": {"facts": {"place": 1}}}),
+        Agreement(decides="a", facts=_clips, impostors={"0.1 % more": {"facts": {"factor": 1.001}}}),
+        Agreement(decides="a", facts=_shortened, impostors={"0.1 % more": {"facts": {"factor": 1.001}}}),
     ),
 )

@@ -11,8 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from dpbounds.ols.calibration import Accounting
-from simulators.ols import BUNDLED, LeastSquares, bundled, has_bundled, perceptron
+from simulators.ols import LeastSquares, perceptron
 from verify.checks import Agreement, Survey, Within
 from verify.papers.ols.paper.s5_choices import SMALL_SIGNAL
 from verify.papers.ols.tools.contest import ADASSP, DPGD, IHM, LINMIX, TRIALS, Arena, Contest, Entrant
@@ -330,66 +329,4 @@ FIG_7 = Claim(
             level="full",
         ),
     ),
-)
-
-
-# --- data that come with an installed package ---
-
-
-@cache
-def _bundled(name: str) -> LeastSquares:
-    return bundled(name).train
-
-
-def _shipped() -> list[Arena]:
-    return [Arena(name=f"{name} (scikit-learn)", load=partial(_bundled, name)) for name in BUNDLED]
-
-
-ORDERS: tuple[tuple[Accounting, ...], ...] = (("experiments",), ("tight",))
-
-STAND_INS = Claim(
-    id="ols/beyond-stand-ins",
-    where="Beyond the paper",
-    kind="mc-rate",
-    statement=(
-        (
-            "On four regression sets that come with scikit-learn, none of them the paper's (diabetes, breast cancer, "
-            "wine, digits), prepared like the paper's: IHM is not seen to lose to linear mixing or AdaSSP at any "
-            "$epsilon in {0.25, 1, 4}$, under the paper's accounting and under the tight one, in so few runs;"
-        ),
-        "on wine, the smallest, more of them tell that AdaSSP is ahead at $epsilon = 1$.",
-    ),
-    setting=(
-        "200 trials (500), 1500 for wine at $epsilon = 1$; cells and intervals as in Figure 1. The paper's own sets "
-        "need `--data-dir`."
-    ),
-    checks=(
-        *(
-            Contest(
-                decides="a",
-                arenas=_shipped,
-                epsilons=(0.25, 1.0, 4.0),
-                accountings=order,
-                impostors=ADASSP_FOR_IHM,
-            )
-            for order in ORDERS
-        ),
-        Contest(
-            decides="b",
-            arenas=lambda: [arena for arena in _shipped() if arena.name.startswith("wine")],
-            champion=ADASSP,
-            opponents=(IHM,),
-            epsilons=(1.0,),
-            accountings=("experiments",),
-            measure="excess risk",
-            readings=("median",),
-            better=1.0,
-            trials={"quick": 1500},
-            impostors={"IHM": {"champion": IHM, "opponents": (ADASSP,)}},
-        ),
-        Contest(
-            decides="a", arenas=lambda: _shipped()[:1], opponents=(LINMIX, ADASSP, DPGD), panel=True, most_losses=1.0
-        ),
-    ),
-    missing=lambda: "" if has_bundled() else "needs the sets of scikit-learn, an extra: `pip install 'dpbounds[data]'`",
 )

@@ -224,8 +224,8 @@ ALG_5 = Claim(
             "$tilde(lambda)$ in lines 5 and 6, and $eta = gamma\\/sqrt(k)$ in line 6."
         ),
         ground=(
-            "Divide $(X, Y)$ by $sqrt(C_X^2 + C_Y^2)$, and charge the test as it was done. Private as Lemma 13 is corrected, as "
-            "large as (132), as accurate as Theorem 2 is: each on this one algorithm."
+            "Divide $(X, Y)$ by $sqrt(C_X^2 + C_Y^2)$, and charge the test as it was done. Private as Lemma 13 is "
+            "corrected, as large as (132), as accurate as Theorem 2: each on this one algorithm."
         ),
         checks=(
             Agreement(

@@ -27,15 +27,17 @@ from simulators.ols import (
     HessianMixing,
     LeastSquares,
     LinearMixing,
+    Zero,
     adassp,
     gradient_descent,
     hessian_mixing,
     linear_mixing,
     recentred_newton,
+    zero,
 )
 
-# The paper's four, AdaSSP with isotropic noise, and PRN, of which there is tight accounting alone.
-Method = Literal["IHM", "LinMix", "AdaSSP", "DP-GD", "AdaSSP, iso", "PRN"]
+# The paper's four, AdaSSP with isotropic noise, PRN, of which there is tight accounting alone, and theta = 0.
+Method = Literal["IHM", "LinMix", "AdaSSP", "DP-GD", "AdaSSP, iso", "PRN", "zero"]
 # From 0.1 to 10 as the paper says; where its points lie is not printed.
 EPSILONS = (0.1, 0.25, 0.63, 1.0, 1.6, 4.0, 10.0)
 TRIALS = 500
@@ -47,6 +49,7 @@ _ALGORITHMS: dict[str, Callable] = {
     "DP-GD": gradient_descent,
     "AdaSSP, iso": adassp,
     "PRN": recentred_newton,
+    "zero": zero,
 }
 
 
@@ -133,6 +136,8 @@ def _settings(setup: Setup, method: Method, epsilon: float) -> Any:
         own = linear_mixing_scales(**budget, k=setup.mixing_k, failure=setup.failure)
         factor = math.sqrt(own.row_bound_squared) if setup.letter else 1.0
         return LinearMixing(k=own.k, gamma=own.gamma, tau=own.tau, noise_factor=factor)
+    if method == "zero":
+        return Zero()
     if method == "PRN":
         return Newton(mu=float(gaussian_mu(epsilon, setup.delta)))
     if method in ("AdaSSP", "AdaSSP, iso"):
