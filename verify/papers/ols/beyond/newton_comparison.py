@@ -12,8 +12,8 @@ from typing import Any
 
 from simulators.ols import LeastSquares, family
 from verify.checks.base import Level
-from verify.papers.ols.beyond.shipped_sets import no_scikit_learn, shipped
 from verify.papers.ols.tools.contest import ADASSP, DPGD, IHM, Arena, Contest, Entrant
+from verify.papers.ols.tools.shipped import no_scikit_learn, shipped
 from verify.papers.ols.tools.standing import ZERO, Field, Standing
 from verify.papers.ols.tools.table_2 import at_hand, digest, lacking, uci
 from verify.statements.claims import Claim
@@ -135,8 +135,8 @@ BEYOND_NEWTON_SETS = Claim(
     ),
     setting=(
         "The training parts of Table 2; $epsilon = 0.1, 0.3, 1, 3, 10$, $delta = n^(-2)$, zero-out. A cell is won "
-        "where the intervals of the medians do not meet, a tie where they do: 150 trials on one split would not tell small "
-        "losses. The statement was written from two random splits and is checked on a third. PRN's constants are the "
+        "where the intervals of the medians do not meet, a tie where they do: 150 trials on one split would not tell "
+        "small losses. Written from two random splits, checked on a third. PRN's constants are the "
         "same for all sets, and were chosen with these sets at hand."
     ),
     remark=(

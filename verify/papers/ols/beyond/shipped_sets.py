@@ -1,47 +1,22 @@
 """Beyond the paper: IHM against the paper's rivals on sets that come with an installed package.
 
-Written from random splits 0 to 12 of each set, checked on the splits `FRESH`.
+Written from random splits 0 to 12 of each set, checked on others.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from simulators.ols import LeastSquares, bundled, has_bundled
-from simulators.ols.datasets import Columns
 from verify.checks.base import Level
 from verify.papers.ols.tools.contest import ADASSP, IHM, LINMIX, Entrant
+from verify.papers.ols.tools.shipped import no_scikit_learn, shipped
 from verify.papers.ols.tools.standing import SEEN, ZERO, Field, Standing
 from verify.statements.claims import Claim
 
-FRESH = tuple(range(13, 18))
 # IHM over AdaSSP on wine, at least.
 BEHIND = 1.1
-
-
-@cache
-def _split(name: str, outcome: Columns, seed: int) -> LeastSquares:
-    return bundled(name, seed=seed, outcome=outcome).train
-
-
-def shipped(
-    name: str,
-    epsilons: Mapping[Level, Sequence[float]],
-    blocks: Mapping[Level, int] | int,
-    *,
-    outcome: Columns = "raw",
-) -> Field:
-    """The training parts of a set that scikit-learn ships, one for every fresh split."""
-    shown = name if outcome == "raw" else f"{name}, {outcome}"
-    return Field(name=shown, load=partial(_split, name, outcome), seeds=FRESH, epsilons=epsilons, blocks=blocks)
-
-
-def no_scikit_learn() -> str:
-    """Why the sets are not at hand, or nothing."""
-    return "" if has_bundled() else "needs scikit-learn, which ships the sets: `pip install 'dpbounds[data]'`"
 
 
 BUDGETS = (0.25, 1.0, 4.0)

@@ -130,7 +130,7 @@ DEF_RISK = Claim(
 
 
 def _gradient(factor: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
-    """The derivative of (L(theta) + eta² ||theta||²)/2, entry by entry, less factor times the printed vector."""
+    """The derivative of L(theta) + eta² ||theta||², entry by entry, less factor times the printed vector."""
     eta = sympy.Symbol("eta")
     for d in (1, 2, 3):
         X, Y, theta, _ = _system(d)
@@ -140,17 +140,39 @@ def _gradient(factor: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
             yield f"d = {d}, entry {i + 1}", sympy.expand(sympy.diff(objective, theta[i]) - factor * printed[i])
 
 
+def _at_one(rng: np.random.Generator) -> Iterator[Fact]:
+    """One record x = 1, y = 0, eta = 0, theta = 1: L = theta²."""
+    theta = sympy.Symbol("theta")
+    slope = float(sympy.diff(theta**2, theta).subs(theta, 1))
+    yield Fact("the printed vector against the slope of theta² at 1", 1.0, slope)
+
+
 DEF_GRADIENT = Claim(
     id="ols/def-gradient",
     where="Section 3, item 2",
     equation="item 2 after (IHS)",
     kind="identity",
     statement="$X^top (X theta - Y) + eta^2 theta$ is the gradient of $theta |-> L(theta) + eta^2 norm(theta)^2$.",
-    remark=(
-        "Up to the factor 2: it is half the gradient, the gradient of $(L(theta) + eta^2 norm(theta)^2) \\/ 2$, which "
-        "(10) uses. The text calls the noise $eta zeta_t$; line 7 of Algorithm 1 has $sigma zeta_t$."
+    checks=(Agreement(facts=_at_one), Symbolic(residuals=_gradient)),
+    fault=Fault(
+        severity="slip",
+        touches="text",
+        finding=(
+            "It is half of the gradient: for one record $x = 1$, $y = 0$ and $eta = 0$ the slope of $L(theta) = "
+            "theta^2$ at $theta = 1$ is ${predicted}$, the printed vector ${observed}$."
+        ),
+        consequence=(
+            "None: (10), which is used, halves the objective. The text calls the noise $eta zeta_t$; line 7 of "
+            "Algorithm 1 has $sigma zeta_t$."
+        ),
     ),
-    checks=(Symbolic(residuals=lambda: _gradient(2), impostors={"not halved": {"residuals": _gradient}}),),
+    correction=Correction(
+        statement=(
+            "$X^top (X theta - Y) + eta^2 theta$ is the gradient of $theta |-> 1/2 (L(theta) + eta^2 norm(theta)^2)$."
+        ),
+        ground="The derivative, entry by entry, for $d = 1, 2, 3$ and $d + 1$ records with free entries.",
+        checks=(Symbolic(residuals=lambda: _gradient(2), impostors={"as printed": {"residuals": _gradient}}),),
+    ),
 )
 
 # --- clipping ---
