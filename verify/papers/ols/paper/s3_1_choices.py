@@ -12,7 +12,7 @@ from scipy import optimize
 from dpbounds.ols import Features, bounds
 from dpbounds.ols.wishart import inverse_moments
 from simulators.ols import ClippedSums, HessianMixing, LeastSquares
-from verify.checks import Agreement, Fact, Search, Times
+from verify.checks import Agreement, Fact, Search, Times, Within
 from verify.checks.domains import Real, Whole
 from verify.papers.ols.tools.settings import mixing_runs
 from verify.statements.claims import Claim, Correction, Fault
@@ -116,6 +116,17 @@ def _one_step(epsilon, log_delta, log_failure, d, lam, clip, share, most: float 
     return at(1), min(at(T) for T in range(2, 9))
 
 
+ONE_STEP_BOX = {
+    "epsilon": Real(0.01, 10.0, "log"),
+    "log_delta": Real(1.0, 40.0),
+    "log_failure": Real(0.0, 40.0),
+    "d": Whole(1, 100, "log"),
+    "lam": Real(0.01, 1e5, "log"),
+    "clip": Real(0.5, 3.0),
+    "share": Real(0.0, 1.0),
+}
+
+
 def _printed_limit(rng: np.random.Generator) -> Iterator[Fact]:
     """The right side of (6) written out."""
     for epsilon, delta, failure, d, lam, clip in ((0.5, 1e-6, 1e-7, 5, 3.0, 2.0), (2.0, 1e-3, 1e-2, 30, 400.0, 0.5)):
@@ -125,6 +136,29 @@ def _printed_limit(rng: np.random.Generator) -> Iterator[Fact]:
         yield Fact(f"(6), epsilon = {epsilon}, lambda^X = {lam:g}", found, stated, 1e-12)
 
 
+def _balanced(epsilon, log_delta, log_failure, d, lam, clip, share, most: float = 4.0):
+    """The first term of (4) at T = 1 against the second, constants 1, scale C²; ||X theta*||² up to `most` times the
+    right side of (6).
+    """
+    delta, failure = math.exp(-log_delta), math.exp(-log_failure)
+    multiplier = bounds.hessian_multiplier(epsilon, delta, failure, int(d), 1)
+    mix = bounds.mixing_multiplier(epsilon, delta, failure, int(d))
+    signal = most * share * bounds.one_step_signal(mix, lam, clip=clip)
+    second = bounds.hessian_mixing(multiplier, Features(lambda_min=lam), steps=1, outcome_bound=clip)
+    return signal / 4, second
+
+
+def _examples(rng: np.random.Generator, length: float = 1e-3, budget: float = 1e-4) -> Iterator[Within]:
+    """||X theta*||² over the right side of (6), n = 10^4, d = 8, lambda^X = n/d, C = 1, delta = n^-2: for theta* of
+    length 1 at epsilon = 1 far above 1, for short theta* or small epsilon below.
+    """
+    n, d = 10_000, 8
+    for label, size, epsilon in (("||theta*|| << 1", length, 1.0), ("epsilon << 1", 1.0, budget)):
+        mix = bounds.mixing_multiplier(epsilon, n**-2.0, n**-2.0 / 10, d)
+        limit = bounds.one_step_signal(mix, n / d, clip=1.0)
+        yield Within(f"||X theta*||² over the right side of (6), {label}", n / d * size**2 / limit, most=1.0)
+
+
 EQ6 = Claim(
     id="ols/eq6",
     where="Section 3.1 item 1, (6)",
@@ -132,24 +166,34 @@ EQ6 = Claim(
     kind="number",
     statement=(
         "If $norm(X theta^*)^2 lt.tilde (C^2 sqrt(D ell_1))/epsilon min{1, sqrt(D ell_1)/(epsilon lambda^X)}$ one "
-        "iteration balances (4), for example where $norm(theta^*) << 1$ or $epsilon << 1$."
+        "iteration balances (4),",
+        "for example where $norm(theta^*) << 1$ or $epsilon << 1$.",
     ),
-    remark="With constants 1 and scale $C^2$, $T = 1$ then gives the least of (4) over all $T$.",
+    remark=(
+        "With scale $C^2$ and constants 1 in the second term of (4), the first term, $norm(X theta^*)^2\\/4$, is at "
+        "most the second at $T = 1$ up to 4 times the right side of (6), as $tilde(T)$ asks; and up to the right side "
+        "itself $T = 1$ gives the least of (4) over all $T$."
+    ),
     checks=(
-        Agreement(facts=_printed_limit, impostors={"1 % off": {"facts": Times(1.01)}}),
+        Agreement(decides="a", facts=_printed_limit, impostors={"1 % off": {"facts": Times(1.01)}}),
         Search(
+            decides="a",
+            sides=_balanced,
+            box=ONE_STEP_BOX,
+            evaluations=600,
+            impostors={"up to five times it": {"sides": {"most": 5.0}}},
+        ),
+        Search(
+            decides="a",
             sides=_one_step,
-            box={
-                "epsilon": Real(0.01, 10.0, "log"),
-                "log_delta": Real(1.0, 40.0),
-                "log_failure": Real(0.0, 40.0),
-                "d": Whole(1, 100, "log"),
-                "lam": Real(0.01, 1e5, "log"),
-                "clip": Real(0.5, 3.0),
-                "share": Real(0.0, 1.0),
-            },
+            box=ONE_STEP_BOX,
             evaluations=600,
             impostors={"up to three times it": {"sides": {"most": 3.0}}},
+        ),
+        Agreement(
+            decides="b",
+            facts=_examples,
+            impostors={"theta* of length 1": {"facts": {"length": 1.0}}, "epsilon = 1": {"facts": {"budget": 1.0}}},
         ),
     ),
 )
