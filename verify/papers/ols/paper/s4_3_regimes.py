@@ -184,7 +184,7 @@ REGIMES = Claim(
     ),
     checks=(
         _benefits_of_both().deciding("c"),
-        _only_then().deciding("b"),
+        _only_then().deciding("ab"),
         Agreement(decides="d", facts=_named_by_the_paper),
     ),
     correction=Correction(

@@ -16,10 +16,11 @@ from dpbounds.privacy import gaussian_delta
 from simulators.ols import LeastSquares, load, prepared
 from simulators.ols.datasets import Columns
 from verify.checks import Agreement, Fact, Within
-from verify.papers.ols.tools.experiments import Setup
+from verify.papers.ols.tools.experiments import Method, Setup
 from verify.statements.claims import Claim, Correction, Fault
 
 RUNS = 500
+CLIPPED: tuple[Method, ...] = ("IHM", "DP-GD")
 
 # --- the set-up ---
 
@@ -31,6 +32,15 @@ def _coverage(rng: np.random.Generator, root: bool = False) -> Iterator[Fact]:
         covered = 1.0 - 2.0 * float(special.stdtr(runs - 1, -arm * math.sqrt(runs)))
         numbers = {"runs": float(runs), "covered": 100 * covered, "shorter": math.sqrt(runs)}
         yield Fact(f"coverage of the interval over {runs} runs", covered, 0.95, 0.01, numbers)
+
+
+def _probabilities(rng: np.random.Generator, power: float = -2.0) -> Iterator[Fact]:
+    """delta, varrho and C as the settings have them, outcomes being at most C_Y = 1."""
+    for n, d in SIZES:
+        setup = Setup(n=n, d=d)
+        yield Fact(f"delta, n = {n}", setup.delta, n**power, 1e-12)
+        yield Fact(f"varrho over delta, n = {n}", setup.failure / setup.delta, 0.1, 1e-12)
+        yield Fact(f"C of IHM and DP-GD, n = {n}", [setup.settings(m, 1.0).clip for m in CLIPPED], [1.0, 1.0], 0)
 
 
 SIZES = ((92, 7), (960, 10), (7372, 32), (36624, 3), (657, 99))
@@ -64,6 +74,7 @@ def _sizes(rng: np.random.Generator, multiplier: float = 6.0) -> Iterator[Fact |
     for n, d in SIZES:
         setup = Setup(n=n, d=d)
         rho = 0.1 / n**2
+        yield Fact(f"T of IHM, n = {n}", setup.settings("IHM", 1.0).steps, 3, 0)
         yield Fact(f"k of IHM, n = {n}, d = {d}", setup.k, math.floor(multiplier * max(d, math.log(12 / rho))), 0)
         yield Fact(f"k of LinMix, n = {n}, d = {d}", setup.mixing_k, math.floor(2.5 * max(d, math.log(2 / rho))), 0)
         other = Setup(n=n, d=d, hessian_log=2.0, mixing_log=1.0, round_up=True)
@@ -165,7 +176,12 @@ EXP_SETUP = Claim(
             "scales spend their shares, which add up to $(epsilon, delta)$."
         ),
     ),
-    checks=(Agreement(decides="c", facts=_coverage),),
+    checks=(
+        Agreement(decides="c", facts=_coverage),
+        Agreement(decides="b", facts=_probabilities, impostors={"delta = 1/n": {"facts": {"power": -1.0}}}),
+        Agreement(decides="df", facts=_budgets, impostors={"1 % less noise": {"facts": {"noise": 0.99}}}),
+        Agreement(decides="de", facts=_sizes, impostors={"7 for 6": {"facts": {"multiplier": 7.0}}}),
+    ),
     correction=Correction(
         statement=('As printed, with intervals $plus.minus 1.96 "std" \\/ sqrt("runs")$.'),
         ground="Student's law.",

@@ -144,6 +144,12 @@ def _exact_bias(lam, gamma, tau, z, beta, share: float = 1.0):
     return (lam + noise) * (ridge - theta) ** 2, share * gamma**2 * theta**2 / np.maximum(gamma, least)
 
 
+def _lemma_4(lam, ratio, share: float = 1.0):
+    """||theta_R - theta*||²_M against eta² ||theta*||² in one direction, eta² = ratio lam, theta* = 1 there."""
+    noise = ratio * lam
+    return (lam + noise) * (noise / (lam + noise)) ** 2, share * noise
+
+
 THM_1_RIDGEBIAS = Claim(
     id="ols/thm-1-ridgebias",
     where="App. C.1.2, (77a), (77b)",
@@ -154,7 +160,17 @@ THM_1_RIDGEBIAS = Claim(
         "with (78) the three terms of (77b) give (4).",
     ),
     setting="Constants that the paper leaves open are 1.",
-    checks=(Rate(decides="b", ratios=_bias_over_branch, relation="upper", extents=(1.0, 2.0, 4.0, 8.0)),),
+    checks=(
+        Rate(decides="b", ratios=_bias_over_branch, relation="upper", extents=(1.0, 2.0, 4.0, 8.0)),
+        Search(
+            decides="a",
+            sides=_lemma_4,
+            box={"lam": Real(1e-3, 1e6, "log"), "ratio": Real(1e-4, 1e4, "log")},
+            evaluations=1000,
+            vectorised=True,
+            impostors={"0.9 of it": {"sides": {"share": 0.9}}},
+        ),
+    ),
     fault=Fault(
         severity="slip",
         touches="proof",
