@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -148,6 +149,54 @@ def _covered(share: float = 1.0) -> list[Event]:
     return events
 
 
+def _on_the_event(
+    lam: float,
+    gamma: float,
+    share: float,
+    sigma: float,
+    theta: float,
+    steps: float,
+    descent: float = 1.0,
+    noise: float = 1.0,
+    bias: float = 1.0,
+    least: float = 1.0,
+) -> tuple[float, float]:
+    """The largest risk for d = 1 on the event: sketches with |1 - 1/V| = 1/sqrt 8, noise w long and every error of one
+    sign, eta² anywhere from max{gamma - lambda, 0} to gamma; against the bound, a term of which may be scaled.
+    """
+    T, q, failure = int(steps), utility.CONTRACTION, 0.1
+    eta_squared = gamma - share * min(lam, gamma)
+    mu, w = lam + eta_squared, 1 + math.sqrt(2 * math.log(2 * T / failure))
+    start, drift = lam * theta / math.sqrt(mu), eta_squared * theta / math.sqrt(mu)
+    added = sigma * w * (1 + q) * (1 - q**T) / (1 - q) / math.sqrt(mu)
+    stated = utility.theorem(
+        Features(lambda_min=lam * least, signal=descent * lam * theta**2, theta_squared=bias * theta**2),
+        d=1,
+        k=utility.theorem_sketch_size(1, failure, T),
+        steps=T,
+        failure=failure,
+        gamma=gamma,
+        sigma=math.sqrt(noise) * sigma,
+    )
+    return (q**T * start + added + drift) ** 2, float(stated)
+
+
+ON_THE_EVENT = {
+    "lam": Real(1e-2, 1e4, "log"),
+    "gamma": Real(1.0, 1e3, "log"),
+    "share": Real(0.0, 1.0),
+    "sigma": Real(1e-2, 1e3, "log"),
+    "theta": Real(1e-2, 10.0, "log"),
+    "steps": Whole(1, 6),
+}
+# The terms of the bound one by one; together they have a third to spare, alone more.
+TERMS = {
+    "half of 4^-T": {"descent": 0.5},
+    "a quarter of the noise": {"noise": 0.25},
+    "a quarter of the bias": {"bias": 0.25},
+    "ten times lambda^X": {"least": 10.0},
+}
+
 # The constants of `utility.theorem`, rounded up.
 NEEDED = {
     "rows": math.ceil(1 / utility.LARGEST_X**2),
@@ -207,6 +256,12 @@ THM_1_UTIL = Claim(
                 per_extent=3,
                 extents=(0.5, 1.0, 2.0, 4.0),
                 impostors={"not falling with lambda^X": {"ratios": {"factor": 1.0}}},
+            ),
+            Search(
+                sides=_on_the_event,
+                box=ON_THE_EVENT,
+                evaluations={"quick": 3000, "full": 30_000},
+                impostors={name: {"sides": partial(_on_the_event, **changed)} for name, changed in TERMS.items()},
             ),
             Frequency(
                 events=_covered,

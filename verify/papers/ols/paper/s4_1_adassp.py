@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import chdtrc, ndtr
 
 from dpbounds.ols import adassp_scales, bounds
 from simulators.ols import symmetric_noise
@@ -67,19 +67,20 @@ def _risk(
     zeta: np.ndarray,
     test: float,
     failure: float,
+    outcome: float = 1.0,
     constant: float = CONSTANT,
 ) -> tuple[float, float]:
-    """R for d = 2 on the event {||N|| <= level/2, ||zeta||² <= level²/2, lambda~ <= lambda^X}, in units s = 1, against
-    18 r (C_Y² + ||theta*||²) min{1, r / lambda^X}, r the level.
+    """R for d = 2, C_Y = `outcome`, on the event {||N|| <= level/2, ||zeta||² <= level²/2, lambda~ <= lambda^X}, in
+    units s = 1, against 18 r (C_Y² + ||theta*||²) min{1, r / lambda^X}, r the level.
     """
     r = _level(2, failure)
     A = np.diag([least, least * spread])
     matrix = np.array([[noise[0], noise[2]], [noise[2], noise[1]]])
     matrix = matrix * (r / 2 / max(np.abs(np.linalg.eigvalsh(matrix)).max(), 1e-12))
-    shift = zeta * (r / math.sqrt(2) / max(float(np.linalg.norm(zeta)), 1e-12))
+    shift = outcome * zeta * (r / math.sqrt(2) / max(float(np.linalg.norm(zeta)), 1e-12))
     ridge = max(0.0, r - test * least)
     found = np.linalg.solve(A + ridge * np.eye(2) + matrix, A @ theta + shift) - theta
-    scale = constant * r * (1 + float(theta @ theta))
+    scale = constant * r * (outcome**2 + float(theta @ theta))
     return float(found @ A @ found), scale * min(1.0, r / least)
 
 
@@ -98,7 +99,13 @@ def _aligned() -> list[dict]:
 
 
 def _chernoff(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Within]:
-    """P(||N|| > level/2) <= rho/2: exactly for d = 1, from draws for d = 2, 5, 20 at rho = 0.1."""
+    """P(||N|| > level/2) <= rho/2: exactly for d = 1, from draws for d = 2, 5, 20 at rho = 0.1; and the other half of
+    rho, P(||zeta||² > level²/2), by chi² tails.
+    """
+    for d in (1, 3, 30, 300):
+        for failure in (0.5, 1e-4, 1e-12):
+            tail = float(chdtrc(d, (factor * _level(d, failure)) ** 2 / 2))
+            yield Within(f"P(||zeta||² > level² / 2), d = {d}, rho = {failure:g}", tail, most=failure / 2)
     for failure in (0.5, 1e-4, 1e-12, 1e-100):
         tail = 2 * float(ndtr(-factor * _level(1, failure) / 2))
         yield Within(f"P(||N|| > level / 2), d = 1, rho = {failure:g}", tail, most=failure / 2)
@@ -178,6 +185,7 @@ PROP_4 = Claim(
                     "zeta": (Real(-1.0, 1.0), 2),
                     "test": Real(0.0, 1.0),
                     "failure": Real(1e-8, 0.5, "log"),
+                    "outcome": Real(0.1, 10.0, "log"),
                 },
                 extremal=_aligned,
                 evaluations=2500,
