@@ -208,7 +208,7 @@ LEM_39 = Claim(
             Agreement(facts=_roots, impostors={"another root": {"facts": {"cases": BELOW}}}),
         ),
     ),
-    checks=(Agreement(facts=partial(_roots, cases=BELOW)),),
+    checks=(Agreement(facts=partial(_roots, cases=BELOW), closed=True),),
 )
 
 

@@ -159,5 +159,5 @@ EQ_58 = Claim(
             ),
         ),
     ),
-    checks=(Agreement(decides="a", facts=_small_noise), Agreement(decides="b", facts=_printed_59)),
+    checks=(Agreement(decides="a", facts=_small_noise, closed=True), Agreement(decides="b", facts=_printed_59)),
 )

@@ -20,6 +20,7 @@ from dpbounds.ols import (
     NewtonClips,
     compare,
     features,
+    linear_mixing_scales,
     linear_sketch_size,
     measured_clips,
     newton,
@@ -74,6 +75,46 @@ def _simulated(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact |
             else:
                 trimmed = float(np.mean(np.minimum(runs["risk"], 20 * risk)))
                 yield Fact(label, trimmed, risk, 0.25)
+
+
+def _settings(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
+    """What is run of each row at C_Y = 1/2, from the definition of its calibration, in units of the records' bounds."""
+    data, found = _problem("half"), _compared("half")
+    n, mu, delta, T, k, clip = data.n, found.mu, data.n**-2.0, 2, 90, 0.75
+    ratios: dict[str, float] = {}
+    for row in found.rows:
+        settings: Any = experiment_of(row, data, found.choices).settings
+        label, tight = f"{row.method}, {row.accounting}", row.accounting == "tight"
+        if row.method in ("AdaSSP", "AdaSSP-iso"):
+            scale = math.sqrt(3) / mu if tight else 1 / float(gaussian_mu(EPSILON / 3, delta / 3))
+            shift = math.sqrt(2 * math.log(6 / delta))
+            ridge = scale * math.sqrt(data.d * math.log(2 * data.d**2 / found.failure) / (1 + settings.isotropic))
+            numbers = [settings.eigenvalue_scale, settings.gram_scale, settings.cross_scale, settings.shift]
+            yield Fact(f"noise, {label}", numbers, [factor * scale] * 3 + [shift], 1e-12)
+            yield Fact(f"ridge, {label}", settings.ridge, factor * ridge, 1e-12)
+            yield Fact(f"isotropic, {label}", int(settings.isotropic), int(row.method == "AdaSSP-iso"), 0)
+        elif row.method == "DP-GD":
+            root = math.sqrt(-math.log(delta))
+            printed = math.sqrt(2 * T) * clip / (n * (math.sqrt(EPSILON - math.log(delta)) - root))
+            sigma = math.sqrt(T) * clip / (n * mu) if tight else printed
+            numbers = [settings.steps, settings.rate, settings.clip, settings.sigma]
+            yield Fact(f"noise, {label}", numbers, [T, 0.25, clip, factor * sigma], 1e-12)
+        elif row.method in ("IHM", "IHM-ridge"):
+            printed = math.sqrt(T) * clip / float(gaussian_mu(EPSILON / 2, delta / 4))
+            tau = math.sqrt(2 * math.log(max(4 / delta, 4 / found.failure)))
+            numbers = [settings.steps, settings.k, settings.clip, settings.tau, int(settings.keep_ridge)]
+            yield Fact(f"settings, {label}", numbers, [T, k, clip, factor * tau, int(row.method == "IHM-ridge")], 1e-12)
+            ratios[row.accounting] = settings.gamma / settings.sigma
+            if not tight:
+                yield Fact(f"noise, {label}", settings.sigma, factor * printed, 1e-12)
+            yield Fact(f"mixing, {label}", settings.gamma, getattr(row.scales, "gamma", math.nan), 0)
+        elif row.method == "LinMix":
+            options: Any = {"k": settings.k, "failure": found.failure, "accounting": row.accounting}
+            gamma = linear_mixing_scales(EPSILON, delta, **options).gamma  # at C_Y = 1
+            yield Fact(f"mixing, {label}", settings.gamma, factor * gamma, 1e-12)
+        elif row.method == "PRN":
+            yield Fact(f"mu, {label}", settings.mu, factor * mu, 1e-12)
+    yield Fact("gamma over sigma, tight as in the experiments", ratios["tight"], ratios["experiments"], 1e-9)
 
 
 FAMILIES: dict[str, Any] = {
@@ -238,6 +279,7 @@ BEYOND_COMPARISON = Claim(
             impostors={"5 times": {"facts": partial(_newton_estimates, factor=5.0, **FAMILIES)}},
         ),
         Agreement(decides="a", facts=_simulated, alpha=1e-8, impostors={"a third more": {"facts": {"factor": 1.35}}}),
+        Agreement(decides="a", facts=_settings, impostors={"1e-9 more": {"facts": {"factor": 1 + 1e-9}}}),
         Agreement(decides="a", facts=_advice, impostors={"the second is recommended": {"facts": {"place": 1}}}),
         Agreement(decides="a", facts=_clips, impostors={"0.1 % more": {"facts": {"factor": 1.001}}}),
         Agreement(decides="a", facts=_shortened, impostors={"0.1 % more": {"facts": {"factor": 1.001}}}),

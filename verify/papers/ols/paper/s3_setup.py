@@ -153,7 +153,7 @@ DEF_GRADIENT = Claim(
     equation="item 2 after (IHS)",
     kind="identity",
     statement="$X^top (X theta - Y) + eta^2 theta$ is the gradient of $theta |-> L(theta) + eta^2 norm(theta)^2$.",
-    checks=(Agreement(facts=_at_one), Symbolic(residuals=_gradient)),
+    checks=(Agreement(facts=_at_one, closed=True), Symbolic(residuals=_gradient)),
     fault=Fault(
         severity="slip",
         touches="text",

@@ -89,6 +89,7 @@ THM_2_EQ131 = Claim(
             box={"epsilon": Real(0.1, 10.0, "log"), "delta": Real(1e-10, 1e-2, "log"), "k": Whole(1, 2000, "log")},
             extremal=lambda: [{"epsilon": 1.0, "delta": 1e-6, "k": 10.0}],
             evaluations=60,
+            closed=True,
         ),
     ),
     fault=Fault(
@@ -183,6 +184,7 @@ THM_2_EQ132 = Claim(
             box=SIZE_BOX,
             extremal=lambda: [{"epsilon": 1.0, "delta": 1e-6, "k": 100.0, "level": 10.0}],
             evaluations=2,
+            closed=True,
         ),
     ),
     fault=Fault(
@@ -333,7 +335,7 @@ THM_2_LAMHALF = Claim(
         "lambda^(X Y)_min <= tilde(lambda) <= lambda^(X Y)_min) >= 1 - rho.alt\\/2$ for $tau = sqrt(8 log max{3 \\/ "
         "delta, 4 \\/ rho.alt})$."
     ),
-    checks=(Agreement(facts=_as_printed),),
+    checks=(Agreement(facts=_as_printed, closed=True),),
     fault=Fault(
         severity="slip",
         touches="proof",
