@@ -8,8 +8,9 @@ from functools import partial
 
 import numpy as np
 
-from dpbounds.glm import asymptotics, bounds, privacy, scale
+from dpbounds.glm import LINKS, asymptotics, bounds, privacy, scale
 from dpbounds.glm.bounds import Covariance
+from dpbounds.glm.gaussian import mean_of
 from simulators.engine import Experiment
 from verify.checks import Agreement, Event, Fact, Frequency, Search, Within
 from verify.checks.domains import Real
@@ -318,6 +319,17 @@ def _doubled(*, multiple: int = 30) -> tuple[Event, ...]:
     )
 
 
+def _rooted(size: float, norm: float, largest: float, *, constant: float = 1.0, power: int = 2) -> tuple[float, float]:
+    """The m, in units of p / tau^2, at which the public mean overline(c) mean(mu'(overline(c) z)) is within tau of its
+    expectation but for sqrt(2 p) standard deviations, that is with a chance of e^-p, against C overline(c)^4 ||Sigma||
+    ||w_ols||^power; z ~ N(0, ||Sigma|| ||w_ols||^2), softplus link, whose mu'' is not 0 at 0.
+    """
+    variance = (largest * size) ** 2 * norm
+    mean = float(mean_of(LINKS["softplus"].slope, variance))
+    spread = float(mean_of(lambda z: (LINKS["softplus"].slope(z) - mean) ** 2, variance))
+    return 2 * largest**2 * spread, constant * largest**4 * norm * size**power
+
+
 THM_8_M = Claim(
     id="glm/thm-8-m",
     where="(4)",
@@ -335,11 +347,31 @@ THM_8_M = Claim(
         consequence="None where $norm(w^*)$ is of order 1.",
     ),
     correction=Correction(
-        statement=r"$m >= Omega(p max{{1, norm(Sigma) norm(w^*)^2\/(tau^2 c_Phi^2)}})$ is enough.",
-        ground="Lemma 29 for $norm(Sigma_m)$.",
+        statement=(
+            "$m >= Omega(p)$ is enough for $norm(Sigma_m) <= 2 norm(Sigma)$,",
+            r"$m >= Omega(overline(c)^4 norm(Sigma) norm(w^*)^2 p\/(tau^2 c_Phi^2))$ for $hat(f)(overline(c)) >= 1$.",
+        ),
+        ground="Lemma 29 for $norm(Sigma_m)$; $Phi''$ is $G$-Lipschitz, $w^\"ols\" = w^*\\/c_Phi$.",
         checks=(
             Frequency(
-                events=_doubled, trials={"quick": 1000, "full": 8000}, impostors={"m = p": {"events": {"multiple": 1}}}
+                decides="a",
+                events=_doubled,
+                trials={"quick": 1000, "full": 8000},
+                impostors={"m = p": {"events": {"multiple": 1}}},
+            ),
+            Search(
+                decides="b",
+                sides=_rooted,
+                box={
+                    "size": Real(1e-4, 10.0, "log"),
+                    "norm": Real(1e-2, 1e2, "log"),
+                    "largest": Real(0.1, 10.0, "log"),
+                },
+                evaluations=200,
+                impostors={
+                    "a thousandth of C": {"sides": {"constant": 1e-3}},
+                    "norm(w_ols)^3": {"sides": {"power": 3}},
+                },
             ),
         ),
     ),
