@@ -241,7 +241,7 @@ def _not_outer(rng: np.random.Generator, *, inward: float = 1.0) -> Iterator[Fac
 
     impulse = (np.arange(400) == 0).astype(float)
     for others in ([], [1.5], [-1.2], [1.0], [-1.0, 2.0]):
-        zero = float(rng.uniform(0.3, 0.9)) ** inward
+        zero = float(rng.uniform(0.5, 0.9)) ** inward
         beta = np.poly(1 / np.array([zero, *others]))
         growth = float(np.sum(np.asarray(lfilter([1.0], beta, impulse)) ** 2))
         yield Within(f"gamma_400^2, zeros at {zero:.2f} and {others}", growth, 1e6)
