@@ -10,8 +10,9 @@ from typing import Any
 import flint
 import numpy as np
 
+from dpbounds import AccuracyError
 from dpbounds.circle.arcs import RHO, WIDTH, Cells, corner, powers
-from dpbounds.circle.balls import HALF_WIDTH, POINTS, gauss_error, integrate
+from dpbounds.circle.balls import HALF_WIDTH, POINTS, allowance, gauss_error, integrate
 from dpbounds.circle.balls import RHO as RHO_OF_BALLS
 from dpbounds.circle.discs import UNIT, Discs
 from dpbounds.circle.floats import means
@@ -304,6 +305,29 @@ def _in_balls(rng: np.random.Generator, share: float = 1.0) -> Iterator[Within]:
     yield Within("balls: radius of the integral over the sum of the errors", share * width, least=0.999, most=1.001)
 
 
+def _paid(rng: np.random.Generator, units: int = 0) -> Iterator[Fact]:
+    """An evaluation in balls costs ten units and the degree: all that they cost together is enough, one less is not."""
+    calls: list[Any] = []
+
+    def integrand(m: Any, s: Any) -> list[Any]:
+        calls.append(s)
+        return [1 + 0 * s]
+
+    for degree in (0, 7):
+        calls.clear()
+        integrate(integrand, degree)
+        cost = len(calls) * (10 + degree) - units
+        for short in (0, 1):
+            try:
+                with allowance(cost - short):
+                    ended = len(integrate(integrand, degree)) == 1
+            except AccuracyError:
+                ended = False
+            yield Fact(
+                f"integrals that end with {short} less than they cost, degree {degree}", int(ended), 1 - short, 0
+            )
+
+
 def _in_floats(rng: np.random.Generator, share: float = 1.0) -> Iterator[Within]:
     """Floats: by how much the radius for s (1 - s) grows where the supremum is said to be larger."""
     radii, larger = [], 1000.0
@@ -336,7 +360,8 @@ INTEGRALS = Claim(
         ),
         "enclosures of means over the circle hold closed forms, with poles next to the circle at any frequency;",
         "over a pole on the circle nothing is enclosed;",
-        "what the suprema on discs around the cells leave of error adds up to the radius.",
+        "what the suprema on discs around the cells leave of error adds up to the radius;",
+        "an integral in balls costs what is said of it.",
     ),
     setting="In floats and in balls; poles from $10^(-4)$ to 1 from the circle.",
     checks=(
@@ -346,6 +371,7 @@ INTEGRALS = Claim(
         ),
         Agreement(decides="c", facts=_on_circles, impostors={"none on it": {"facts": {"far": 0.1}}}),
         Agreement(decides="d", facts=_in_balls, impostors={"1 % narrower": {"facts": {"share": 0.99}}}),
+        Agreement(decides="e", facts=_paid, impostors={"one unit less": {"facts": {"units": 1}}}),
         Agreement(decides="d", facts=_in_floats, impostors={"2 % narrower": {"facts": {"share": 0.98}}}),
     ),
 )
