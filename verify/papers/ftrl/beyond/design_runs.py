@@ -143,13 +143,8 @@ def _amplified_row(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fa
     m = row.setting.batch_size
     spent = poisson_delta(row.noise_multiplier, 2.0, m / 128, row.steps)
     yield Within("delta of the row", spent, least=0.95e-5, most=1.001e-5)
-    multipliers = {size: poisson_noise_multiplier(2.0, 1e-5, size / 128, 128 // size) for size in (8,)}
-    least = min(
-        objective.bias
-        + objective.sgd_noise
-        + (multipliers[size] * CLIP_NORM) ** 2 * objective.diagonal().sum() / size**2
-        for size, _, objective in scan(found)
-    )
+    variance = (row.noise_multiplier * CLIP_NORM / m) ** 2
+    least = min(one.bias + one.sgd_noise + variance * one.diagonal().sum() for _, _, one in scan(found))
     yield Fact("its total over the least of a scan", row.loss.total / float(least), 1.0, 0.01)
     yield from _handed(found, factor)
 

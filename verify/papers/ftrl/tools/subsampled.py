@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import ndtr
 
 # Points of the grid of the privacy loss and of the output, and standard deviations of the output that are kept.
-POINTS, OUTPUTS, REACH = 1 << 16, 1 << 18, 12.0
+POINTS, OUTPUTS, REACH = 1 << 16, 1 << 16, 12.0
 
 
 def poisson_delta(multiplier: float, epsilon: float, rate: float, steps: int) -> float:
