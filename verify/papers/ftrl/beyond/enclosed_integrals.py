@@ -43,7 +43,7 @@ def _sine_squared(y: Any) -> Any:
     return p / (1 + p)
 
 
-def _cells(rng: np.random.Generator, narrower: float = 0.0) -> Iterator[Fact | Within]:
+def _cells(rng: np.random.Generator, narrower: float = 0.0) -> Iterator[Within]:
     """s, 1 - s, omega and 1 / cosh y on the rims of the discs, and how far inside them the farthest of these is."""
     for level in LEVELS:
         cells = Cells(np.array(MIDDLES), np.full(len(MIDDLES), level), 1)
@@ -74,10 +74,14 @@ def _cells(rng: np.random.Generator, narrower: float = 0.0) -> Iterator[Fact | W
                 sizes += [float(most * abs(y.cosh()) - 1) for y in rim]
             yield Within(f"omega on discs of level {level}: least distance from the rim", min(moved), least=0.0)
             yield Within(f"1 / cosh on discs of level {level}: bound over value, less 1, least", min(sizes), least=0.0)
-            # int_0^R dt / (2 - e^t) and 2 - e^R, of which both are bounds
-            angle = float(flint.acb.integral(lambda t, _: 1 / (2 - t.exp()), 0, flint.acb(R)).real)
-            yield Fact(f"angle of level {level}", points.radius / points.sine.upper(), [angle] * len(MIDDLES), 1e-13)
-            yield Fact(f"shrinking of level {level}", cells.shrink, [float(2 - R.exp())] * len(MIDDLES), 1e-13)
+            # int_0^R dt / (2 - e^t) from above, 2 - e^R from below
+            angle = flint.acb.integral(lambda t, _: 1 / (2 - t.exp()), 0, flint.acb(R)).real
+            sines = points.sine.upper().tolist()
+            over = [float(flint.arb(r) / (angle * s) - 1) for r, s in zip(points.radius.tolist(), sines, strict=True)]
+            yield Within(f"angle of level {level} over the integral, less 1, least", min(over), least=0.0)
+            yield Within(f"angle of level {level} over the integral, less 1, most", max(over), most=1e-12)
+            under = [float(1 - flint.arb(x) / (2 - R.exp())) for x in cells.shrink.tolist()]
+            yield Within(f"1 less shrinking of level {level} over its bound", min(under), least=0.0, most=1e-12)
 
 
 def _nodes(rng: np.random.Generator, share: float = 1.0) -> Iterator[Within]:
