@@ -117,7 +117,7 @@ class Check(ABC):
                 if isinstance(value, Mapping) and callable(getattr(self, key)):
                     check_keywords(f"{impostor}, {key}", getattr(self, key), value)
 
-    def impostor(self, name: str) -> Check:
+    def impostor(self, name: str) -> Self:
         """The wrong version called `name`."""
         replaced = {key: self._replaced(key, value) for key, value in self.impostors[name].items()}
         return replace(self, **replaced, impostors={})

@@ -20,6 +20,8 @@ from verify.checks.identity import Expression
 EVALUATIONS = 10_000
 # Differences below this, relative to the sides, are rounding in double precision and are settled with 60 digits.
 ROUNDING = 1e-10
+# Points at which a certificate is held against the sides, and digits: a bound is close where the sides meet.
+TRIED, TIE_DIGITS = 60, 400
 
 UnitBox = tuple[tuple[float, float], ...]
 
@@ -32,9 +34,9 @@ class Inequality(Check):
     First a search in double precision (vectorised: the sides take arrays) at round numbers, corners and random points,
     then by local refinement of the nearest misses; a violation is confirmed by balls of 60 digits. If none is found and
     `certify` is set, ball arithmetic proves larger - smaller > 0 on boxes that cover the whole box. `certificate(m,
-    **parameters)` replaces the difference by something better conditioned that is positive only where the difference is
-    (divide out a factor that vanishes at an end); its docstring must say why. `where` restricts the search, not the
-    certificate.
+    **parameters)` replaces the difference by something better conditioned (divide out a factor that vanishes at an
+    end), and `factor` ties it to the sides: factor >= 0 and larger - smaller >= factor * certificate, with equality or
+    for a reason that the docstring gives, both tried at points. `where` restricts the search, not the certificate.
     """
 
     smaller: Expression
@@ -42,10 +44,17 @@ class Inequality(Check):
     box: Box
     certify: bool = True
     certificate: Expression | None = None
+    factor: Expression | None = None
     where: Callable[..., np.ndarray] | None = None
     evaluations: int = EVALUATIONS
     most_boxes: int = 100_000
     precision: int = 128
+
+    def validate(self, place: str) -> None:
+        """Also for a certificate that nothing ties to the sides."""
+        super().validate(place)
+        if (self.certificate is None) != (self.factor is None):
+            raise DomainError(f"factor of {place}", self.factor, "given with a certificate, and only with one")
 
     def counterexample_names(self) -> Collection[str]:
         """The point and both sides."""
@@ -57,7 +66,7 @@ class Inequality(Check):
         if search["violation"] is not None:
             search["certain"] = _certain(self, search["violation"])
         if search["violation"] is None and self.certify:
-            search["boxes"], search["open"] = _certify(self)
+            search["boxes"], search["open"] = certify(self)
         return search
 
     def conclude(self, results: Sequence[Result], level: Level) -> Evidence:
@@ -183,8 +192,11 @@ def _slack(check: Inequality, arrays: dict[str, np.ndarray]) -> float | None:
     return best if np.isfinite(best) else None
 
 
-def _certify(check: Inequality) -> tuple[int, str | None]:
-    """Bisect until the difference is positive on every box: (boxes used, None or a box that resists)."""
+def certify(check: Inequality) -> tuple[int, str | None]:
+    """Bisect until the difference is positive on every box: (boxes used, None or where it is not)."""
+    untied = _untied(check)
+    if untied is not None:
+        return 0, untied
     names = list(check.box)
     difference = check.certificate or (lambda m, **p: check.larger(m, **p) - check.smaller(m, **p))
     # Widest first keeps the cover balanced; the running number keeps the order reproducible.
@@ -205,6 +217,27 @@ def _certify(check: Inequality) -> tuple[int, str | None]:
                 pushed += 1
                 heapq.heappush(heap, (-max(high - low for low, high in child), pushed, child))
     return used, None
+
+
+def _untied(check: Inequality) -> str | None:
+    """A point at which the factor is certainly negative, or larger - smaller less than factor * certificate; None if
+    none is found.
+    """
+    if check.certificate is None or check.factor is None:
+        return None
+    unit = np.concatenate([corners(check.box), np.random.default_rng(0).random((TRIED, len(check.box)))])
+    arrays = points(check.box, unit)
+    tried = [*simple_points(check.box, most=20)]
+    tried += [{name: float(values[row]) for name, values in arrays.items()} for row in range(len(unit))]
+    with arithmetic.digits(TIE_DIGITS) as m:
+        for point in tried:
+            smaller, larger = check.sides(m, point)
+            arguments = {name: m.number(value) for name, value in point.items()}
+            factor, certificate = check.factor(m, **arguments), check.certificate(m, **arguments)
+            if factor < 0 or larger - smaller < factor * certificate:
+                at = ", ".join(f"{name} = {value:.6g}" for name, value in point.items())
+                return f"{at}, where the certificate says more than the sides"
+    return None
 
 
 def _halves(unit_box: UnitBox) -> Iterator[UnitBox]:

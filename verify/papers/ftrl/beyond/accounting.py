@@ -210,6 +210,11 @@ def _most(m: Any, mu: Any, x: Any) -> Any:
     return mu * _density(m, x) / (x * x + 1)
 
 
+def _scale(m: Any, mu: Any, x: Any) -> Any:
+    """What the certificates are divided by."""
+    return mu * _density(m, x)
+
+
 def _above_least(m: Any, mu: Any, x: Any) -> Any:
     """delta / (phi(x) mu) less the bound: the gap of the Mills ratio over mu is the mean over [x, x + mu] of -M', which
     falls, so it falls with x and mu as the bound does, and each side of a box has its end at a corner.
@@ -293,6 +298,7 @@ BEYOND_CURVE = Claim(
             larger=_at,
             box=TAIL,
             certificate=_above_least,
+            factor=_scale,
             impostors={"10 % more": {"smaller": Times("1.1")}},
         ),
         Inequality(
@@ -301,6 +307,7 @@ BEYOND_CURVE = Claim(
             larger=_most,
             box=TAIL,
             certificate=_below_most,
+            factor=_scale,
             impostors={"10 % less": {"larger": Times("0.9")}},
         ),
     ),

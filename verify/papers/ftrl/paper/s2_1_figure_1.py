@@ -103,6 +103,7 @@ FIG_1_LEFT = Claim(
             larger=lambda m, eta: m.number(1) + 0 * eta,
             box={"eta": Real(1e-12, 1.0, "log")},
             certificate=_room_below_one,
+            factor=lambda m, eta: m.power(1 - eta, 2),
             impostors={"never above 0.99": {"larger": Times("0.99")}},
         ),
         Inequality(

@@ -144,22 +144,32 @@ def _rate_ratios(decades: float) -> Iterator[tuple[str, float]]:
 
 
 def _above_low(m, eta):
-    """Positive only where M(eta) > log(8 / eta) / pi, for M = (2 / pi) K and q = sqrt(eta (2 - eta)), the complementary
-    modulus.
+    """At most M(eta) - log(8 / eta) / pi over `_low_factor`, for M = (2 / pi) K and q = sqrt(eta (2 - eta)), the
+    complementary modulus.
 
     K = int_0^oo dt / sqrt((1 + t^2)(1 + q^2 t^2)) is twice its part up to q^{-1/2}; with (1 + x)^{-1/2} >= 1 - x / 2
     there, K - log(4 / q) >= 2 log((1 + s) / 2) - q s / 2 + (q^2 / 2) arsinh(q^{-1/2}), s = sqrt(1 + q). With s = 1 + 2
     v, so q = 4 v (1 + v), and log(1 + v) >= v - v^2 / 2 this is v^2 times at least the value returned; and 2 log(4 / q)
     = log(16 / (eta (2 - eta))) >= log(8 / eta).
     """
-    q = m.sqrt(eta * (2 - eta))
-    v = (m.sqrt(1 + q) - 1) / 2
+    q, v = _modulus(m, eta)
     return 8 * m.power(1 + v, 2) * m.log((1 + m.sqrt(1 + q)) / m.sqrt(q)) - 7 - 4 * v
 
 
+def _modulus(m, eta):
+    """q, and v with sqrt(1 + q) = 1 + 2 v, which is q / (2 (1 + sqrt(1 + q)))."""
+    q = m.sqrt(eta * (2 - eta))
+    return q, q / (2 * (1 + m.sqrt(1 + q)))
+
+
+def _low_factor(m, eta):
+    """(2 / pi) v^2."""
+    return 2 / m.pi * m.power(_modulus(m, eta)[1], 2)
+
+
 def _below_high(m, eta):
-    """Positive only where M(eta) <= log(8 / eta) / log 8, with equality at eta = 1: the difference, or a lower bound on
-    log 8 times it over k = 1 - eta.
+    """Of log(8 / eta) / log 8 - M(eta), 0 at eta = 1: the difference, or a lower bound on log 8 times it over k = 1 -
+    eta, whichever is larger; `_high_factor` is the smaller of their factors.
 
     log(1 / eta) >= k; and M = 1 / agm(1, sqrt(1 - k^2)) <= (1 - k^2)^{-1/4}, the geometric mean, which is at most 1 +
     (k^2 / 4) (1 - k^2)^{-5/4} by the mean value theorem.
@@ -168,6 +178,10 @@ def _below_high(m, eta):
     steep = m.sqrt(m.sqrt(eta * (2 - eta)))
     near_one = 1 - m.log(m.number(8)) * k / (4 * m.power(steep, 5))
     return m.maximum(theory.mean_inverse_bounds(m, eta)[1] - theory.mean_inverse(m, eta), near_one)
+
+
+def _high_factor(m, eta):
+    return m.minimum(m.number(1) + 0 * eta, (1 - eta) / m.log(m.number(8)))
 
 
 def _reached(rng: np.random.Generator) -> Iterator[Fact]:
@@ -232,6 +246,7 @@ THM_2_1_RATE = Claim(
                 larger=theory.mean_inverse,
                 box={"eta": Real(1e-300, 1.0, "log")},
                 certificate=_above_low,
+                factor=_low_factor,
                 impostors={"1 % off": {"larger": Times("0.99")}},
             ),
             Inequality(
@@ -240,6 +255,7 @@ THM_2_1_RATE = Claim(
                 larger=lambda m, eta: theory.mean_inverse_bounds(m, eta)[1],
                 box={"eta": Real(1e-300, 1.0, "log")},
                 certificate=_below_high,
+                factor=_high_factor,
                 impostors={"1 % off": {"larger": Times("0.99")}},
             ),
             Agreement(decides="b", facts=_reached, impostors={"1 % off": {"facts": Times(1.01)}}),

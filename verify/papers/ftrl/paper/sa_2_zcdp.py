@@ -227,8 +227,10 @@ def _relative_entropy(m):
 
 
 def _second_derivative(m, excess):
-    """(alpha - 1) (alpha D_1 - D_alpha) vanishes with its slope at alpha = 1 and is convex where this is positive."""
-    u = m.exp(-1 - 2 * excess)
+    """g = (alpha - 1) (alpha D_1 - D_alpha) vanishes with its slope at alpha = 1, and its second derivative rises in
+    alpha, so g is at least (alpha - 1)^2 / 2 times this, the second derivative at alpha = 1.
+    """
+    u = m.exp(-1 + 0 * excess)
     return 2 * _relative_entropy(m) - 4 * u / m.power(1 + u, 2)
 
 
@@ -295,6 +297,7 @@ A_2_ZCDP = Claim(
                 larger=lambda m, excess: _relative_entropy(m),
                 box={"excess": Real(1e-6, 1e6, "log")},
                 certificate=_second_derivative,
+                factor=lambda m, excess: excess / (2 * (1 + excess)),
                 impostors={
                     "orders below 1 too": {"smaller": lambda m, excess: _randomised_response(m, excess / (1 + excess))}
                 },

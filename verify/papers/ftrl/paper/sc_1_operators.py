@@ -52,6 +52,7 @@ EQ_32_BOUND = Claim(
             smaller=_constant_weights,
             larger=lambda m, x, n: 2 / x,
             certificate=_bound_less_sum,
+            factor=lambda m, x, n: 1 / x,
             box={**RATES, "n": Whole(1, 10**9, "log")},
             impostors={"constant 1.9": {"larger": Times("0.95")}},
         ),

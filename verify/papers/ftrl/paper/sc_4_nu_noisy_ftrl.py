@@ -12,7 +12,7 @@ from dpbounds.ftrl import correlations, linear_regression
 from dpbounds.ftrl.linear_regression import Regression
 from verify.checks import Inequality, Rate, Search, Symbolic, Times
 from verify.checks.domains import Real
-from verify.papers.ftrl.tools.first_kind import upper_certificate
+from verify.papers.ftrl.tools.first_kind import certificate_factor, upper_certificate
 from verify.papers.ftrl.tools.input_laws import PLANAR, planar
 from verify.papers.ftrl.tools.second_moments import Systems
 from verify.statements.claims import Claim, Correction, Fault
@@ -92,6 +92,12 @@ def _same_sign_as_f10(m, a, place):
     return upper_certificate(m, a / (2 - a))
 
 
+def _line_factor(m, a, place):
+    """The line over (1 + k'^2 / 4) l, times that of Property F.10."""
+    b = _between(m, a, place, m.number(1))
+    return 4 * (2 - a) / ((2 - b) * (2 - b)) * certificate_factor(m, a / (2 - a))
+
+
 def _monotone() -> Iterator[tuple[str, sympy.Expr]]:
     """(2 - b)^2 E_a / E_b^2 <= (2 - a)^2 / E_a pointwise for a <= b: s = p/(p + q), b = 1/(1 + t), a = b/(1 + r)."""
     p, q, t, r = sympy.symbols("p q t r", positive=True)
@@ -157,6 +163,7 @@ LEM_C_21_LINE = Claim(
                 larger=_line,
                 box=WITHIN_ONE,
                 certificate=_same_sign_as_f10,
+                factor=_line_factor,
                 impostors={"2 % less": {"larger": Times("0.98")}},
             ),
         ),

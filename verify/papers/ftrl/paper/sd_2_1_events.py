@@ -100,7 +100,8 @@ PROP_D_5 = Claim(
                 decides="b",
                 smaller=_tail,
                 larger=lambda m, T, p: p,
-                certificate=lambda m, T, p: 1 - 2 * m.sqrt(p / T),  # the difference over p
+                certificate=lambda m, T, p: 1 - 2 * m.sqrt(p / T),
+                factor=lambda m, T, p: p,
                 box={"T": Real(1.0, 1e12, "log"), "p": Real(1e-12, 1 / 6, "log")},
                 impostors={"C = 3": {"smaller": {"C": 3}}},
             ),

@@ -228,7 +228,8 @@ PROP_D_8 = Claim(
                 smaller=_tail_sum,
                 larger=lambda m, nu, log_K: (2 + log_K) / nu,
                 box={"nu": Real(1e-12, 1 - 1e-9, "logit"), "log_K": Real(0.0, 100.0)},
-                certificate=lambda m, nu, log_K: 1 - nu,  # at most the difference times nu: -log(1 - nu) >= nu
+                certificate=lambda m, nu, log_K: 1 - nu,  # -log(1 - nu) >= nu
+                factor=lambda m, nu, log_K: 1 / nu,
                 impostors={"1 + log K": {"larger": lambda m, nu, log_K: (1 + log_K) / nu}},
             ),
             Agreement(facts=_noise_part, impostors={"1e-9 off": {"facts": Times(1 + 1e-9)}}),

@@ -15,6 +15,7 @@ from verify.checks.domains import Real, Whole
 from verify.checks.impostors import Times
 from verify.papers.ftrl.tools.first_kind import (
     at_both_levels,
+    certificate_factor,
     factor,
     first_kind,
     logarithm,
@@ -140,6 +141,7 @@ K_UPPER = Inequality(
     larger=lambda m, complement: factor(m, complement) * logarithm(m, complement),
     box=COMPLEMENT,
     certificate=upper_certificate,
+    factor=certificate_factor,
     impostors={
         "1/8 in place of 1/4": {"larger": lambda m, complement: (1 + complement**2 / 8) * logarithm(m, complement)}
     },
@@ -158,6 +160,7 @@ PROP_F_10 = Claim(
             larger=first_kind,
             box=COMPLEMENT,
             certificate=lower_certificate,
+            factor=certificate_factor,
             impostors={
                 "log(5/k')": {"smaller": lambda m, complement: m.log(5 / complement)},
                 "1 + k'^2/4 on the left": {

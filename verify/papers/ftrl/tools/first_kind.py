@@ -34,6 +34,11 @@ def factor(m, complement):
     return 1 + complement * complement / 4
 
 
+def certificate_factor(m, complement):
+    """What the difference is divided by in both certificates."""
+    return complement * complement if complement < 0.7 else m.number(1)
+
+
 def lower_certificate(m, complement):
     """K - l, up to k' = 0.7 divided by k'^2: the first terms of K = sum_n c_n^2 k'^{2n} (l - d_n) (DLMF 19.12.1), all
     positive since d_n < log 4 <= l.
