@@ -157,6 +157,11 @@ def _add_verify(commands: argparse._SubParsersAction) -> None:
     command.add_argument(
         "--impostors", action="store_true", help="run the deliberately wrong versions and count those caught"
     )
+    command.add_argument(
+        "--proofs",
+        metavar="DIR",
+        help="write proof files of certified claims into this folder instead; verify/proof_checker.py checks them",
+    )
     command.add_argument("--json", action="store_true", help="print JSON")
     command.add_argument(
         "--export",

@@ -12,6 +12,15 @@ from verify.running.store import write_whole
 LARGEST = 4_000_000
 
 
+def check_folder(option: str, folder: str) -> None:
+    """`DomainError` in the name of the option unless files can be written into the folder, which may be a new one."""
+    path = Path(folder)
+    if "\0" in folder or not os.path.lexists(path):
+        check_target(option, folder)
+    elif not path.is_dir() or not os.access(path, os.W_OK):
+        raise DomainError(option, path, "a folder that can be written")
+
+
 def check_target(option: str, file: str | None) -> None:
     """`DomainError` in the name of the option unless the file can be written. What is there and is no regular file,
     such as a device, would be replaced by one.

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from dpbounds import DomainError
 from dpbounds.errors import count
-from verify.cli import export, files
+from verify.cli import export, files, proving
 from verify.cli.console import print_json, print_table, progress
 from verify.cli.listing import print_facts, say_spread
 from verify.running import results
@@ -34,8 +34,11 @@ def run(arguments: Namespace) -> int:
     """Compute, conclude, print and write the results file; the exit status tells whether a verdict changed."""
     _take_data_dir(arguments)
     _check_export(arguments)
+    proving.check(arguments)
     say_spread(arguments.names)
     claims = select(arguments.names)
+    if arguments.proofs is not None:
+        return proving.run(claims, arguments)
     executor = _executor(arguments)
     shard = arguments.shard
     # One thread for the linear algebra of planning and concluding, as the workers have.

@@ -1,0 +1,1 @@
+"""Proof files: certified inequalities, identities and counterexamples, for `verify/proof_checker.py`."""
