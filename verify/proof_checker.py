@@ -2,9 +2,8 @@
 
     python verify/proof_checker.py DIR
 
-It shares no code with dpbounds and uses integers and fractions alone: read it instead of trusting a library. A file
-says what it proves of a formula, and the formula is a list of steps, each a number, a variable, or an operation on
-steps before it; it is printed in plain notation, for a reader to hold against the statement. Kinds of files:
+It shares no code with dpbounds and uses integers alone: read it instead of trusting a library. A formula is a list of
+steps, each a number, a variable, or an operation on steps before it, and is printed in plain notation. Kinds of files:
 
 - `boxes`: smaller <= larger for all variables of a box. Cuts divide the box, and on every part the difference is
   bounded from below: by the values of the steps (v), or by derivatives, computed backwards (d): in a variable in which
@@ -12,14 +11,12 @@ steps before it; it is printed in plain notation, for a reader to hold against t
   the one corner that decides has exactly 0. With `factor`: larger - smaller = factor * certificate, factor >= 0 and
   certificate >= 0 on every part.
 - `point`: relations between steps at a point of fractions; `exact`: the same by fractions, without enclosures.
-- `generic`: left = right for all variables, an identity of rational functions in the variables and in what other
-  functions give.
+- `generic`: left = right, an identity of rational functions in the variables and in what other functions give.
 - `derivation`: a statement from files and from lemmas of the list LEMMAS.
 
 Numbers are intervals whose ends are whole numbers times powers of 2, rounded outwards. Identities are tried modulo a
 prime at a point, both drawn by a hash of the file (`Residues`): one that is false passes with a probability below
 2^-150. A file is named by the hash of its content.
-
 Exit status: 0 every file is accepted, 2 one is refused, or there is none.
 """
 
@@ -38,6 +35,7 @@ from typing import Any
 
 End = tuple[int, int]  # m and e of m * 2^e
 Interval = tuple[End, End]
+Residue = tuple[int, Fraction | None, tuple[int, int]]  # modulo the prime, exactly if known, and degrees
 Sensitivity = tuple[Interval | None, Interval | None]  # d f / d step, and step * d f / d step; to be added
 
 FORMAT = "dpbounds-proof/1"
@@ -50,18 +48,12 @@ NIL: Interval = (ZERO, ZERO)
 UNIT: Interval = (ONE, ONE)
 TWO: Interval = ((1, 1), (1, 1))
 FOUR: Interval = ((1, 2), (1, 2))
-SMALL = prod(range(3, 2000, 2))
-# Bits that fixed-point sums have to spare.
-GUARD = 32
+SMALL, GUARD = prod(range(3, 2000, 2)), 32  # small factors; bits that fixed-point sums have to spare
 LEMMAS = {
     "conjunction": "statements that hold, hold together",
-    "transitivity": "x <= y and y <= z give x <= z",
     "Jensen": "f(E X) <= E f(X) for convex f",
     "Cauchy-Schwarz": "(E X Y)^2 <= E X^2 E Y^2",
-    "Rayleigh": "the largest eigenvalue is the largest value of <x, A x> over unit x",
     "means": "the geometric mean is at most the arithmetic-geometric mean, which is at most the arithmetic mean",
-    "data processing": "divergences do not grow under a channel",
-    "zCDP composition": "rho_1-zCDP and rho_2-zCDP together are (rho_1 + rho_2)-zCDP",
 }
 
 
@@ -75,27 +67,17 @@ def demand(condition: bool, reason: str) -> None:
         raise Refused(reason)
 
 
-# --- constants, in units of 2^-places, less than one unit off ---
-
-
 @lru_cache(maxsize=256)
 def log_2(places: int) -> int:
-    """2 atanh(1/3): fewer than places / 3 + 9 floors and a rest of 2 units, and 16 bits to spare."""
+    """2 atanh(1/3) in units of 2^-places, less than one off: places / 3 + 9 floors, and 16 bits to spare."""
     return sum((2 << places + 16) // ((2 * j + 1) * 3 ** (2 * j + 1)) for j in range(places // 3 + 8)) >> 16
 
 
 @lru_cache(maxsize=256)
 def pi(places: int) -> int:
     """16 atan(1/5) - 4 atan(1/239), likewise."""
-    scale = 1 << places + 16
-
-    def atan_inverse(x: int) -> int:
-        return sum((-1) ** j * (scale // ((2 * j + 1) * x ** (2 * j + 1))) for j in range(places // 4 + 8))
-
-    return (16 * atan_inverse(5) - 4 * atan_inverse(239)) >> 16
-
-
-# --- intervals ---
+    terms = ((c * (-1) ** j, (2 * j + 1) * x ** (2 * j + 1)) for c, x in ((16, 5), (-4, 239)) for j in range(places))
+    return sum(c * ((1 << places + 16) // below) for c, below in terms) >> 16
 
 
 class Intervals:
@@ -277,39 +259,18 @@ class Intervals:
         return self.of("exp", self.mul(y, self.of("log", x)))
 
     def _mills(self, t: End) -> Interval:
-        """M(t) = Phi(-t) / phi(t) = int_0^oo exp(-t u - u^2 / 2) du of the normal distribution."""
-        square, e = t[0] * t[0], 2 * t[1]
-        if t[0] < 0:  # M(-t) + M(t) = sqrt(2 pi) e^{t^2 / 2}
-            whole = self.mul(self.sqrt(self.mul(TWO, self.pi)), self._exp((square, e - 1)))
-            return self.sub(whole, self._mills((-t[0], t[1])))
-        if t[0].bit_length() + t[1] > 30:
-            return self._mills_far(t)
-        most = self._fixed((square, e), 0) + 1  # t^2 <= most
-        return self._mills_far(t) if 5 * most > 8 * (self.bits + GUARD) else self._mills_near(t, most)
-
-    def _mills_far(self, t: End) -> Interval:
-        """t M(t) = sum_k (-1)^k (2 k - 1)!! / t^{2k} up to less than the first term left out.
-
-        A term is (2 k - 1) u times that before, u = 1 / t^2 one unit off. As (2 k - 1) term <= 1 and terms fall, each
-        adds 2 units to the error: 2 n in a term, n (n + 1) in all. It ends where terms are 0, or rise: then in mid-air.
-        """
-        places = self.places
-        shift = places - 2 * t[1]
-        u = (1 << shift) // (t[0] * t[0]) if shift >= 0 else 0
-        term, total, n = 1 << places, 1 << places, 0
-        while term and (2 * n + 1) * u < 1 << places:
-            n += 1
-            term = (2 * n - 1) * term * u >> places
-            total += -term if n % 2 else term
-        return self.div(self.near(total, (n + 2) * (n + 3) + term, places), (t, t))
-
-    def _mills_near(self, t: End, most: int) -> Interval:
-        """sqrt(pi / 2) e^{t^2 / 2} - sum_k t^{2k+1} / (2 k + 1)!!.
+        """M(t) = Phi(-t) / phi(t) of the normal distribution, sqrt(pi / 2) e^{t^2 / 2} - sum_k t^{2k+1} / (2 k + 1)!!.
 
         A term is t^2 / (2 k + 1) times that before, t^2 being 2 t + 2 units off, and two floors. Products of such
         factors are at most e^{t^2 / 2} < 2^(.73 most + 1), so a term has at most 6 n times that as its error, n terms
         and what is cut off, where a term is at most half of that before, 8 (n + 1)^2 times that.
         """
+        if t[0] < 0:  # M(-t) + M(t) = sqrt(2 pi) e^{t^2 / 2}
+            whole = self.mul(self.sqrt(self.mul(TWO, self.pi)), self._exp((t[0] * t[0], 2 * t[1] - 1)))
+            return self.sub(whole, self._mills((-t[0], t[1])))
+        if t[0].bit_length() + t[1] > 6:
+            raise Refused("a tail of the normal distribution beyond 64")
+        most = self._fixed((t[0] * t[0], 2 * t[1]), 0) + 1  # t^2 <= most
         grown = (73 * most) // 100 + 2
         finer = Intervals(self.bits + GUARD + grown)
         places = finer.places + grown
@@ -323,8 +284,6 @@ class Intervals:
         root = finer.mul(finer.sqrt(finer.half(finer.pi)), finer._exp((t[0] * t[0], 2 * t[1] - 1)))
         found = finer.sub(root, finer.near(total, 8 * (n + 1) ** 2 << grown, places))
         return self.down(*found[0]), self.up(*found[1])
-
-    # complete elliptic integrals K and E, k the modulus and c = sqrt(1 - k^2)
 
     def complete(self, x: Interval, y: Interval, r: Interval, A: Interval, B: Interval) -> Interval:
         """int_0^oo (A s^2 + B r) / (s^2 + r^2) ds / sqrt((s^2 + x^2) (s^2 + y^2)) for positive x, y, r, A, B.
@@ -435,8 +394,6 @@ class Intervals:
         return ends[0][0], ends[1][1]
 
 
-# --- programs ---
-
 # Operations on steps by how many they take, and those that rise or fall with their argument.
 ARITY: dict[str, int] = {
     **dict.fromkeys(("neg", "absolute", "sqrt", "exp", "log", "mills", "integral_inverse"), 1),
@@ -518,14 +475,8 @@ class Program:
                 handed = passed(m, v, place, name, arguments, own)
         return total
 
-    def zero(self) -> int:
-        """A step that is 0, added."""
-        self.steps.append(("number", (Fraction(0),)))
-        self.varies.append(False)
-        return len(self.steps) - 1
-
     def plain(self, *ends: int) -> list[str]:
-        """Formulas in plain notation, and before them those of the steps that they share."""
+        """Formulas in plain notation, and after them those of the steps that they share."""
         needed, count, texts, shared = set(ends), [0] * len(self.steps), [""] * len(self.steps), []
         for place in range(len(self.steps) - 1, -1, -1):
             for k in used(*self.steps[place]) if place in needed else ():
@@ -538,7 +489,8 @@ class Program:
                 shared.append(f"s{place} = {text}")
                 text = f"s{place}"
             texts[place] = text
-        return [*shared, *(texts[end] for end in ends)]
+        where = f", where {'; '.join(shared)}" if shared else ""
+        return [*(texts[end] for end in ends), where]
 
     def _plain(self, name: str, arguments: Any, texts: list[str]) -> str:
         if name in LEAVES:
@@ -614,9 +566,6 @@ def passed(m: Intervals, v: list[Interval], place: int, name: str, arguments: An
     return [(0, first, m.mul(t, slopes[name]()))]
 
 
-# --- identities modulo a prime ---
-
-
 class Residues:
     """Steps modulo a prime of 256 bits, variables and what other functions give being drawn by a hash of the file.
 
@@ -649,7 +598,16 @@ class Residues:
 
     def values(self, program: Program, point: Sequence[Fraction] = ()) -> list[int]:
         """What every step is, modulo the prime: for all variables, or at a point."""
-        found: list[tuple[int, Fraction | None, tuple[int, int]]] = []
+        return [value for value, _, _ in self._found(program, point)]
+
+    def fractions(self, program: Program, point: Sequence[Fraction]) -> list[Fraction]:
+        """What every step is at a point, by fractions alone."""
+        values = [exact for _, exact, _ in self._found(program, point)]
+        demand(None not in values, "a step gives no fraction that is known")
+        return [value for value in values if value is not None]
+
+    def _found(self, program: Program, point: Sequence[Fraction]) -> list[Residue]:
+        found: list[Residue] = []
         for name, arguments in program.steps:
             exact, degree = None, (0, 0)
             if name == "number" or (name == "variable" and point):
@@ -659,9 +617,11 @@ class Residues:
                 value, degree = self._drawn(f"{name} {arguments}"), (1, 0)
             else:
                 value, exact, degree = self._operation(name, arguments, found)
+            long = 0 if exact is None else exact.numerator.bit_length() + exact.denominator.bit_length()
+            demand(long <= 100_000, "a fraction that is too long")
             demand(max(degree).bit_length() <= 64, "an identity of too high a degree")
             found.append((value % self.prime, exact, degree))
-        return [value for value, _, _ in found]
+        return found
 
     def _inverse(self, value: int) -> int:
         demand(value % self.prime != 0, "an identity divides by 0")
@@ -715,8 +675,6 @@ def exactly(name: str, values: Sequence[Any]) -> Fraction | None:
     return simple[name]() if name in simple else None
 
 
-# --- boxes ---
-
 Box = tuple[tuple[Fraction, Fraction], ...]
 
 
@@ -727,7 +685,9 @@ class Inequality:
         self, program: Program, bits: int, ends: Sequence[int], content: bytes, tie: Sequence[int] = ()
     ) -> None:
         self.program, self.m, self.content = program, Intervals(bits), content
-        self.larger, self.smaller, self.factor = (tie[1], program.zero(), tie[0]) if tie else (*ends, None)
+        self.larger, self.smaller, self.factor = (tie[1], len(program.steps), tie[0]) if tie else (*ends, None)
+        program.steps.append(("number", (Fraction(0),)))
+        program.varies.append(False)
         self.constants: dict[int, Interval] = {}
 
     @cached_property
@@ -739,19 +699,15 @@ class Inequality:
         """Intervals that hold the box."""
         return [(self.m.ratio(low)[0], self.m.ratio(high)[1]) for low, high in box]
 
-    def values(self, ranges: Sequence[Interval]) -> list[Interval]:
-        """What every step is on the box."""
-        return self.program.values(self.m, ranges, self.constants)
-
     def least(self, box: Box) -> End:
         """A lower bound on the difference, by values."""
-        values = self.values(self.enclosed(box))
+        values = self.program.values(self.m, self.enclosed(box), self.constants)
         return self.m.sub(values[self.larger], values[self.smaller])[0]
 
     def decided(self, box: Box, by: str) -> bool:
         """Whether the difference is at least 0 on the box, by values (v) or derivatives (d, z)."""
         ranges = self.enclosed(box)
-        values = self.values(ranges)
+        values = self.program.values(self.m, ranges, self.constants)
         if self.factor is not None and values[self.factor][0][0] < 0:
             return False
         if by == "v":
@@ -809,9 +765,6 @@ def parts(box: Box, scales: Sequence[str], cuts: str) -> Iterator[tuple[Box, str
     demand(pending == [], "a part of the box is left out")
 
 
-# --- files ---
-
-
 def fields(data: Any, *names: str) -> list[Any]:
     """The values of an object that has these keys and no others."""
     demand(isinstance(data, dict) and set(data) == set(names), f"it must have the entries {', '.join(names)}")
@@ -836,12 +789,7 @@ def fraction(place: str, value: Any) -> Fraction:
 def text(place: str, value: Any) -> str:
     """A printable text."""
     demand(isinstance(value, str) and len(value) <= MOST_SHOWN, f"{place} is no text of at most {MOST_SHOWN} signs")
-    return printable(value)
-
-
-def printable(said: str) -> str:
-    """Without what controls a terminal."""
-    return "".join(sign if sign.isprintable() else "?" for sign in said)
+    return "".join(sign if sign.isprintable() else "?" for sign in value)
 
 
 def shown(value: Fraction) -> str:
@@ -907,7 +855,7 @@ class Folder:
                 content = opened.read(MOST_BYTES + 1)
             demand(len(content) <= MOST_BYTES, f"more than {MOST_BYTES} bytes")
             demand(name == name_of(content), "its name is not the hash of its content")
-            strict = {"object_pairs_hook": _once, "parse_constant": _no_number, "parse_float": _no_number}
+            strict = {"object_pairs_hook": _once, "parse_constant": str, "parse_float": str}
             return content, json.loads(content, **strict)
         except (OSError, ValueError, RecursionError) as error:
             raise Refused(" ".join(str(error).split())) from None
@@ -952,8 +900,8 @@ class Folder:
                 if not inequality.decided(part, by):
                     raise Refused(f"not decided where {_ranges(names, part)}")
             self.checked[kept] = f"{count} part{'s' * (count != 1)}"
-        *shared, left, right = program.plain(smaller, larger)
-        return f"{left} <= {right} for {_ranges(names, box)}{_where(shared)} [{self.checked[kept]}]"
+        left, right, where = program.plain(smaller, larger)
+        return f"{left} <= {right} for {_ranges(names, box)}{where} [{self.checked[kept]}]"
 
     def _tree(self, data: Any, _: bytes) -> str:
         (tree,) = fields(data, "tree")
@@ -986,44 +934,21 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(pairs)
 
 
-def _no_number(said: str) -> Any:
-    raise Refused(f"{said[:40]} is no whole number: others are texts of fractions")
-
-
 def name_of(content: bytes) -> str:
     """How the file of this content is called."""
     return hashlib.sha256(content).hexdigest()[:32] + ".json"
-
-
-def _where(shared: Sequence[str]) -> str:
-    return f", where {'; '.join(shared)}" if shared else ""
 
 
 def _ranges(names: Sequence[str], box: Box) -> str:
     return ", ".join(f"{shown(a)} <= {n} <= {shown(b)}" for n, (a, b) in zip(names, box, strict=True))
 
 
-def _fractions(program: Program, point: Sequence[Fraction]) -> list[Fraction]:
-    """What every step is, by fractions alone."""
-    found: list[Fraction] = []
-    for place, (name, arguments) in enumerate(program.steps):
-        if name in LEAVES:
-            value = None if name == "pi" else arguments[0] if name == "number" else point[arguments[0]]
-        else:
-            known = [found[k] for k in used(name, arguments)]
-            value = exactly(name, [*known, arguments[1]] if name == "whole_power" else known)
-        if value is None or value.numerator.bit_length() + value.denominator.bit_length() > 100_000:
-            raise Refused(f"step {place}: {name} gives no fraction, or one that is too long")
-        found.append(value)
-    return found
-
-
-def _point(data: Any, _: bytes) -> str:
+def _point(data: Any, content: bytes) -> str:
     exact = isinstance(data, dict) and "bits" not in data
     point, steps, relations, *bits = fields(data, "point", "steps", "relations", *(() if exact else ("bits",)))
     names = names_of([name for name, _ in rows("point", point, 2)])
     numbers, program = [fraction(name, value) for name, value in point], Program(steps, names)
-    ends: list[Any] = [(x, x) for x in _fractions(program, numbers)] if exact else []
+    ends: list[Any] = [(x, x) for x in Residues(content).fractions(program, numbers)] if exact else []
     m = Intervals(64 if exact else index("bits", bits[0], MOST_BITS))
     ends = ends or program.values(m, [m.ratio(x) for x in numbers], {})
     demand(rows("relations", relations, 3) != [], "there are no relations")
@@ -1034,8 +959,8 @@ def _point(data: Any, _: bytes) -> str:
         below, above = ((x > y) - (x < y) if exact else m.sign_of_difference(x, y) for x, y in pairs)
         signs = {"<": below < 0, "<=": below <= 0, "!=": below < 0 or above < 0, "=": below == 0 == above}
         demand(isinstance(sign, str) and sign in signs, "a relation is none of <, <=, !=, =")
-        *shared, left, right = program.plain(i, j)
-        said.append(f"{left} {sign} {right}{_where(shared)}")
+        left, right, where = program.plain(i, j)
+        said.append(f"{left} {sign} {right}{where}")
         demand(signs[sign], f"false, or not decided: {said[-1]}")
     return "; ".join(said) + "".join(f", {name} = {shown(x)}" for name, x in zip(names, numbers, strict=True))
 
@@ -1046,8 +971,8 @@ def _generic(data: Any, content: bytes) -> str:
     one, other = (index(place, k, len(steps)) for place, k in (("left", left), ("right", right)))
     values = Residues(content).values(program)
     demand(values[one] == values[other], "the two sides are not equal")
-    *shared, first, second = program.plain(one, other)
-    return f"{first} = {second} wherever defined{_where(shared)}"
+    left, right, where = program.plain(one, other)
+    return f"{left} = {right} wherever defined{where}"
 
 
 PLAIN_KINDS = {"point": _point, "exact": _point, "generic": _generic}
@@ -1066,7 +991,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name in folder.paths:
         verdict, said = folder.verdict(name)
         refused += verdict == "refused"
-        print(printable(f"{name}: {verdict}: {said[:MOST_SHOWN]}"), flush=True)
+        print(text("a line", f"{name}: {verdict}: {said}"[:MOST_SHOWN]), flush=True)
     print(f"{len(folder.paths) - refused} accepted, {refused} refused")
     return 2 if refused or not folder.paths else 0
 

@@ -55,7 +55,7 @@ def _axis(inequality: Inequality, part: Box, scales: Sequence[str]) -> int:
     if len(part) == 1 or lengths[longest] > math.log2(WIDE):
         return longest
     try:
-        values = inequality.values(inequality.enclosed(part))
+        values = inequality.program.values(inequality.m, inequality.enclosed(part), inequality.constants)
         slopes = inequality.program.slopes(inequality.m, values, inequality.larger, inequality.smaller)
     except Refused:
         return longest
