@@ -187,7 +187,7 @@ def _statistical_errors() -> list[Reading]:
 
 
 # p, q, n: q is far from small against sqrt(p n).
-CROWDED = (2, 200, 500)
+CROWDED = (2, 200, 400)
 
 
 def _many_instruments() -> list[Reading]:
@@ -287,8 +287,8 @@ THM_3_1_TERM3 = Claim(
             Quantiles(
                 decides="c",
                 readings=_many_instruments,
-                ratios=(_biased(at_least=1.5),),
-                impostors={"whatever q": {"ratios": (_biased(at_most=1.2),)}},
+                ratios=(_biased(at_least=1.3),),
+                impostors={"whatever q": {"ratios": (_biased(at_most=1.1),)}},
             ),
         ),
     ),
