@@ -151,17 +151,17 @@ def _newton_estimates(
 
 
 def _advice(rng: np.random.Generator, place: int = 0) -> Iterator[Fact | Holds]:
-    """The ranking is by predicted risk, PRN's doubled; the recommendation is its first."""
+    """The ranking is by predicted risk, PRN's six-fold; the recommendation is its first."""
     for name in ("half", "wellcond"):
         found = _compared(name)
-        scores = {row.method: float(row.risk) * (2 if row.method == "PRN" else 1) for row in found.under("tight")}
+        scores = {row.method: float(row.risk) * (6 if row.method == "PRN" else 1) for row in found.under("tight")}
         order = sorted(scores, key=scores.__getitem__)
         yield Fact(f"ranking, {name}", str([row.method for row in found.ranking]), str(order), 0)
         yield Fact(f"recommended, {name}", found.recommended.method, order[place], 0)
         yield Holds(f"the reason names the second, {name}", LABELS[found.ranking[1].method] in found.reason)
         yield Fact(f"mu, {name}", found.mu, float(gaussian_mu(EPSILON, _problem(name).n ** -2.0)), 1e-12)
     tight = _compared("wellcond").under("tight")
-    for times, first in ((1.95, "IHM"), (2.05, "PRN")):
+    for times, first in ((5.95, "IHM"), (6.05, "PRN")):
         risks = {"IHM": Value(times, kind="estimate", source="given"), "PRN": Value(1, kind="estimate", source="given")}
         rows = tuple(replace(row, risk=risks[row.method]) for row in tight if row.method in risks)
         found = replace(_compared("wellcond"), rows=rows)
