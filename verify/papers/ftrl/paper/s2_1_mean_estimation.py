@@ -27,6 +27,7 @@ from verify.checks import (
     Search,
     Symbolic,
     Times,
+    Unbounded,
 )
 from verify.checks.audit import gaussian_zcdp
 from verify.checks.domains import Real
@@ -143,6 +144,17 @@ def _rate_ratios(decades: float) -> Iterator[tuple[str, float]]:
             yield f"{end}, sigma = {sigma_sgd}", theory.optimal_variance(eta, 1.0, sigma_sgd=sigma_sgd) / rate
 
 
+def _rate_excess(m, s):
+    """The infimum over the printed rate at eta = 1 - 1 / (2 s), sigma_s = 0, rho = 1."""
+    eta = 1 - 1 / (2 * s)
+    return theory.optimal_part(m, eta) / (2 * m.power(eta * m.log(1 / eta), 2))
+
+
+def _reduced_excess(m, x):
+    """M >= 1, as 1 is M at eta = 1 and M falls; log(1 / eta) <= (1 - eta) / eta, with 1 - eta = x / 2."""
+    return 2 * m.power(1 - x / 2, 2)
+
+
 def _above_low(m, eta):
     """At most M(eta) - log(8 / eta) / pi over `_low_factor`, for M = (2 / pi) K and q = sqrt(eta (2 - eta)), the
     complementary modulus.
@@ -210,6 +222,7 @@ THM_2_1_RATE = Claim(
             extents=SWEPT,
             axes=("decades towards the end of $(0, 1]$", "infimum over the printed rate"),
         ),
+        Unbounded(quotient=_rate_excess, reduced=_reduced_excess, power=Fraction(2)),
     ),
     fault=Fault(
         severity="hypothesis",

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 
 import numpy as np
 import sympy
 
 from dpbounds import elliptic
-from dpbounds.ftrl import correlations, linear_regression
-from dpbounds.ftrl.linear_regression import Regression
-from verify.checks import Inequality, Rate, Search, Symbolic, Times
+from verify.checks import Inequality, Search, Symbolic, Times, Unbounded
 from verify.checks.domains import Real
 from verify.papers.ftrl.tools.first_kind import certificate_factor, upper_certificate
 from verify.papers.ftrl.tools.input_laws import PLANAR, planar
@@ -19,6 +18,8 @@ from verify.statements.claims import Claim, Correction, Fault
 
 # Pairs a <= b <= top: b = a^{1 - place} top^place.
 PLACE = Real(0.0, 1.0)
+# Where something grows, the last scale that is shown is this power of ten.
+LAST = 8
 WITHIN_ONE = {"a": Real(1e-30, 1.0, "log"), "place": PLACE}
 
 
@@ -117,11 +118,20 @@ def _equal_forms(power: str = "1") -> Iterator[tuple[str, sympy.Expr]]:
     yield "second relation", left - 2 * (1 - a / 2) / (1 - b / 2) ** 2
 
 
-def _printed_line_ratios(decades: float) -> Iterator[tuple[str, float]]:
-    """I(a, 1/4) over the first expression as printed, with 1/sqrt(1 - alpha^2)."""
-    a, b = 10.0 ** -(1 + decades), 0.25
-    expression = 2 * a / (b * (1 - b / 2)) * np.log(4 * (2 - a) / a)
-    yield "b = 1/4, a -> 0", float(elliptic.integral_ratio(a, b) / expression)
+def _printed_line(m, s):
+    """I(a, b) at b = 1/4, a = 1 / (10 s), over the first expression as printed, with 1/sqrt(1 - alpha^2)."""
+    a, b = 1 / (10 * s), m.number("1/4")
+    expression = 2 * a / (b * (1 - b / 2)) * m.log(4 * (2 - a) / a)
+    return m.integral_ratio(a, b) / expression
+
+
+def _reduced_line(m, x):
+    """a = x / 10: sqrt(E_a) >= 2 sqrt(1 - a) |sin(omega / 2)|, whose integral is 8 sqrt(1 - a), and E_b <= (2 - b)^2;
+    below the bar a log(4 (2 - a) / a) <= a log(8 / a) <= sqrt(8 a), for log y <= sqrt(y).
+    """
+    a, b = x / 10, m.number("1/4")
+    least = 8 * m.sqrt(1 - a) / m.power(2 - b, 2)
+    return least * b * (1 - b / 2) / (2 * m.sqrt(m.number("4/5")))
 
 
 LEM_C_21_LINE = Claim(
@@ -134,7 +144,14 @@ LEM_C_21_LINE = Claim(
         "a\\/2))/(1 - b\\/2)^2 log(4/a (2 - a)) (1 + O(a))$."
     ),
     hypotheses="$alpha, k$ of Lemma F.16.",
-    checks=(Rate(ratios=_printed_line_ratios, relation="upper"),),
+    checks=(
+        Unbounded(
+            quotient=_printed_line,
+            reduced=_reduced_line,
+            power=Fraction(1, 2),
+            shown={"first": 1, "last": 10**LAST},
+        ),
+    ),
     fault=Fault(
         severity="slip",
         touches="proof",
@@ -174,17 +191,27 @@ LEM_C_21_LINE = Claim(
 
 
 # eta and nu of the example.
-ETA_51 = 0.1
+ETA_51 = "0.1"
 # The constants of the proposition and of gamma_oo^2 <beta, T_j beta>.
 LEAST_C, LEAST_PRODUCT = 0.116, "0.232"
 
 
-def _printed_51(decades: float) -> Iterator[tuple[str, float]]:
-    """Exact F over the right side of (51) as printed: Gaussian inputs, lambda = 1, eta = nu."""
-    error = 2 * linear_regression.suboptimality(
-        correlations.nu(ETA_51), Regression(eigenvalues=np.ones(1), eta=ETA_51, rho=10.0**-decades)
-    )
-    yield "rho -> 0", float(error / elliptic.integral_inverse(ETA_51) ** 2)
+def _printed_51(m, s):
+    """Exact F over the right side of (51) as printed: Gaussian inputs, lambda = G = 1, eta = nu, rho = 1 / s.
+
+    With I = I(eta, eta) the noise has variance N = I / (4 pi rho); F (2 eta - 3 eta^2) = eta^2 N c with c = eta (2 -
+    eta) I / (2 pi), the stationary recursion of `linear_regression.suboptimality`.
+    """
+    eta, integral = m.number(ETA_51), m.integral_inverse(m.number(ETA_51))
+    noise, power = integral * s / (4 * m.pi), eta * (2 - eta) * integral / (2 * m.pi)
+    error = m.power(eta, 2) * noise * power / (2 * eta - 3 * m.power(eta, 2))
+    return error / m.power(integral, 2)
+
+
+def _reduced_51(m, x):
+    """The quotient is s times a number: the two integrals cancel."""
+    eta = m.number(ETA_51)
+    return m.power(eta, 2) * (2 - eta) / (8 * m.power(m.pi, 2) * (2 - 3 * eta)) + 0 * x
 
 
 def _nu_systems(second, atoms, weights, share, place) -> tuple[Systems, np.ndarray]:
@@ -231,7 +258,7 @@ PROP_C_22 = Claim(
         "G^2 rho^(-1))$, by way of $F_oo <= C max{1, C_k} I(nu, nu) sum_j lambda_j I(nu, eta lambda_j)$ (51)."
     ),
     hypotheses="$sigma_s = 0$, $nu <= eta mu$, $eta R^2 < 1$, $C$ universal.",
-    checks=(Rate(ratios=_printed_51, relation="upper"),),
+    checks=(Unbounded(quotient=_printed_51, reduced=_reduced_51, shown={"first": 1, "last": 10**LAST}),),
     fault=Fault(
         severity="slip",
         touches="proof",
@@ -278,7 +305,7 @@ PROP_C_22 = Claim(
             ),
         ),
     ),
-    given={"eta_nu": ETA_51, "least_c": LEAST_C, "least_product": LEAST_PRODUCT},
+    given={"decades": LAST, "eta_nu": ETA_51, "least_c": LEAST_C, "least_product": LEAST_PRODUCT},
 )
 
 # --- Remark C.23 ---

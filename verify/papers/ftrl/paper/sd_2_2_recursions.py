@@ -9,7 +9,7 @@ import numpy as np
 import sympy
 
 from dpbounds.ftrl import correlations, finite_time
-from verify.checks import Agreement, Fact, Inequality, Search, Symbolic
+from verify.checks import Agreement, Fact, Inequality, Search, Symbolic, Within
 from verify.checks.domains import Real, Whole
 from verify.checks.impostors import Times
 from verify.papers.ftrl.tools.planar_systems import SYSTEM, extremal, systems, trace
@@ -322,6 +322,14 @@ def _large_first_weight() -> Iterator[Mapping[str, Any]]:
         yield {**point, "beta": [2.0, 0.0, 0.0, 0.0], "time": 0}
 
 
+def _first_response(rng: np.random.Generator) -> Iterator[Within]:
+    """tau = 0: U_(t, 0) = beta_0^2 I whatever the law, so that its trace is d beta_0^2; printed is d |beta_0|."""
+    d, first = 2, 2.0
+    response = first * np.eye(d)
+    trace, bound = np.trace(response @ response.T), d * abs(first)
+    yield Within("E Tr U over the printed bound at d = 2, tau = 0, beta_0 = 2", trace / bound, most=1.0)
+
+
 LEM_D_10_A = Claim(
     id="ftrl/lem-d.10-a",
     where="Lemma D.10, first part",
@@ -330,7 +338,7 @@ LEM_D_10_A = Claim(
     statement='$EE op("Tr") U_(t, tau) <= d sum_(k <= tau) abs(beta_k) (1 - eta mu)^((tau - k)\\/2)$.',
     hypotheses="$eta <= 1\\/R^2$.",
     setting="Searched over laws in the plane, four weights.",
-    checks=(_searched(_printed_response, _large_first_weight),),
+    checks=(_searched(_printed_response, _large_first_weight), Agreement(facts=_first_response, closed=True)),
     fault=Fault(
         severity="slip",
         touches="statement",

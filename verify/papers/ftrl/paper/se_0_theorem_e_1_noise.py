@@ -110,8 +110,7 @@ EQ_92 = Claim(
 
 def _printed_spectrum(clip_norm: float, rho: float, d: float, sigma_sgd: float) -> tuple[float, float]:
     """Exact and printed for B = 1: independent draws of variance G^2 / (2 rho) per coordinate, |w^| = sigma_sgd."""
-    noise = Noise(correlation=correlations.independent(), rho=rho, d=int(d), clip_norm=clip_norm, sigma_sgd=sigma_sgd)
-    return float(noise.density(np.array([0.5]))[0]), 2 * d * (1 / rho + sigma_sgd**2)
+    return d * clip_norm**2 / (2 * rho) + sigma_sgd**2, 2 * d * (1 / rho + sigma_sgd**2)
 
 
 def _histories(d: int, steps: int) -> Iterator[tuple[list[list[Fraction]], list[Fraction]]]:
@@ -199,6 +198,7 @@ E_CS = Claim(
             },
             extremal=lambda: iter([{"clip_norm": 3.0, "rho": 1.0, "d": 1.0, "sigma_sgd": 0.0}]),
             evaluations=500,
+            closed=True,
         ),
     ),
     fault=Fault(

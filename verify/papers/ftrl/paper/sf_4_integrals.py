@@ -10,7 +10,7 @@ import sympy
 
 from dpbounds import elliptic
 from dpbounds.circle import quadrature
-from verify.checks import Agreement, Fact, Identity, Inequality, Symbolic
+from verify.checks import Agreement, Fact, Identity, Inequality, Symbolic, Within
 from verify.checks.domains import Real, Whole
 from verify.checks.impostors import Times
 from verify.papers.ftrl.tools.first_kind import (
@@ -235,6 +235,13 @@ def _rational_integral(m, a):
     return m.integral(lambda s: 1 / (1 + a * (1 - 2 * s)))
 
 
+def _printed_rational(rng: np.random.Generator) -> Iterator[Within]:
+    """a = 4/5: 1 / (1 + a cos omega) grows on [0, pi]: its right ends in 64 cells give more than the integral."""
+    a, cells = 0.8, 64
+    above = 2 * np.pi / cells * sum(1 / (1 + a * np.cos(np.pi * k / cells)) for k in range(1, cells + 1))
+    yield Within("the printed integral over an upper sum, a = 4/5", 2 * np.pi / (1 - a**2) / above, most=1.0)
+
+
 def _diverges(antiderivative: sympy.Expr, integrand: sympy.Expr, omega: sympy.Symbol) -> Iterator[tuple[str, Any]]:
     """Derivative right, and unbounded towards 0."""
     yield "derivative", sympy.diff(antiderivative, omega) - integrand
@@ -257,6 +264,7 @@ LEM_F_13 = Claim(
     ),
     checks=(
         Identity(left=_rational_integral, right=lambda m, a: 2 * m.pi / (1 - a**2), box={"a": Real(-0.999, 0.999)}),
+        Agreement(facts=_printed_rational, closed=True),
     ),
     fault=Fault(
         severity="slip",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import sympy
 from scipy import special
 
-from verify.checks import Agreement, Fact, Inequality, Search, Symbolic
+from verify.checks import Agreement, Fact, Inequality, Search, Symbolic, Within
 from verify.checks.domains import Real, Whole
 from verify.papers.ftrl.tools.input_laws import PLANAR, planar
 from verify.papers.ftrl.tools.second_moments import Systems
@@ -300,6 +301,22 @@ def _tuned(A, B, C, T, largest, three: float = 3.0) -> Sides:
     return phi.min(axis=1), A * np.exp(-top * T) + first + second
 
 
+def _no_step_serves(rng: np.random.Generator) -> Iterator[Within]:
+    """A = 10^9, B = 10^-3, C = 1, T = 2, eta_max = 10: the stated bound over a lower bound of phi on all of [0, 10].
+
+    Up to eta = 1, phi >= A e^{-T}. Beyond, e^{-eta T} falls and eta log(eta) grows: on a cell [a, b] phi is at least
+    A e^{-b T} + B a + C a^2 log^2(a).
+    """
+    A, B, C, T, largest = 1e9, 1e-3, 1.0, 2, 10
+    ends = [1 + k / 4 for k in range(4 * (largest - 1) + 1)]
+    lows = [A * np.exp(-high * T) + B * low + C * low**2 * np.log(low) ** 2 for low, high in pairwise(ends)]
+    least = min([A * np.exp(-1.0 * T), *lows])
+    first = 3 * B / T * max(1, np.log(A * T / B))
+    second = 3 * C / T**2 * max(1, np.log(A * T**2 / C)) ** 2 * np.log(T) ** 2
+    stated = A * np.exp(-1.0 * largest * T) + first + second
+    yield Within("the stated bound over the least phi on [0, 10], at least", stated / least, least=1.0)
+
+
 TUNING = {
     "A": Real(1e-12, 1e250, "log"),
     "B": Real(1e-12, 1e12, "log"),
@@ -342,6 +359,7 @@ LEM_F_21 = Claim(
             extremal=lambda: [{"A": 1e9, "B": 1e-3, "C": 1.0, "T": 2.0, "largest": 10.0}],
             vectorised=True,
         ),
+        Agreement(facts=_no_step_serves, closed=True),
     ),
     fault=Fault(
         severity="hypothesis",
