@@ -21,6 +21,7 @@ from verify.checks import (
     Slopes,
     Survey,
     Symbolic,
+    Unbounded,
 )
 from verify.checks.base import LEVELS
 from verify.checks.statistics import SUITE_ALPHA
@@ -98,11 +99,12 @@ def test_most_impostors_are_data():
 
 
 def test_every_kind_of_check_has_three_impostors():
+    """But a survey, and what only refutes: a wrong `Unbounded` is unclear, and no impostor that holds."""
     counts: dict[type, int] = {}
     for claim in CLAIMS.values():
         for check in checks_of(claim):
             counts[type(check)] = counts.get(type(check), 0) + len(check.impostors)
-    assert all(count >= 3 for kind, count in counts.items() if kind is not Survey), counts
+    assert all(count >= 3 for kind, count in counts.items() if kind not in (Survey, Unbounded)), counts
 
 
 @pytest.mark.parametrize("level", LEVELS)

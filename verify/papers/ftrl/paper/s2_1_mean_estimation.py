@@ -32,6 +32,7 @@ from verify.checks import (
 from verify.checks.audit import gaussian_zcdp
 from verify.checks.domains import Real
 from verify.statements.claims import Claim, Correction, Fault
+from verify.statements.derivations import Derivation
 
 # --- Theorem 2.1: privacy ---
 
@@ -121,7 +122,15 @@ THM_2_1_DPSGD = Claim(
     remark="$F_oo = lim EE delta_t^2$ lies between $1\\/4$ and 1 times $eta rho^(-1) + eta sigma_s^2$; both are sharp.",
     checks=(
         Symbolic(nonnegative=_two_sided_sgd, impostors={"upper constant 1/2": {"nonnegative": {"upper": 2}}}),
-        Agreement(facts=_sharp_sgd, impostors={"1 % off": {"facts": Times(1.01)}}),
+        Agreement(facts=_sharp_sgd, impostors={"1 % off": {"facts": Times(1.01)}}, role="control"),
+    ),
+    derivation=Derivation(
+        text=(
+            "$delta_(t + 1) = (1 - eta) delta_t + eta (sigma_s u_t - w_t)$ with independent draws of variance $1\\/(2 "
+            "rho)$ has the limit $F_oo = eta^2 (1\\/(2 rho) + sigma_s^2) sum_t (1 - eta)^(2 t) = eta\\/(2 - eta) "
+            "dot.c (1\\/(2 rho) + sigma_s^2)$, which lies between $1\\/4$ and 1 times $eta (1\\/rho + sigma_s^2)$."
+        ),
+        lemmas=("independence", "geometric series"),
     ),
 )
 
@@ -387,7 +396,15 @@ THM_2_1_NEG = Claim(
     remark="For $eta < 1$; at $eta = 1$ all later weights are 0 and the noise is independent.",
     checks=(
         Symbolic(nonnegative=_factors, impostors={"other sign": {"nonnegative": {"sign": -1}}}),
-        Agreement(facts=_signs, impostors={"eta = 1": {"facts": {"largest": 1.0}}}),
+        Agreement(facts=_signs, impostors={"eta = 1": {"facts": {"largest": 1.0}}}, role="control"),
+    ),
+    derivation=Derivation(
+        text=(
+            "$beta^star_t = binom(1\\/2, t) (-(1 - eta))^t$ are the coefficients of $sqrt(1 - (1 - eta) z)$: "
+            "$beta^star_1 = -(1 - eta)\\/2 < 0$ for $eta < 1$, and $beta^star_(t + 1) \\/ beta^star_t = (1 - eta) (t "
+            "- 1\\/2) \\/ (t + 1) > 0$ for $t >= 1$."
+        ),
+        lemmas=("binomial series", "induction"),
     ),
 )
 

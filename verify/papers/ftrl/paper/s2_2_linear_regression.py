@@ -19,6 +19,7 @@ from verify.checks import Agreement, Fact, Rate, Search, Symbolic, Times
 from verify.checks.domains import Real, Whole
 from verify.papers.ftrl.tools.regression import Pairs, Sides, minimum_phase, product_of_logarithms, two_logarithms
 from verify.statements.claims import Claim
+from verify.statements.derivations import Derivation
 
 RHO = 0.7
 
@@ -188,7 +189,18 @@ TAB_1_LOWER = Claim(
             extremal=_optimal_weights,
             evaluations={"quick": 2_000, "full": 20_000},
             impostors={"6 times": {"sides": Times(6, 1)}},
+            role="control",
         ),
+    ),
+    derivation=Derivation(
+        text=(
+            "As for Theorem 2.2 (ftrl/thm-2.2-lower): in the eigenbasis of $H$ the stationary $s_j$ is at least $(1 - "
+            "x_j)^2 s_j + eta^2/(2 rho) gamma_oo^2 chevron.l beta, T_j beta chevron.r$, $x_j = eta lambda_j < 1$, and "
+            "$gamma_oo^2 chevron.l beta, T_j beta chevron.r >= x_j (2 - x_j)$ over the mean of $abs(1 - x_j - e^(i "
+            "omega))^2$, which is at least $x_j$. So $F_oo = 1/2 sum_j lambda_j s_j >= 1/2 sum_j lambda_j eta^2 "
+            "x_j\\/(2 rho) \\/ (2 x_j) = eta^2 d_(e f f)\\/(8 rho)$."
+        ),
+        lemmas=("Cauchy-Schwarz", "Jensen", "independence"),
     ),
 )
 
@@ -309,8 +321,23 @@ THM_2_2_LOWER = Claim(
             extremal=_independent_residuals,
             evaluations={"quick": 2_000, "full": 20_000},
             impostors={"5 % larger": {"sides": Times(1.05, 1)}},
+            role="control",
         ),
-        _shipped_rate("lower", (0.045 + 0.4) * 1.5),
+        _shipped_rate("lower", (0.045 + 0.4) * 1.5).as_control(),
+    ),
+    derivation=Derivation(
+        text=(
+            "In the eigenbasis of $H$ with $x_j = eta lambda_j < 1$ the stationary $s_j = EE chevron.l u_j, theta' "
+            "chevron.r^2$ is at least $(1 - x_j)^2 s_j + eta^2 (sigma_s^2 lambda_j + (G^2 gamma_oo^2)/(2 rho) "
+            "chevron.l beta, T_j beta chevron.r)$, because $EE Q S Q succ.eq (EE Q) S (EE Q)$ for $Q = I - eta x "
+            "x^top$. With $chevron.l beta, T_j beta chevron.r = x_j (2 - x_j)/(2 pi) integral abs(B)^2 \\/ abs(1 - "
+            "x_j - e^(i omega))^2 dif omega$ (Lemma C.4) and $gamma_oo^2 >= 1/(2 pi) integral abs(B)^(-2) dif omega$ "
+            "the product $gamma_oo^2 chevron.l beta, T_j beta chevron.r$ is at least $x_j (2 - x_j)$ over the mean of "
+            "$abs(1 - x_j - e^(i omega))^2$, and this at least $x_j$. So $F_oo = 1/2 sum_j lambda_j s_j >= 1/2 sum_j "
+            "lambda_j eta^2 (sigma_s^2 lambda_j + G^2 x_j\\/(2 rho)) \\/ (2 x_j)$, which is $(eta sigma_s^2\\/4 + "
+            'eta^2 G^2\\/(8 rho)) op("Tr") H$.'
+        ),
+        lemmas=("Cauchy-Schwarz", "Jensen", "independence"),
     ),
 )
 
@@ -392,12 +419,19 @@ SEC_2_2_DEFF = Claim(
     statement="$1 <= d_(e f f) <= d$, and $d_(e f f) = d$ if all eigenvalues are equal.",
     checks=(
         Symbolic(nonnegative=_effective_dimension),
-        Agreement(facts=_dimensions, impostors={"5 % off": {"facts": Times(1.05)}}),
+        Agreement(facts=_dimensions, impostors={"5 % off": {"facts": Times(1.05)}}, role="control"),
         Search(
             sides=_dimension_range,
             box={"spectrum": (Real(1e-12, 1.0, "log"), 5)},
             evaluations={"quick": 2_000, "full": 10_000},
             impostors={"at least 1.05": {"sides": Times(1.05, 1)}},
+            role="control",
+        ),
+    ),
+    derivation=Derivation(
+        text=(
+            "$d_(e f f) = sum_j lambda_j \\/ lambda_1$ has $d$ terms, each in $[0, 1]$, the first of them 1, and all "
+            "of them 1 if the eigenvalues are equal."
         ),
     ),
 )

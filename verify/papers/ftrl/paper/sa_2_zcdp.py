@@ -23,6 +23,7 @@ from dpbounds.privacy.zcdp import bun_steinke_epsilon
 from verify.checks import Agreement, Fact, Inequality, Search, Symbolic, Times
 from verify.checks.domains import Real
 from verify.statements.claims import Claim, Correction, Fault
+from verify.statements.derivations import Derivation
 
 # --- mechanisms with three outcomes ---
 
@@ -116,6 +117,7 @@ FN_2 = Claim(
             box={"rho": Real(1e-3, 10.0, "log"), "delta": Real(1e-10, 1e-2, "log")},
             evaluations=2_000,
             impostors={"10 % less": {"sides": Times(1, 0.9)}},
+            role="control",
         ),
         Search(
             sides=_three_points,
@@ -123,8 +125,19 @@ FN_2 = Claim(
             vectorised=True,
             evaluations={"quick": 4_000, "full": 20_000},
             impostors={"half of epsilon": {"sides": {"factor": 0.5}}},
+            role="control",
         ),
-        Agreement(facts=_bun_steinke, impostors={"1 % off": {"facts": Times(1.01)}}),
+        Agreement(facts=_bun_steinke, impostors={"1 % off": {"facts": Times(1.01)}}, role="control"),
+    ),
+    derivation=Derivation(
+        text=(
+            "With $Z = log(p\\/q)$ every event $S$ has $p(S) - e^epsilon q(S) <= EE_p (1 - e^(epsilon - Z))_+$, and "
+            "$(1 - e^(-u))_+ <= e^((alpha - 1) u)$ for all $u$ and $alpha > 1$: for $u <= 0$ the left side is 0, for "
+            "$u > 0$ it is below 1 and the right above. So $delta <= EE_p e^((alpha - 1) (Z - epsilon)) = e^((alpha - "
+            "1) (D_alpha - epsilon)) <= e^((alpha - 1) (rho alpha - epsilon))$; at $alpha = 1 + "
+            "sqrt(log(1\\/delta)\\/rho)$ and the printed $epsilon$ the exponent is $log delta$."
+        ),
+        lemmas=("linearity",),
     ),
 )
 
@@ -197,6 +210,7 @@ A_2_CONV = Claim(
             },
             evaluations=2_000,
             impostors={"20 % less": {"sides": Times(1, 0.8)}},
+            role="control",
         ),
         Search(
             sides=_three_points_renyi,
@@ -207,8 +221,20 @@ A_2_CONV = Claim(
             },
             vectorised=True,
             impostors={"epsilon less by 0.05": {"sides": {"shift": 0.05}}},
+            role="control",
         ),
-        Agreement(facts=_least_renyi, impostors={"1 % off": {"facts": Times(1.01)}}),
+        Agreement(facts=_least_renyi, impostors={"1 % off": {"facts": Times(1.01)}}, role="control"),
+    ),
+    derivation=Derivation(
+        text=(
+            "With $Z = log(p\\/q)$ and $b = alpha - 1 > 0$ every event $S$ has $p(S) - e^epsilon q(S) <= EE_p (1 - "
+            "e^(epsilon - Z))_+$, and $(1 - e^(-u))_+ <= c e^(b u)$ for all $u$ with $c = max_(0 < y < 1) (1 - y) "
+            "y^b$, reached at $y = b\\/(1 + b)$ since $log((1 - y) y^b)$ is concave with this one stationary point. "
+            "So $delta <= c e^(b (D_alpha - epsilon)) <= c e^(b (rho alpha - epsilon))$, which is $delta$ at the "
+            "printed $epsilon$ of the order $alpha$. This holds for every $alpha > 1$, and for the infimum since "
+            "$EE_p (1 - e^(epsilon - Z))_+$ is continuous in $epsilon$."
+        ),
+        lemmas=("linearity",),
     ),
 )
 

@@ -13,6 +13,7 @@ from verify.checks import Agreement, Fact, Identity, Inequality, Search, Symboli
 from verify.checks.domains import Real, Whole
 from verify.papers.ftrl.tools.regression import OMEGA, WEIGHTS, distance_squared
 from verify.statements.claims import Claim, Correction, Fault
+from verify.statements.derivations import Derivation
 
 RATES = {"x": Real(1e-12, 1 - 1e-12, "logit")}
 Sides = tuple[np.ndarray, np.ndarray]
@@ -38,6 +39,12 @@ def _bound_less_sum(m, x, n):
     return x + m.power(1 - x, n)
 
 
+def _constant_weights_exactly(bound: int = 2) -> Iterator[tuple[str, sympy.Expr]]:
+    """bound / x less `_constant_weights`, q^n = w."""
+    x, w = sympy.symbols("x w", positive=True)
+    yield "2 / x - [T_j beta]_t", bound / x - ((1 - w) / x + (1 - x) / x)
+
+
 EQ_32_BOUND = Claim(
     id="ftrl/eq-32-bound",
     where="App. C.1.3, below (32)",
@@ -48,6 +55,7 @@ EQ_32_BOUND = Claim(
     hypotheses="$0 < x = eta lambda_j < 1$.",
     remark="Constant weights are the worst.",
     checks=(
+        Symbolic(nonnegative=_constant_weights_exactly, impostors={"constant 1": {"nonnegative": {"bound": 1}}}),
         Inequality(
             smaller=_constant_weights,
             larger=lambda m, x, n: 2 / x,
@@ -55,6 +63,7 @@ EQ_32_BOUND = Claim(
             factor=lambda m, x, n: 1 / x,
             box={**RATES, "n": Whole(1, 10**9, "log")},
             impostors={"constant 1.9": {"larger": Times("0.95")}},
+            role="control",
         ),
         Search(
             sides=_filtered,
@@ -62,7 +71,15 @@ EQ_32_BOUND = Claim(
             vectorised=True,
             extremal=lambda: [{"x": 0.1, "step": 20, "beta": np.ones(40)}],
             impostors={"constant 1": {"sides": Times(1, 0.5)}},
+            role="control",
         ),
+    ),
+    derivation=Derivation(
+        text=(
+            "$[T_j beta]_t = sum_tau beta_tau q^abs(t - tau)$ with $q = 1 - x$ is at most $norm(beta)_oo$ times the "
+            "same sum for weights 1, which is $(1 - q^(t + 1))\\/x + q\\/x$, and $2\\/x$ less this is nonnegative."
+        ),
+        lemmas=("triangle inequality", "geometric series"),
     ),
 )
 
@@ -171,6 +188,14 @@ def _shipped_powers(rng: np.random.Generator) -> Iterator[Fact]:
         )
 
 
+def _kernel(sign: int = -1) -> Iterator[tuple[str, sympy.Expr]]:
+    """sum_k q^|k| w^k = (1 - q^2) / |1 - q w|^2 on |w| = 1: T_j is multiplication by a positive function."""
+    q, w = sympy.symbols("q w")
+    series = 1 + q * w / (1 - q * w) + (q / w) / (1 - q / w)
+    yield "symbol of T_j", series - (1 + sign * q**2) / ((1 - q * w) * (1 - q / w))
+
+
+KERNEL = Symbolic(residuals=_kernel, impostors={"1 + q^2 in the symbol": {"residuals": {"sign": 1}}})
 STABLE = {"x": Real(1e-4, 1 - 1e-6, "logit"), "beta": (Real(-1.0, 1.0), 6)}
 
 LEM_C_4 = Claim(
@@ -185,12 +210,14 @@ LEM_C_4 = Claim(
     hypotheses="$0 < eta lambda_j < 1$.",
     checks=(
         Symbolic(residuals=_residues, nonnegative=_two_sided),
+        KERNEL,
         Search(
             sides=_lower_gain,
             box=STABLE,
             vectorised=True,
             extremal=lambda: [{"x": 1e-4, "beta": beta} for beta in (np.eye(6)[0], *_long_weights())],
             impostors={"constant 0.51": {"sides": Times(1.02, 1)}},
+            role="control",
         ),
         Search(
             sides=_upper_gain,
@@ -198,8 +225,18 @@ LEM_C_4 = Claim(
             vectorised=True,
             extremal=lambda: [{"x": 1 - 1e-6, "beta": beta} for beta in (np.eye(6)[0], *_long_weights())],
             impostors={"constant 0.99": {"sides": Times(1, 0.99)}},
+            role="control",
         ),
-        Agreement(facts=_shipped_powers, impostors={"1 % more": {"facts": Times(1.01)}}),
+        Agreement(facts=_shipped_powers, impostors={"1 % more": {"facts": Times(1.01)}}, role="control"),
+    ),
+    derivation=Derivation(
+        text=(
+            "With $x = eta lambda_j$ and $q = 1 - x$ the sequence $q^abs(k)$ has the transform $(1 - q^2) \\/ abs(1 - "
+            "q e^(i omega))^2 > 0$, so that the middle is $x \\/ (1 - q^2) = 1\\/(2 - x)$ times $chevron.l beta, T_j "
+            "beta chevron.r >= 0$, for weights of every length as for the three of the first check; and $1\\/(2 - x)$ "
+            "lies between $1\\/2$ and 1."
+        ),
+        lemmas=("geometric series", "Parseval"),
     ),
 )
 
@@ -268,7 +305,15 @@ LEM_C_4_LINE = Claim(
                 vectorised=True,
                 extremal=lambda: [{"omega": 0.0, "beta": np.ones(6)}],
                 impostors={"1 % less": {"sides": Times(1.01, 1)}},
+                role="control",
             ),
+        ),
+        derivation=Derivation(
+            text=(
+                "The mean is Parseval's for every $beta in ell^2$, as the check has it for four weights; and "
+                "$abs(B(omega)) <= sum_t abs(beta_t)$."
+            ),
+            lemmas=("Parseval", "triangle inequality"),
         ),
     ),
 )
@@ -279,6 +324,14 @@ LEM_C_4_LINE = Claim(
 def _white_gain(m, x):
     square, rest = x**2, 4 * (1 - x)
     return x / (2 * m.pi) * m.integral(lambda s: 1 / (square + rest * s))
+
+
+def _between_halves(least: str = "1/2") -> Iterator[tuple[str, sympy.Expr]]:
+    """1 / (2 - x) between 1/2 and 1, x = 1 / (1 + t)."""
+    t = sympy.symbols("t", positive=True)
+    middle = 1 / (2 - 1 / (1 + t))
+    yield "1 - 1/(2 - x)", 1 - middle
+    yield "1/(2 - x) - 1/2", middle - sympy.Rational(least)
 
 
 COR_C_5 = Claim(
@@ -292,6 +345,12 @@ COR_C_5 = Claim(
     ),
     hypotheses="$0 < eta lambda_j < 1$.",
     checks=(
+        KERNEL.deciding("b"),
+        Symbolic(
+            decides="a",
+            nonnegative=_between_halves,
+            impostors={"constant 0.51": {"nonnegative": {"least": "0.51"}}},
+        ),
         Identity(
             decides="b",
             left=_white_gain,
@@ -299,32 +358,20 @@ COR_C_5 = Claim(
             box=RATES,
             random_points=20,
             impostors={"1e-20 off": {"right": Times("1.00000000000000000001")}},
+            role="control",
         ),
-        Inequality(
-            decides="a",
-            smaller=lambda m, x: m.number("1/2"),
-            larger=lambda m, x: 1 / (2 - x),
-            box=RATES,
-            impostors={"constant 0.51": {"smaller": Times("1.02")}},
+    ),
+    derivation=Derivation(
+        text=(
+            "With $q = 1 - x$, $x = eta lambda_j$, the mean of $(1 - q^2) \\/ abs(1 - q e^(i omega))^2 = sum_k "
+            "q^abs(k) e^(i k omega)$ over the circle is 1, its term of $k = 0$: the middle is $x \\/ (1 - q^2) = "
+            "1\\/(2 - x)$, which lies between $1\\/2$ and 1 for $0 < x < 1$."
         ),
-        Inequality(
-            decides="a",
-            smaller=lambda m, x: 1 / (2 - x),
-            larger=lambda m, x: m.number(1),
-            box=RATES,
-            impostors={"constant 0.99": {"larger": Times("0.99")}},
-        ),
+        lemmas=("geometric series",),
     ),
 )
 
 # --- Lemma C.6 ---
-
-
-def _kernel(sign: int = -1) -> Iterator[tuple[str, sympy.Expr]]:
-    """sum_k q^|k| w^k = (1 - q^2) / |1 - q w|^2 on |w| = 1: T_j is multiplication by a positive function."""
-    q, w = sympy.symbols("q w")
-    series = 1 + q * w / (1 - q * w) + (q / w) / (1 - q / w)
-    yield "symbol of T_j", series - (1 + sign * q**2) / ((1 - q * w) * (1 - q / w))
 
 
 def _factors() -> Iterator[tuple[str, sympy.Expr]]:

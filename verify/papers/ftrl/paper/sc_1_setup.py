@@ -18,6 +18,7 @@ from verify.checks.domains import Real
 from verify.papers.ftrl.tools.input_laws import PLANAR, gaussian, planar
 from verify.papers.ftrl.tools.second_moments import Systems
 from verify.statements.claims import Claim, Correction, Fault
+from verify.statements.derivations import Derivation
 
 Sides = tuple[np.ndarray, np.ndarray]
 
@@ -178,7 +179,15 @@ EQ_24_MONO = Claim(
     remark="In the weak sense: for $beta = (1, 0, ...)$ it is constant.",
     checks=(
         Symbolic(residuals=_inverse_columns, impostors={"entry instead of its square": {"residuals": {"exponent": 1}}}),
-        Agreement(facts=_exact_growth, impostors={"strictly": {"facts": {"least": 1e-9}}}),
+        Agreement(facts=_exact_growth, impostors={"strictly": {"facts": {"least": 1e-9}}}, role="control"),
+    ),
+    derivation=Derivation(
+        text=(
+            "With $c$ the coefficients of $1\\/B(z)$, so that $sum_k beta_k c_(t - k)$ is 1 for $t = 0$ and else 0, "
+            "the matrix with entries $c_(t - s)$, $s <= t$, is the inverse for every $T$. Its column $s$ holds $c_0, "
+            "..., c_(T - 1 - s)$, the longest is the first, and $gamma_(T + 1)^2 - gamma_T^2 = c_T^2 >= 0$, as the "
+            "check has it for $T <= 3$."
+        ),
     ),
 )
 
@@ -309,8 +318,17 @@ ASM_C_2_TRACE = Claim(
             extremal=_signs,
             vectorised=True,
             impostors={"1 % more": {"sides": Times(1.01, 1)}},
+            role="control",
         ),
-        Agreement(facts=_shipped_constant, impostors={"1 % more": {"facts": Times(1.01)}}),
+        Agreement(facts=_shipped_constant, impostors={"1 % more": {"facts": Times(1.01)}}, role="control"),
+    ),
+    derivation=Derivation(
+        text=(
+            '$(op("Tr") H)^2 = (EE norm(x)^2)^2 <= EE norm(x)^4 = op("Tr") EE[norm(x)^2 x x^top] <= R^2 op("Tr") H$: '
+            "the first inequality, that a variance is not negative, holds for every law, as the check has it for four "
+            'values; $op("Tr") H > 0$ is divided out.'
+        ),
+        lemmas=("Jensen", "Loewner monotony"),
     ),
 )
 
