@@ -34,6 +34,10 @@ LEMMAS: Mapping[str, str] = {
     "monotony": "A function whose derivative has one sign is monotone; of one variable at a time.",
     "mean value theorem": "$f(b) - f(a) = f'(c) (b - a)$.",
     "concavity": "A concave function is least at an end of an interval, a convex one largest.",
+    "smooth convex functions": (
+        "$f(y) >= f(x) + chevron.l nabla f(x), y - x chevron.r + norm(nabla f(y) - nabla f(x))^2\\/(2 L)$ for convex, "
+        "$L$-smooth $f$."
+    ),
     "linearity": "Expectations, traces and integrals of sums.",
     "independence": "Expectations of products of independent factors, variances of their sums.",
     "total expectation": "$EE X = EE EE[X|Y]$.",

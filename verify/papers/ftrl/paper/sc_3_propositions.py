@@ -14,6 +14,7 @@ import sympy
 
 from verify.checks import Agreement, Fact, Symbolic
 from verify.statements.claims import Claim
+from verify.statements.derivations import Derivation
 
 
 def _uncorrelated(*, with_noise: bool = False, independent: bool = True) -> Iterator[tuple[str, sympy.Expr]]:
@@ -111,7 +112,21 @@ PROP_C_19 = Claim(
             residuals=_uncorrelated,
             impostors={"residuals that depend on x, means not 0": {"residuals": {"independent": False}}},
         ),
-        Agreement(facts=partial(_paths, which=0), impostors={"5 % off in H": {"facts": {"drive": Fraction(21, 20)}}}),
+        Agreement(
+            facts=partial(_paths, which=0),
+            impostors={"5 % off in H": {"facts": {"drive": Fraction(21, 20)}}},
+            role="control",
+        ),
+    ),
+    derivation=Derivation(
+        text=(
+            "One step of both recursions, $theta^((0))_(t + 1) = (I - eta H) theta^((0))_t + eta xi_t x_t - eta sum_k "
+            "beta_k w_(t - k)$ and that of $delta^((0))$, with $x_t$, $xi_t$ independent of the past and of each "
+            "other, $EE xi_t = 0$, $EE x_t x_t^top = H$, gives $EE theta^((0))_(t + 1) times.o delta^((0))_(t + 1) = "
+            "(I - eta H) EE[theta^((0))_t times.o delta^((0))_t] (I - eta H)$, the draws adding nothing by "
+            "Proposition C.20, from $delta^((0))_0 = 0$ on; the check has it in the plane."
+        ),
+        lemmas=("independence", "induction"),
     ),
 )
 
@@ -124,6 +139,19 @@ PROP_C_20 = Claim(
     hypotheses="Assumption C.17.",
     checks=(
         Symbolic(residuals=partial(_uncorrelated, with_noise=True)),
-        Agreement(facts=partial(_paths, which=1), impostors={"5 % off in H": {"facts": {"drive": Fraction(21, 20)}}}),
+        Agreement(
+            facts=partial(_paths, which=1),
+            impostors={"5 % off in H": {"facts": {"drive": Fraction(21, 20)}}},
+            role="control",
+        ),
+    ),
+    derivation=Derivation(
+        text=(
+            "$delta^((0))_(t + 1) = (I - eta x_t x_t^top) delta^((0))_t + eta (H - x_t x_t^top) theta^((0))_t$ with "
+            "$x_t$ independent of $w_tau$ and the past and $EE x_t x_t^top = H$: $EE w_tau times.o delta^((0))_(t + "
+            "1) = EE w_tau times.o delta^((0))_t (I - eta H)$, from $delta^((0))_0 = 0$ on; the check has it in the "
+            "plane."
+        ),
+        lemmas=("independence", "induction"),
     ),
 )

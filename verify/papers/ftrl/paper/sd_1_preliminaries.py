@@ -13,6 +13,7 @@ from verify.checks import Agreement, Fact, Symbolic
 from verify.checks.impostors import Times
 from verify.papers.ftrl.tools.weights import telescoping
 from verify.statements.claims import Claim, Correction, Fault
+from verify.statements.derivations import Derivation
 
 # --- R^2 and Tr H ---
 
@@ -183,6 +184,15 @@ DEF_D_3 = Claim(
     ),
     checks=(
         Symbolic(residuals=telescoping, impostors={"ratio 1 / (2 (n + 2))": {"residuals": {"shift": 1}}}),
-        Agreement(facts=_decay_constants, impostors={"1e-9 off": {"facts": Times(1 + 1e-9)}}),
+        Agreement(facts=_decay_constants, impostors={"1e-9 off": {"facts": Times(1 + 1e-9)}}, role="control"),
+    ),
+    derivation=Derivation(
+        text=(
+            "For $hat(beta)^nu$, $abs(beta_k) = abs(binom(1\\/2, k)) (1 - nu)^k$, so that the sum over $(1 - "
+            "nu)^(tau\\/2)$ is $sum_(k <= tau) abs(binom(1\\/2, k)) (1 - nu)^(k\\/2) <= 1 + sum_(k = 1)^tau "
+            "abs(binom(1\\/2, k)) = 2 - abs(binom(-1\\/2, tau)) < 2$ by the check, which goes from $n$ to $n + 1$: $C "
+            "= 2$. For DP-SGD only $k = 0$ is left and $C = 1$."
+        ),
+        lemmas=("binomial series", "induction"),
     ),
 )

@@ -13,9 +13,11 @@ import sympy
 
 from verify.checks import Agreement, Fact, Symbolic
 from verify.checks.impostors import Times
+from verify.papers.ftrl.paper.sf_6_helpers import SYMBOL
 from verify.papers.ftrl.tools import input_laws, second_moments
 from verify.papers.ftrl.tools.planar_systems import STEPS, Sides, nearest, searched, started, trace
 from verify.statements.claims import Claim, Correction, Fault
+from verify.statements.derivations import Derivation
 
 ASSUMED = "Assumption C.2, $eta <= 1\\/R^2$, $beta in ell^2$."
 SEARCHED = "Beside the proof: a search over laws in the plane, four weights, $t <= 30$."
@@ -279,7 +281,18 @@ LEM_D_12_TR = Claim(
     ),
     hypotheses=ASSUMED,
     setting=f"The three steps of the proof, with Lemma F.17. {SEARCHED}",
-    checks=(CONTRACTS, UNROLLS, searched(_trace_bound, a_third=Times(1, 0.3))),
+    checks=(CONTRACTS, UNROLLS, SYMBOL, searched(_trace_bound, a_third=Times(1, 0.3)).as_control()),
+    derivation=Derivation(
+        text=(
+            "$EE theta'_t times.o w_tau = -eta sigma_w^2 sum_(s = tau)^(t - 1) beta_(s - tau) (I - eta H)^(t - 1 - "
+            's)$ gives (83). Its trace is at most $(1 - eta mu) op("Tr") S_t$ (first check), plus $eta^2 sigma_s^2 '
+            'op("Tr") H <= eta^2 R^2 sigma_s^2$, plus $eta^2 sigma_w^2 sum_j sum_(tau, k) beta_tau beta_k (1 - '
+            "x_j)^abs(tau - k)$, $x_j = eta lambda_j$, which is at most $eta^2 sigma_w^2 norm(beta)_2^2 sum_j (2 - "
+            'x_j)\\/x_j <= 2 eta sigma_w^2 norm(beta)_2^2 op("Tr")[H^(-1)]$ (third check with $c = 1 - x_j$, summed '
+            "by Parseval). From $S_0 = 0$ the stated bound is kept (second check)."
+        ),
+        lemmas=("independence", "geometric series", "Parseval", "Loewner monotony", "induction"),
+    ),
 )
 
 

@@ -17,6 +17,7 @@ from verify.checks.impostors import Times
 from verify.papers.ftrl.paper.sd_3_lemma_d_12 import ASSUMED, CONTRACTS, LIMITS, MONOTONE, SEARCHED
 from verify.papers.ftrl.tools.planar_systems import STEPS, SYSTEM, Sides, nearest, points, searched, started
 from verify.statements.claims import Claim
+from verify.statements.derivations import Derivation
 
 # --- (84) ---
 
@@ -52,8 +53,17 @@ EQ_84 = Claim(
     setting=f"$EE Q_t^2 prec.eq (1 - eta mu) I$ is proved. {SEARCHED}",
     checks=(
         CONTRACTS,
-        searched(_forgetting, smaller_by_3_percent=Times(1, 0.97), twice_as_fast={"rate": 2.5}),
-        searched(_two_norms, smaller_by_3_percent=Times(1, 0.97)),
+        searched(_forgetting, smaller_by_3_percent=Times(1, 0.97), twice_as_fast={"rate": 2.5}).as_control(),
+        searched(_two_norms, smaller_by_3_percent=Times(1, 0.97)).as_control(),
+    ),
+    derivation=Derivation(
+        text=(
+            "$hat(theta)_(t + 1) = Q_t hat(theta)_t$ with $Q_t$ independent of $hat(theta)_t$ and $EE Q_t^2 prec.eq "
+            "(1 - eta mu) I$ by the check, so that $EE norm(hat(theta)_t)^2 <= (1 - eta mu)^t norm(theta'_0)^2 <= "
+            "e^(-eta mu t) norm(theta'_0)^2$; and $norm(v)_H^2 <= L norm(v)^2$, $norm(v)^2 <= norm(v)_H^2\\/mu$ for "
+            "every $v$."
+        ),
+        lemmas=("independence", "Rayleigh", "induction"),
     ),
 )
 

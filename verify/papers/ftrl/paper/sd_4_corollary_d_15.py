@@ -13,6 +13,7 @@ from verify.checks.domains import Real
 from verify.checks.impostors import Times
 from verify.papers.ftrl.tools.weights import telescoping
 from verify.statements.claims import Claim, Correction, Fault
+from verify.statements.derivations import Derivation
 
 NU = {"nu": Real(1e-300, 1.0, "log")}
 # The corrected limit: eta log^2(1 / (eta mu)) times this is at most mu rho / (C^2 R^4 d l^5). Theorem D.13 asks this of
@@ -145,7 +146,15 @@ COR_D_15_L1 = Claim(
     remark="The norm is $2 - sqrt(nu)$, so that 4 is the limit as $nu -> 0$.",
     checks=(
         Symbolic(residuals=telescoping, impostors={"ratio 1 / (2 (n + 2))": {"residuals": {"shift": 1}}}),
-        Agreement(facts=_absolute_sums, impostors={"1e-10 off": {"facts": Times(1 + 1e-10)}}),
+        Agreement(facts=_absolute_sums, impostors={"1e-10 off": {"facts": Times(1 + 1e-10)}}, role="control"),
+    ),
+    derivation=Derivation(
+        text=(
+            "The weights are $binom(1\\/2, k) (-(1 - nu))^k$, so that $norm(hat(beta)^nu)_1 <= 1 + sum_(k >= 1) "
+            "abs(binom(1\\/2, k))$, whose partial sums are $2 - abs(binom(-1\\/2, n)) < 2$ by the check, which goes "
+            "from $n$ to $n + 1$."
+        ),
+        lemmas=("binomial series", "induction"),
     ),
 )
 

@@ -31,6 +31,7 @@ from verify.papers.ftrl.paper.sd_3_theorem_d_11 import UNCORRELATED
 from verify.papers.ftrl.tools import input_laws, second_moments
 from verify.papers.ftrl.tools.component_runs import COINCIDENCE, Scenario
 from verify.statements.claims import Claim
+from verify.statements.derivations import Derivation
 
 SETTING = (
     "Assumption D.1, half-expo decay with parameter $eta tilde(nu)$, $tilde(nu) <= mu$; clip norm and learning rate "
@@ -261,7 +262,14 @@ THM_D_13_ETA = Claim(
     hypotheses="$sigma^2 = gamma^2 \\/ (2 rho)$ and $eta$ within the limit of the theorem.",
     checks=(
         Symbolic(nonnegative=_clip_norm_algebra, impostors={"G / 5": {"nonnegative": {"share": 25}}}),
-        Agreement(facts=_limits, impostors={"1e-7 off": {"facts": Times(1 + 1e-7)}}),
+        Agreement(facts=_limits, impostors={"1e-7 off": {"facts": Times(1 + 1e-7)}}, role="control"),
+    ),
+    derivation=Derivation(
+        text=(
+            "With $eta$ at most its limit $tilde(nu) rho \\/ (8 C^2 R^4 d gamma^2 norm(beta)_1^2 ell^5)$ the square "
+            "of the noise part is at most $G^2\\/16$. The clip norm is $G = 4 C R^2 m ell^(5\\/2)$ with $m$ the "
+            "largest of the three parts of $a$, so that $a <= 3 m$ gives $C R^2 a ell^(5\\/2) <= 3 G\\/4$."
+        ),
     ),
 )
 

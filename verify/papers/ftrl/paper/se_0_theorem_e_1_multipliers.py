@@ -13,6 +13,7 @@ from verify.checks import Agreement, Fact, Search, Symbolic
 from verify.checks.domains import Real
 from verify.papers.ftrl.tools.strongly_convex import complex_symbol, hermitian, inner_matrix, real_part
 from verify.statements.claims import Claim, Correction, Fault
+from verify.statements.derivations import Derivation
 
 L = 2.0
 POINTS, KNOT = 4, 0.5
@@ -193,7 +194,20 @@ EQ_91 = Claim(
                     "plus signs": {"sides": {"sign": 1}},
                     "sum up to 1.01 lambda_0": {"sides": {"most": 1.01}},
                 },
+                role="control",
             ),
+        ),
+        derivation=Derivation(
+            text=(
+                "$phi = F - F^star - mu norm(theta)^2\\/2$ is convex and $ell$-smooth, $ell = L - mu$, with $p = g - "
+                "mu theta$, $q = L theta - g$, so that $chevron.l p_t, q_t - q_s chevron.r >= h_t - h_s$ with $h = "
+                "ell phi - norm(p)^2\\/2 >= 0$, and $chevron.l p_t, q_t chevron.r >= 0$ (check). Summed over all $t$ "
+                "with $s = t - tau$ the $h$ cancel: $lambda_tau sum_t chevron.l p_t, q_t - q_(t - tau) chevron.r >= "
+                "0$ for every $tau != 0$, to which $(lambda_0 - sum_(tau != 0) lambda_tau) sum_t chevron.l p_t, q_t "
+                'chevron.r >= 0$ is added. The total is $1\\/(2 pi) integral op("Re")[Lambda P^* Q] dif omega$, and '
+                '$2 op("Re")[Lambda P^* Q]$ is the form (check).'
+            ),
+            lemmas=("smooth convex functions", "Parseval"),
         ),
     ),
 )

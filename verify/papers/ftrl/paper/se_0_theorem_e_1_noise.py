@@ -20,6 +20,7 @@ from verify.checks import Agreement, Fact, Search, Symbolic, Times, Within
 from verify.checks.domains import Real, Whole
 from verify.papers.ftrl.tools.strongly_convex import complex_symbol, hermitian, inner_matrix
 from verify.statements.claims import Claim, Correction, Fault
+from verify.statements.derivations import Derivation
 
 # --- (92): from gradients to noise ---
 
@@ -100,7 +101,15 @@ EQ_92 = Claim(
             residuals=_to_noise,
             impostors={"e^(-i omega)": {"residuals": {"advance": -1}}, "(91) times eta": {"residuals": {"power": 1}}},
         ),
-        Agreement(facts=_paths, impostors={"sign of the noise": {"facts": {"noise_sign": -1.0}}}),
+        Agreement(facts=_paths, impostors={"sign of the noise": {"facts": {"noise_sign": -1.0}}}, role="control"),
+    ),
+    derivation=Derivation(
+        text=(
+            "Times $e^(-i omega t)$ and summed over all $t$, for sequences of finite energy, the recursion is $e^(i "
+            "omega) Theta = Theta - eta (G + Z)$, as the check has it for three points. The form with this $G$ is "
+            "that of $M_lambda$ over $eta^2$ for all complex $Theta$, $Z$, $Lambda$."
+        ),
+        lemmas=("linearity",),
     ),
 )
 

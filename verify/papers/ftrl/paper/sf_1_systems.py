@@ -13,6 +13,7 @@ from verify.checks.impostors import Times
 from verify.papers.ftrl.tools.input_laws import PLANAR, planar
 from verify.papers.ftrl.tools.second_moments import Systems
 from verify.statements.claims import Claim
+from verify.statements.derivations import Derivation
 
 Sides = tuple[np.ndarray, np.ndarray]
 
@@ -109,6 +110,17 @@ THM_F_3 = Claim(
             box={**PLANAR, "share": Real(1e-3, 0.999)},
             vectorised=True,
             impostors={"0.45 of the bound": {"sides": Times(1, 0.45)}},
+            role="control",
         ),
+    ),
+    derivation=Derivation(
+        text=(
+            "$EE delta_t = 0$ and $delta_t$ is independent of $(x_t, zeta_t)$, so that $EE delta_(t + 1) delta_(t + "
+            "1)^top = EE Q delta_t delta_t^top Q + eta^2 EE zeta_t zeta_t^top$ with $Q = I - eta x_t x_t^top$. If $EE "
+            "delta_t delta_t^top prec.eq c I$, as at $t = 0$, this is at most $c EE Q^2 + eta^2 sigma^2 H$ with $EE "
+            "Q^2 prec.eq I - 2 eta H + eta^2 R^2 H$, hence at most $c I$ for $c = eta sigma^2\\/(1 - eta R^2)$ by the "
+            "check."
+        ),
+        lemmas=("independence", "Loewner monotony", "induction"),
     ),
 )

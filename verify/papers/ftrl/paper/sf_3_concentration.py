@@ -14,6 +14,7 @@ from verify.checks import Agreement, Holds, Search, Symbolic
 from verify.checks.domains import Real, Whole
 from verify.checks.impostors import Times
 from verify.statements.claims import Claim
+from verify.statements.derivations import Derivation
 
 Sides = tuple[np.ndarray, np.ndarray]
 
@@ -66,7 +67,15 @@ PROP_F_5 = Claim(
     hypotheses="$EE e^(lambda X) <= e^(lambda^2 sigma^2\\/2)$ for all $lambda$.",
     checks=(
         Symbolic(residuals=_series, impostors={"1/12 at order four": {"residuals": {"order_four": "1/12"}}}),
-        Agreement(facts=_known_laws, impostors={"2.5 in place of 3": {"facts": {"fourth": 2.5}}}),
+        Agreement(facts=_known_laws, impostors={"2.5 in place of 3": {"facts": {"fourth": 2.5}}}, role="control"),
+    ),
+    derivation=Derivation(
+        text=(
+            "$EE e^(lambda X)$ is finite for every $lambda$, so that it has its power series, and $e^(lambda^2 "
+            "sigma^2\\/2) - EE e^(lambda X) >= 0$ is $-EE X^3 lambda^3\\/6 + (3 sigma^4 - EE X^4) lambda^4\\/24$ up "
+            "to higher order by the check. For small $lambda$ of both signs this is not negative only if $EE X^3 = "
+            "0$, and then only if $EE X^4 <= 3 sigma^4$."
+        ),
     ),
 )
 

@@ -13,6 +13,7 @@ from dpbounds.circle import quadrature
 from verify.checks import Agreement, Fact, Identity, Inequality, Symbolic, Within
 from verify.checks.domains import Real, Whole
 from verify.checks.impostors import Times
+from verify.papers.ftrl.paper.sc_1_operators import KERNEL
 from verify.papers.ftrl.tools.first_kind import (
     at_both_levels,
     certificate_factor,
@@ -23,6 +24,7 @@ from verify.papers.ftrl.tools.first_kind import (
     upper_certificate,
 )
 from verify.statements.claims import Claim, Correction, Fault
+from verify.statements.derivations import Derivation
 
 COMPLEMENT = {"complement": Real(1e-150, 1.0, "log")}
 UNIT = Real(1e-9, 1.0 - 1e-9, "logit")
@@ -218,15 +220,25 @@ LEM_F_12 = Claim(
         "$integral (cos(l omega) dif omega) / (a^2 + b^2 - 2 a b cos omega) = (2 pi) / (a^2 - b^2) (b\\/a)^abs(l)$."
     ),
     hypotheses="$0 < abs(b) < a$, $l$ an integer.",
-    setting="By scaling $a = 1$; $abs(b) <= 0.85$, $abs(l) <= 9$.",
+    setting="The control: $a = 1$, $abs(b) <= 0.85$, $abs(l) <= 9$.",
     checks=(
+        KERNEL,
         Identity(
             left=_cosine_integral,
             right=_cosine_closed,
             box={"ratio": Real(-0.85, 0.85), "lag": Whole(-9, 9)},
             where=lambda ratio, lag: abs(ratio) > 0.01,
             impostors={"exponent l + 1": {"right": {"offset": 1}}},
+            role="control",
         ),
+    ),
+    derivation=Derivation(
+        text=(
+            "With $q = b\\/a$ the integrand is $cos(l omega) \\/ (a^2 - b^2)$ times $(1 - q^2) \\/ abs(1 - q e^(i "
+            "omega))^2 = sum_k q^abs(k) e^(i k omega)$ (first check), and the mean of $cos(l omega) e^(i k omega)$ "
+            "over the circle is $1\\/2$ at $k = plus.minus l != 0$, 1 at $k = l = 0$ and else 0."
+        ),
+        lemmas=("geometric series",),
     ),
 )
 
@@ -252,6 +264,14 @@ def _at_one(shift: int = 0) -> Iterator[tuple[str, Any]]:
     """a = -1, and a = 1 shifted by pi: 1 / (1 - cos w) has the antiderivative -cot(w/2)."""
     omega = sympy.Symbol("omega", positive=True)
     yield from _diverges(-sympy.cot(omega / 2 + shift), 1 / (1 - sympy.cos(omega)), omega)
+
+
+def _half_angle(power: int = 2) -> Iterator[tuple[str, sympy.Expr]]:
+    """1 - a^2 at a = -2 q / (1 + q^2), and the integrand there."""
+    q, cosine = sympy.symbols("q c")
+    a, root = -2 * q / (1 + q**2), (1 - q**2) / (1 + q**2)
+    yield "1 - a^2", 1 - a**2 - root**power
+    yield "1 / (1 + a cos omega)", 1 / (1 + a * cosine) - (1 + q**2) / (1 + q**2 - 2 * q * cosine)
 
 
 LEM_F_13 = Claim(
@@ -284,13 +304,26 @@ LEM_F_13 = Claim(
             "The classical integral, compared to within ${resolution}$; at $abs(a) = 1$ an antiderivative is unbounded."
         ),
         checks=(
-            *at_both_levels(
-                left=_rational_integral,
-                right=lambda m, a: 2 * m.pi / m.sqrt(1 - a**2),
-                box={"a": Real(-0.999, 0.999)},
-                impostors={"as printed": {"right": lambda m, a: 2 * m.pi / (1 - a**2)}},
+            *(
+                check.as_control()
+                for check in at_both_levels(
+                    left=_rational_integral,
+                    right=lambda m, a: 2 * m.pi / m.sqrt(1 - a**2),
+                    box={"a": Real(-0.999, 0.999)},
+                    impostors={"as printed": {"right": lambda m, a: 2 * m.pi / (1 - a**2)}},
+                )
             ),
+            KERNEL,
+            Symbolic(residuals=_half_angle, impostors={"as printed": {"residuals": {"power": 1}}}),
             Symbolic(residuals=_at_one, impostors={"cot(w/2 + 1)": {"residuals": {"shift": 1}}}),
+        ),
+        derivation=Derivation(
+            text=(
+                "With $a = -2 q\\/(1 + q^2)$, $abs(q) < 1$, the integrand is $(1 + q^2)\\/(1 - q^2)$ times $(1 - q^2) "
+                "\\/ abs(1 - q e^(i omega))^2 = sum_k q^abs(k) e^(i k omega)$, whose mean is 1, and $(1 - q^2)\\/(1 + "
+                "q^2) = sqrt(1 - a^2)$. At $abs(a) = 1$ an antiderivative is unbounded towards an end."
+            ),
+            lemmas=("geometric series",),
         ),
     ),
 )

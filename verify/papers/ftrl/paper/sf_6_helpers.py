@@ -15,6 +15,7 @@ from verify.checks.domains import Real, Whole
 from verify.papers.ftrl.tools.input_laws import PLANAR, planar
 from verify.papers.ftrl.tools.second_moments import Systems
 from verify.statements.claims import Claim, Correction, Fault
+from verify.statements.derivations import Derivation
 
 Sides = tuple[np.ndarray, np.ndarray]
 
@@ -37,6 +38,8 @@ def _symbol(numerator: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
     yield "(1 + c)/(1 - c) - symbol", (1 + numerator * c) / (1 - c) - (1 - c**2) / ((1 - c) ** 2 + 4 * c * s)
 
 
+SYMBOL = Symbolic(nonnegative=_symbol, impostors={"1/(1 - c)": {"nonnegative": {"numerator": 0}}})
+
 LEM_F_17 = Claim(
     id="ftrl/lem-f.17",
     where="Lemma F.17",
@@ -44,14 +47,23 @@ LEM_F_17 = Claim(
     kind="inequality",
     statement="$sum_(t, tau) beta_t beta_tau c^abs(t - tau) <= (1 + c)/(1 - c) norm(beta)_2^2$ for $0 <= c < 1$.",
     checks=(
-        Symbolic(nonnegative=_symbol, impostors={"1/(1 - c)": {"nonnegative": {"numerator": 0}}}),
+        SYMBOL,
         Search(
             sides=_geometric_form,
             box={"beta": (Real(-1.0, 1.0), 12), "c": Real(0.0, 0.999)},
             extremal=lambda: [{"beta": np.ones(12), "c": 0.1}],
             vectorised=True,
             impostors={"1/(1 - c)": {"sides": {"plus": 0.0}}},
+            role="control",
         ),
+    ),
+    derivation=Derivation(
+        text=(
+            "$sum_k c^abs(k) e^(i k omega) = (1 - c^2) \\/ abs(1 - c e^(i omega))^2$, so that the double sum is the "
+            "mean over the circle of $abs(B)^2$ times this, which is at most $(1 + c)\\/(1 - c)$ for $0 < c < 1$ by "
+            "the check; the mean of $abs(B)^2$ is $norm(beta)_2^2$. At $c = 0$ both sides are equal."
+        ),
+        lemmas=("geometric series", "Parseval"),
     ),
 )
 
@@ -122,14 +134,23 @@ LEM_F_18 = Claim(
         ),
         ground='$op("Tr")[EE[norm(x)^2 x times.o x] M] <= R^2 op("Tr")[H M]$ and $op("Tr")[H M] >= mu op("Tr")[M]$.',
         checks=(
-            Symbolic(decides="b", nonnegative=_trace_steps, impostors={"one Tr[HM]": {"nonnegative": {"first": 1}}}),
+            Symbolic(decides="ab", nonnegative=_trace_steps, impostors={"one Tr[HM]": {"nonnegative": {"first": 1}}}),
             Search(
                 decides="a",
                 sides=_contraction,
                 box={**PLANAR, "fraction": Real(1e-3, 1.0), "factor": (Real(-1.0, 1.0), 4)},
                 vectorised=True,
                 impostors={"1 - 2.1 eta mu": {"sides": {"times": 2.1}}},
+                role="control",
             ),
+        ),
+        derivation=Derivation(
+            text=(
+                'The product multiplied out, its expected trace is $op("Tr") M - 2 eta op("Tr")[H M] + eta^2 '
+                'op("Tr")[EE[norm(x)^2 x x^top] M]$, (b). With $EE[norm(x)^2 x x^top] prec.eq R^2 H$ and $op("Tr")[H '
+                'M] >= mu op("Tr") M$ this is at most $(1 - eta mu) op("Tr") M$ for $eta R^2 <= 1$ by the check, (a).'
+            ),
+            lemmas=("linearity", "Rayleigh", "Loewner monotony"),
         ),
     ),
 )
@@ -268,7 +289,7 @@ LEM_F_20 = Claim(
         ),
         ground="The convex part of $f$ is least, with value $m$, at $log(1\\/rho) \\/ a$.",
         checks=(
-            Symbolic(decides="b", residuals=_minimum, impostors={"sign": {"residuals": {"sign": -1}}}),
+            Symbolic(decides="ab", residuals=_minimum, impostors={"sign": {"residuals": {"sign": -1}}}),
             Search(
                 decides="a",
                 sides=_at_most_m,
@@ -279,7 +300,19 @@ LEM_F_20 = Claim(
                 },
                 vectorised=True,
                 impostors={"m without its 1": {"sides": {"one": 0.0}}},
+                role="control",
             ),
+        ),
+        derivation=Derivation(
+            text=(
+                "Below $t - 1$, $f$ is linear plus a convex exponential, with derivative 0 and value $m$ at $tau^star "
+                "= log(1\\/rho)\\/a$ (check), so that $f >= m$ there; from $t - 1$ on $f(tau) = tau >= t - 1$. If $t "
+                "- 1 <= tau^star$, $f(hat(tau)) = t - 1 <= tau^star <= m$, else $f(hat(tau)) = m$; rounded up, "
+                "$hat(tau)$ is $t - 1 <= tau^star + 1$, or $tau <= tau^star + 1$ with $e^(-a tau) <= rho$, so that $f "
+                "<= tau^star + 1 + 1\\/a = m + 1$. For (b), $f(t - 1) = t - 1$ if $t - 1 <= m$, and else $tau^star < "
+                "m < t - 1$ with $f(tau^star) = m$."
+            ),
+            lemmas=("monotony", "concavity"),
         ),
     ),
 )
@@ -383,7 +416,19 @@ LEM_F_21 = Claim(
                 box={**TUNING, "largest": Real(1e-6, 1.0, "log")},
                 vectorised=True,
                 impostors={"1/2 in place of 3": {"sides": {"three": 0.5}}},
+                role="control",
             ),
+        ),
+        derivation=Derivation(
+            text=(
+                "With $mu = 1$, $b = 1 or log(A T\\/B)$, $c = 1 or log(A T^2\\/C)$: for $T <= e$ take $eta_max$, "
+                "which lies in $[1\\/T, 1]$, where $eta log(1\\/eta)$ falls from $1\\/e$ on and is at most "
+                "$log(T)\\/T$. For $T >= e$ take the least of $eta_max$, $b\\/T$, $c\\/T$, at least $1\\/T$ and at "
+                "most 1: $A e^(-eta T)$ is at most $A e^(-eta_max T) + A e^(-b) + A e^(-c)$ with $A e^(-b) <= B\\/T$, "
+                "$A e^(-c) <= C\\/T^2$, and $B eta <= B b\\/T$, $eta^2 log^2(1\\/eta) <= c^2 log^2(T)\\/T^2$. The "
+                "check adds these up."
+            ),
+            lemmas=("monotony",),
         ),
     ),
 )
