@@ -9,9 +9,10 @@ import mpmath
 import numpy as np
 import pytest
 from flint import ctx
+from scipy import special
 
 from verify.certain import Uncertain, Unsupported, numbers
-from verify.certain.functions import BUILTINS, MATH, bisected, divided, power, quotient
+from verify.certain.functions import BUILTINS, MATH, SPECIAL, bisected, divided, power, quotient
 from verify.certain.making import array
 from verify.certain.numbers import Ball, Work
 
@@ -89,3 +90,30 @@ def test_work_is_limited():
         while True:
             value = value + 1
     assert Work.left == math.inf
+
+
+@pytest.mark.parametrize("x", [0.05, 0.4, 0.9])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ndtr",
+        "log_ndtr",
+        "ndtri",
+        "erf",
+        "erfc",
+        "erfcx",
+        "erfinv",
+        "ellipk",
+        "gamma",
+        "gammaln",
+        "digamma",
+        "expit",
+        "gammainc",
+        "gammaincc",
+        "xlogy",
+    ],
+)
+def test_special_functions_are_those_of_scipy(name, x):
+    arguments = (2.5, x) if name in ("gammainc", "gammaincc", "xlogy") else (x,)
+    ball = getattr(SPECIAL, name)(*arguments)
+    assert ball.value.rad() < 1e-30 and math.isclose(ball.middle, getattr(special, name)(*arguments), rel_tol=1e-12)

@@ -121,7 +121,8 @@ def _elementary(constant: int = 1) -> Pairs:
     yield "x (2 - x) / mean E_x^2 - x", sympy.simplify(x * (2 - x) / mean - constant * x)
 
 
-def _proved_lower() -> Symbolic:
+def proved_lower() -> Symbolic:
+    """Of gamma_inf^2 c(x) >= x for every correlation."""
     return Symbolic(nonnegative=_elementary, impostors={"twice x": {"nonnegative": {"constant": 2}}})
 
 
@@ -182,7 +183,7 @@ TAB_1_LOWER = Claim(
     hypotheses=ONE,
     remark="It holds with constant $1\\/8$.",
     checks=(
-        _proved_lower(),
+        proved_lower(),
         Search(
             sides=_every_correlation,
             box=CORRELATIONS,
@@ -337,7 +338,7 @@ THM_2_2_LOWER = Claim(
     hypotheses=GAUSSIAN_INPUTS,
     remark="With $1\\/8$ in front of $eta^2 G^2 rho^(-1)$ and $1\\/4$ in front of $eta sigma_s^2$.",
     checks=(
-        _proved_lower(),
+        proved_lower(),
         Search(
             sides=_every_correlation,
             box={**CORRELATIONS, "residual": Real(0.0, 0.999)},

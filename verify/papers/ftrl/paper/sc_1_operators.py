@@ -334,6 +334,8 @@ def _between_halves(least: str = "1/2") -> Iterator[tuple[str, sympy.Expr]]:
     yield "1/(2 - x) - 1/2", middle - sympy.Rational(least)
 
 
+HALVES = Symbolic(nonnegative=_between_halves, impostors={"constant 0.51": {"nonnegative": {"least": "0.51"}}})
+
 COR_C_5 = Claim(
     id="ftrl/cor-c.5",
     where="App. C.1.3, Corollary C.5",
@@ -346,11 +348,7 @@ COR_C_5 = Claim(
     hypotheses="$0 < eta lambda_j < 1$.",
     checks=(
         KERNEL.deciding("b"),
-        Symbolic(
-            decides="a",
-            nonnegative=_between_halves,
-            impostors={"constant 0.51": {"nonnegative": {"least": "0.51"}}},
-        ),
+        HALVES.deciding("a"),
         Identity(
             decides="b",
             left=_white_gain,

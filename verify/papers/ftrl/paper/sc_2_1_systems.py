@@ -9,6 +9,7 @@ import sympy
 
 from verify.checks import Agreement, Fact, Symbolic
 from verify.statements.claims import Claim
+from verify.statements.derivations import Derivation
 
 # --- Property C.7: the decomposition ---
 
@@ -93,7 +94,16 @@ PROP_C_8 = Claim(
     hypotheses="$0 prec eta H prec I$; transforms $sum_t z_t e^(-i omega t)$ as in App. F.1.",
     checks=(
         Symbolic(residuals=_steady_state, impostors={"+ eta M": {"residuals": {"sign": 1}}}),
-        Agreement(facts=_impulse_in_data, impostors={"e^(-i omega) in M": {"facts": {"sign": -1}}}),
+        Agreement(facts=_impulse_in_data, impostors={"e^(-i omega) in M": {"facts": {"sign": -1}}}, role="control"),
+    ),
+    derivation=Derivation(
+        text=(
+            "For $u_t = e^(i omega t) v$ the recursion keeps $z_t = e^(i omega t) G v$ if $(e^(i omega) I - (I - eta "
+            "H)) G = eta I$, which is $G = -eta M_omega$ in every dimension, as the check has it for two. With $0 "
+            "prec eta H prec I$ all eigenvalues of $I - eta H$ lie in $(0, 1)$: without input $z_t = (I - eta H)^t "
+            "z_0 -> 0$."
+        ),
+        lemmas=("spectral theorem",),
     ),
 )
 

@@ -14,11 +14,13 @@ from dpbounds.ftrl import correlations, linear_regression
 from dpbounds.ftrl.linear_regression import Regression
 from verify.checks import Agreement, Fact, Identity, Rate, Search, Symbolic, Times, Unbounded
 from verify.checks.domains import Real
+from verify.papers.ftrl.paper.sc_1_operators import HALVES, KERNEL
 from verify.papers.ftrl.tools import input_laws, second_moments
 from verify.papers.ftrl.tools.input_laws import PLANAR, planar
 from verify.papers.ftrl.tools.regression import WEIGHTS, Sides, h, minimum_phase, spectrum
 from verify.papers.ftrl.tools.second_moments import Systems
 from verify.statements.claims import Claim, Correction, Fault
+from verify.statements.derivations import Derivation
 
 EIGENVALUES = (1.0, 0.4, 0.1)
 C_2 = "Assumption C.2, $0 < eta < 1\\/R^2$, $beta in ell^2$, $sigma_w^2 = G^2 gamma_oo^2 \\/ (2 rho)$."
@@ -256,18 +258,30 @@ REM_C_16 = Claim(
         ),
         ground="Corollary C.5.",
         checks=(
+            KERNEL,
+            HALVES,
             Identity(
                 left=_contribution,
                 right=lambda m, eta, rate: 2 * m.pi / (eta * (2 - eta * rate)),
                 box={"eta": Real(1e-9, 0.999, "logit"), "rate": Real(1e-9, 1.0, "log")},
                 random_points=15,
                 impostors={"1 % more": {"right": Times("1.01")}},
+                role="control",
             ),
             Rate(
                 ratios=partial(_contribution_ratios, power=1),
                 relation="theta",
                 impostors={"eta^2 Err": {"ratios": {"power": 2}}},
+                role="control",
             ),
+        ),
+        derivation=Derivation(
+            text=(
+                "With $x = eta lambda_j$, $q = 1 - x$ the integrand is $lambda_j \\/ (1 - q^2)$ times $(1 - q^2) \\/ "
+                'abs(1 - q e^(i omega))^2 = sum_k q^abs(k) e^(i k omega)$, whose mean is 1: $"Err"_j = 2 pi lambda_j '
+                "\\/ (x (2 - x)) = 2 pi \\/ (eta (2 - x))$, and $1\\/(2 - x)$ lies between $1\\/2$ and 1."
+            ),
+            lemmas=("geometric series",),
         ),
     ),
     given={"decades": LAST},

@@ -16,11 +16,14 @@ from dpbounds.ftrl import correlations, linear_regression
 from dpbounds.ftrl.linear_regression import Regression
 from verify.checks import Agreement, Fact, Inequality, Search, Symbolic, Times
 from verify.checks.domains import Real
+from verify.papers.ftrl.paper.s2_2_linear_regression import proved_lower
+from verify.papers.ftrl.paper.sc_1_operators import HALVES, KERNEL
 from verify.papers.ftrl.tools import input_laws, second_moments
 from verify.papers.ftrl.tools.input_laws import PLANAR, planar
 from verify.papers.ftrl.tools.regression import OMEGA, WEIGHTS, Sides, distance_squared, h, minimum_phase, spectrum
 from verify.papers.ftrl.tools.second_moments import Systems
 from verify.statements.claims import Claim, Correction, Fault
+from verify.statements.derivations import Derivation
 
 RHO = 0.7
 C_17 = "Assumption C.17, $eta < 1\\/R^2$, $beta in ell^1$."
@@ -103,6 +106,8 @@ THM_C_18_A = Claim(
     hypotheses=C_17,
     remark=WITHOUT_HALF + ": for that one both bounds are to be halved. Attained in the limit $eta -> 0$.",
     checks=(
+        KERNEL,
+        HALVES,
         Search(
             sides=_first_bound,
             box={
@@ -114,6 +119,7 @@ THM_C_18_A = Claim(
             vectorised=True,
             evaluations={"quick": 2_000, "full": 20_000},
             impostors={"F with the 1/2 of (8)": {"sides": {"half": 0.5}}, "F 2 % smaller": {"sides": Times(1, 0.98)}},
+            role="control",
         ),
         Search(
             sides=_second_bound,
@@ -121,8 +127,23 @@ THM_C_18_A = Claim(
             vectorised=True,
             evaluations={"quick": 2_000, "full": 20_000},
             impostors={"1 % more": {"sides": Times(1.01, 1)}},
+            role="control",
         ),
-        Agreement(facts=_shipped_bounds, impostors={"1 % more": {"facts": Times(1.01)}}),
+        Agreement(facts=_shipped_bounds, impostors={"1 % more": {"facts": Times(1.01)}}, role="control"),
+    ),
+    derivation=Derivation(
+        text=(
+            "In the eigenbasis of $H$ with $x_j = eta lambda_j < 1$ the stationary $s_j = EE chevron.l u_j, theta' "
+            "chevron.r^2$ is at least $(1 - x_j)^2 s_j + eta^2 (sigma_s^2 lambda_j + sigma_w^2 chevron.l beta, T_j "
+            "beta chevron.r)$, because $EE Q S Q succ.eq (EE Q) S (EE Q)$ for $Q = I - eta x x^top$: $s_j >= eta^2 "
+            "(sigma_s^2 lambda_j + sigma_w^2 chevron.l beta, T_j beta chevron.r) \\/ (x_j (2 - x_j))$. Here "
+            "$chevron.l beta, T_j beta chevron.r = x_j (2 - x_j)/(2 pi) integral abs(B)^2 \\/ abs(1 - x_j - e^(i "
+            "omega))^2 dif omega$, since $q^abs(k)$, $q = 1 - x_j$, has the transform of the first check, and $1\\/(2 "
+            "- x_j) >= 1\\/2$ (second check). So $F_oo = sum_j lambda_j s_j$ is at least $s$ plus $eta^2 "
+            "sigma_w^2\\/(2 pi) integral abs(B)^2 h dif omega = eta sigma_w^2 sum_j chevron.l beta, T_j beta "
+            "chevron.r \\/ (2 - x_j)$, and this at least half of $eta sigma_w^2 chevron.l beta, T beta chevron.r$."
+        ),
+        lemmas=("independence", "Jensen", "Parseval", "geometric series"),
     ),
 )
 
@@ -165,11 +186,13 @@ THM_C_18_B = Claim(
         "pi) integral abs(1 - x_j - e^(i omega))^(-1) dif omega$ is at least 1 where the proof uses $1/2$."
     ),
     checks=(
+        proved_lower(),
         Inequality(
             smaller=lambda m, x: m.number(1),
             larger=_mean_inverse,
             box={"x": Real(1e-300, 0.999, "log")},
             impostors={"1.01": {"smaller": Times("1.01")}},
+            role="control",
         ),
         Search(
             sides=_every_correlation,
@@ -181,8 +204,22 @@ THM_C_18_B = Claim(
             },
             evaluations={"quick": 2_000, "full": 20_000},
             impostors={"F with the 1/2 of (8)": {"sides": {"factor": 0.5}}},
+            role="control",
         ),
-        Agreement(facts=_universal_by_hand, impostors={"1 % more": {"facts": Times(1.01)}}),
+        Agreement(facts=_universal_by_hand, impostors={"1 % more": {"facts": Times(1.01)}}, role="control"),
+    ),
+    derivation=Derivation(
+        text=(
+            "In the eigenbasis of $H$ with $x_j = eta lambda_j < 1$ the stationary $s_j = EE chevron.l u_j, theta' "
+            "chevron.r^2$ is at least $(1 - x_j)^2 s_j + eta^2 (sigma_s^2 lambda_j + (G^2 gamma_oo^2)/(2 rho) "
+            "chevron.l beta, T_j beta chevron.r)$, because $EE Q S Q succ.eq (EE Q) S (EE Q)$ for $Q = I - eta x "
+            "x^top$: $s_j >= eta^2 (sigma_s^2 lambda_j + (G^2 gamma_oo^2)/(2 rho) chevron.l beta, T_j beta chevron.r) "
+            "\\/ (x_j (2 - x_j))$. By Lemma C.4 and $gamma_oo^2 >= 1/(2 pi) integral abs(B)^(-2) dif omega$ the "
+            "product $gamma_oo^2 chevron.l beta, T_j beta chevron.r$ is at least $x_j (2 - x_j)$ over the mean of "
+            "$abs(1 - x_j - e^(i omega))^2$, which is at least $x_j$ (first check). So $F_oo = sum_j lambda_j s_j >= "
+            '(eta sigma_s^2\\/2 + eta^2 G^2\\/(4 rho)) op("Tr") H$, which is more than stated.'
+        ),
+        lemmas=("independence", "Jensen", "Cauchy-Schwarz", "Parseval"),
     ),
 )
 

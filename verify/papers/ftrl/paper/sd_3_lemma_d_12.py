@@ -331,5 +331,15 @@ LEM_D_12_B = Claim(
     statement="$S_t$ converges.",
     hypotheses=ASSUMED,
     setting="It increases by (a) and its trace is bounded; the limit is computed at $eta = 1\\/R^2$ for four laws.",
-    checks=(MONOTONE, CONTRACTS, UNROLLS, LIMITS),
+    checks=(CONTRACTS, UNROLLS, SYMBOL, MONOTONE.as_control(), LIMITS.as_control()),
+    derivation=Derivation(
+        text=(
+            "$theta'_(t + 1)$ is the sum of the responses to $(x_s, xi_s, w_s)$, $1 <= s <= t$, which has the law of "
+            "$theta'_t$, and of those to $xi_0 x_0$ and $w_0$, which are centred and uncorrelated with it and with "
+            'one another: $S_t prec.eq S_(t + 1)$. As $op("Tr") S_t$ is bounded by the last display '
+            "(ftrl/lem-d.12-tr, by the three checks), every $chevron.l v, S_t v chevron.r$ increases and is bounded, "
+            "so that it converges, and with them all entries of $S_t$."
+        ),
+        lemmas=("independence", "Loewner monotony"),
+    ),
 )

@@ -172,11 +172,23 @@ THM_D_11 = Claim(
     ),
     checks=(
         CONTRACTS,
-        MONOTONE,
+        MONOTONE.as_control(),
         UNCORRELATED,
-        _bounded(_paper_form),
-        _bounded(_sum_form),
-        Agreement(facts=_cross_term, impostors={"1e-12 off": {"facts": Times(1 + 1e-12)}}),
-        LIMITS,
+        _bounded(_paper_form).as_control(),
+        _bounded(_sum_form).as_control(),
+        Agreement(facts=_cross_term, impostors={"1e-12 off": {"facts": Times(1 + 1e-12)}}, role="control"),
+        LIMITS.as_control(),
+    ),
+    derivation=Derivation(
+        text=(
+            "$theta'_t = hat(theta)_t + tilde(theta)_t$ with $hat(theta)_(t + 1) = Q_t hat(theta)_t$ from $theta'_0$ "
+            "and $tilde(theta)$ started at $theta^star$. By the first check $EE norm(hat(theta)_t)_H^2 <= L (1 - eta "
+            "mu)^t norm(theta'_0)^2 <= L\\/mu dot.c e^(-eta mu t) dot.c 2 (F(theta_0) - F^star)$, and $EE "
+            "norm(tilde(theta)_t)_H^2$ increases to its limit, since $tilde(theta)_(t + 1)$ is the sum of a part with "
+            "the law of $tilde(theta)_t$ and of the responses to $xi_0 x_0$ and $w_0$, centred and uncorrelated with "
+            "it. As $hat(theta)_t -> 0$ in mean square, the limit is $2 F_oo$ from every start, and $EE "
+            "norm(theta'_t)_H^2 = 2 EE[F(theta_t) - F^star]$ has a root of at most the sum of the two roots."
+        ),
+        lemmas=("independence", "Rayleigh", "triangle inequality", "induction"),
     ),
 )
