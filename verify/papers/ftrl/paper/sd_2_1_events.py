@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from dpbounds.ftrl import correlations
-from verify.checks import Event, Frequency, Inequality
+from verify.checks import Agreement, Event, Frequency, Inequality, Within
 from verify.checks.domains import Real
 from verify.papers.ftrl.tools.component_runs import Scenario, components
 from verify.statements.claims import Claim, Correction, Fault
@@ -21,6 +21,14 @@ def _large_weight() -> list[Event]:
     """beta = (50, 0, ...), T = 2: Tr U_{1,0} = 2500 d, stated at most 4 d / p times 50."""
     scenario = Scenario(label="signs, d=1", eigenvalues=(1.0,), inputs="sign", sigma_sgd=0.5)
     return [_event(scenario, 2, FAILURE, (LARGE,), "U ratio", 4.0)]
+
+
+def _never(rng: np.random.Generator) -> Iterator[Within]:
+    """That problem at tau = 0: V = beta_0 whatever the inputs, and (78) asks T^2 d / p beta_0 of its square."""
+    steps = 2
+    square, most = LARGE**2, steps**2 / FAILURE * LARGE
+    chance = 1.0 if square <= most else 0.0
+    yield Within(f"probability of (78) at beta_0 = {LARGE:g}, d = 1, T = {steps}", chance, 1 - 6 * FAILURE)
 
 
 def _events(C: float) -> list[Event]:
@@ -70,7 +78,7 @@ PROP_D_5 = Claim(
     statement="The six events (71), (72), (73), (76), (77), (78) occur together with probability at least $1 - 6 p$.",
     hypotheses="The setting of Theorem D.4, $eta <= 1\\/(C R^2 ell)$.",
     setting="$C = 4$; only $p < 1\\/6$ says anything.",
-    checks=(Frequency(events=_large_weight),),
+    checks=(Frequency(events=_large_weight), Agreement(facts=_never, closed=True)),
     fault=Fault(
         severity="slip",
         touches="statement",
