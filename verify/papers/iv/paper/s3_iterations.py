@@ -168,7 +168,7 @@ REM_3_7A = Claim(
     setting=(
         "Constants 1; at $p = q = 1$, $tau = 5$, $kappa = 1\\/2$, $rho_1 = rho_2 = rho$, inside (6) with $c_1 = 1$."
     ),
-    checks=(Search(sides=_before, box=RANGES, extremal=_short(8), evaluations=200),),
+    checks=(Search(sides=_before, box=RANGES, extremal=_short(8), evaluations=200, closed=True),),
     fault=Fault(
         severity="slip",
         touches="statement",
@@ -215,7 +215,7 @@ REM_3_7B = Claim(
         "$sqrt(T)$ term beyond."
     ),
     setting=REM_3_7A.setting,
-    checks=(Search(sides=_after, box=RANGES, extremal=_short(3), evaluations=200),),
+    checks=(Search(sides=_after, box=RANGES, extremal=_short(3), evaluations=200, closed=True),),
     fault=Fault(
         severity="slip",
         touches="statement",

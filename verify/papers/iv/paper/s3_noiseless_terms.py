@@ -11,8 +11,28 @@ import sympy
 
 from dpbounds.gaussian_norm import norm_quantile
 from dpbounds.iv import Design, TwoStageBudget, error_bound, experiment_step_sizes, population, spectrum, theorem_rates
-from verify.checks import Agreement, Fact, Holds, Power, Quantiles, Rate, Ratio, Reading, Symbolic, Times, Within
-from verify.papers.iv.tools.long_run import decay, error_and_terms, forcing, over_kappa_power
+from verify.checks import (
+    Agreement,
+    Fact,
+    Holds,
+    Power,
+    Quantiles,
+    Rate,
+    Ratio,
+    Reading,
+    Symbolic,
+    Times,
+    Unbounded,
+    Within,
+)
+from verify.papers.iv.tools.long_run import (
+    decay,
+    error_and_terms,
+    forcing,
+    over_kappa_power,
+    term_over_error,
+    term_over_error_reduced,
+)
 from verify.papers.iv.tools.rationals import TwoStage, identity, power
 from verify.papers.iv.tools.reference import Records, descent, noiseless, rational_records
 from verify.papers.iv.tools.samples import isotropic_design, isotropic_model, moment_draws
@@ -229,6 +249,7 @@ THM_3_1_TERM3 = Claim(
     checks=(
         Agreement(decides="a", facts=_vanishing),
         Rate(decides="a", ratios=_over_statistical_term, relation="upper", extents=EXTENTS),
+        Unbounded(decides="a", quotient=term_over_error, reduced=term_over_error_reduced),
         Agreement(decides="b", facts=_no_source),
     ),
     fault=Fault(

@@ -11,13 +11,15 @@ import numpy as np
 from dpbounds.iv.noiseless import contraction_rates, step_size_limits
 from simulators.engine import Arrays, Experiment
 from simulators.iv import Settings, two_stage_descent
-from verify.checks import Agreement, Fact, Power, Quantiles, Rate, Ratio, Reading, Times, Within
+from verify.checks import Agreement, Fact, Power, Quantiles, Rate, Ratio, Reading, Times, Unbounded, Within
 from verify.papers.iv.paper.s3_noiseless_terms import radii
 from verify.papers.iv.tools.long_run import (
     STEPS,
     decay,
     error_and_terms,
     over_kappa_power,
+    term_over_error,
+    term_over_error_reduced,
     whole_moments,
     whole_numbers,
 )
@@ -80,7 +82,10 @@ COR_3_1 = Claim(
     ),
     hypotheses="No gradient is clipped.",
     setting='"Exactly": up to constants from above and below, on given data.',
-    checks=(Rate(ratios=_corollary_over_error, relation="theta", extents=EXTENTS),),
+    checks=(
+        Rate(ratios=_corollary_over_error, relation="theta", extents=EXTENTS),
+        Unbounded(quotient=term_over_error, reduced=term_over_error_reduced),
+    ),
     fault=Fault(
         severity="slip",
         touches="statement",

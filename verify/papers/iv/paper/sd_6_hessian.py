@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from dpbounds.iv import Constants, Design, spectrum
 from simulators.iv import LinearModel
-from verify.checks import Agreement, Event, Fact, Frequency, Search, Times
+from verify.checks import Agreement, Event, Fact, Frequency, Search, Times, Unbounded
 from verify.checks.domains import Real
 from verify.papers.iv.tools.samples import GAUSSIAN, Occurs, counterexample, isotropic_model, likely_events
 from verify.statements.claims import Claim, Correction, Fault
@@ -20,6 +21,22 @@ def _cancelled(n: float, tau: float) -> tuple[float, float]:
     """Lower end of (10) for z = +-1, e_2 = -z / 2, Theta = 1, p = q = 1, C_0 = c_0 = 1, sigma_2 = 1/2; and H-hat."""
     design = Design(n=int(n), p=1, q=1, theta_norm=1.0, theta_least=1.0, sigma_2=0.5, tau=tau)
     return float(spectrum(design, positive_part=True).lower), 0.25
+
+
+def _shrunk(m, s):
+    """There 1 - sqrt(lambda_min(H-hat)) = 1/2; the lemma has it at most 1 - (1 - delta) (1 - psi) <= delta + psi, which
+    is taken at n = 10^4 s, tau = 2.
+    """
+    delta = (1 + m.sqrt(m.number(2))) / (100 * m.sqrt(s))
+    psi = (2 + m.log(m.number(2))) / (200 * m.sqrt(s) * (1 - delta) * (1 - delta))
+    return 1 / (2 * (delta + psi))
+
+
+def _shrunk_reduced(m, x):
+    """The quotient times sqrt(x): delta and psi are multiples of it, but for the 1 - delta in psi."""
+    Q = 1 + m.sqrt(m.number(2))
+    left = 1 - Q * m.sqrt(x) / 100
+    return 100 / (2 * Q + (2 + m.log(m.number(2))) / (left * left))
 
 
 def _attained(rng: np.random.Generator) -> Iterator[Fact]:
@@ -94,7 +111,10 @@ LEM_D_6 = Claim(
     ),
     hypotheses="Assumptions 1 and 2, $n >= C_1 p q Lambda^2$.",
     setting="$C_0 = c_0 = sigma_z = p = q = 1$.",
-    checks=(counterexample(_cancelled),),
+    checks=(
+        counterexample(_cancelled),
+        Unbounded(quotient=_shrunk, reduced=_shrunk_reduced, power=Fraction(1, 2)),
+    ),
     fault=Fault(
         severity="slip",
         touches="statement",

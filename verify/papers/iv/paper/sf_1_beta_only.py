@@ -60,6 +60,14 @@ def large_sample(rho: float = 1.0) -> Iterator[Neighbours]:
     yield neighbours(f"n = {n}, T = {T}, one record turns Theta", shift, np.full(T, scale**2), rho)
 
 
+def small_sample() -> Iterator[Neighbours]:
+    """The same at n = 3 and T = 2, in few enough operations for balls."""
+    n, T, rho = 3, 2, 1.0
+    scale = scale_of_4(n, T, rho)
+    shift = beta_shifts(turning_records(n, 1.0), Mechanism(n=n, steps=T, lambda2=scale), np.random.default_rng(0))
+    yield neighbours(f"n = {n}, T = {T}, one record turns Theta", shift, np.full(T, scale**2), rho)
+
+
 def _unnoised_costs(rng: np.random.Generator) -> Iterator[Fact]:
     """`unnoised_cost` attained, the gradients formed record by record; `unnoised_sensitivity` per step."""
     for adjacency in ADJACENCIES:
@@ -267,6 +275,7 @@ LEM_F_1 = Claim(
     ),
     checks=(
         GaussianPrivacy(pairs=large_sample),
+        GaussianPrivacy(pairs=small_sample, closed=True),
         Search(
             sides=_noisy_first_stage,
             box={"n": Whole(2, 1000, "log"), "rho1": Real(0.01, 50.0, "log"), "rho2": Real(0.01, 10.0, "log")},

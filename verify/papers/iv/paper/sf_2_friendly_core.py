@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from scipy.special import chdtri, gammaln
 
-from dpbounds.iv.friendly_core import average_error, moment_dimension, printed_moment_dimension
+from dpbounds.iv.friendly_core import average_error, distinct_moments, moment_dimension, printed_moment_dimension
 from simulators.engine import Experiment
 from simulators.iv import FriendlyCore, friendly_core, synthetic_model
-from verify.checks import Agreement, Case, Fact, Means, Rate, Search, Slopes, Times, Within
+from verify.checks import Agreement, Case, Fact, Means, Rate, Search, Slopes, Times, Unbounded, Within
 from verify.checks.domains import Real
 from verify.statements.claims import Claim, Correction, Fault
 
@@ -134,10 +134,14 @@ def _distinct(rng: np.random.Generator) -> Iterator[Fact]:
     yield Fact("all entries at p = q = 7", _products(7, 7, distinct=False), printed_moment_dimension(7, 7), 0)
 
 
-def _dimension_ratio(decades: float) -> Iterator[tuple[str, float]]:
-    """Distinct entries over pq + p^2 + p as q grows."""
-    q = round(5 * 10.0**decades)
-    yield "p = 5, q -> oo", moment_dimension(5, q) / printed_moment_dimension(5, q)
+def _dimension_ratio(m, s):
+    """Distinct entries over pq + p^2 + p at p = 5, q = s."""
+    return distinct_moments(5, s) / (5 * s + 30)
+
+
+def _dimension_ratio_reduced(m, x):
+    """The quotient times x: q (q + 1) / 2 + 6q and 5q + 30 at q = 1 / x."""
+    return ((1 + x) / 2 + 6 * x) / (5 + 30 * x)
 
 
 FC_DIM = Claim(
@@ -146,7 +150,10 @@ FC_DIM = Claim(
     page=35,
     kind="number",
     statement="The moments $1/n (Z^T Z, Z^T X, Z^T Y)$ live in $RR^d$ with $d approx p q + p^2 + p$.",
-    checks=(Agreement(facts=_stacked_length, closed=True), Rate(ratios=_dimension_ratio, relation="upper")),
+    checks=(
+        Agreement(facts=_stacked_length, closed=True),
+        Unbounded(quotient=_dimension_ratio, reduced=_dimension_ratio_reduced),
+    ),
     fault=Fault(
         severity="hypothesis",
         touches="text",
@@ -212,6 +219,29 @@ def _fixed_diameter(decades: float) -> Iterator[tuple[str, float]]:
     for factor in DIAMETERS:
         bias = abs(_trimmed_bias(factor * math.sqrt(3) / 2))
         yield f"r = {factor} sqrt(d)", bias / average_error(3, n, 1.0)
+
+
+def _least_bias(m):
+    """At most |E (z^2 | core) - 1| there for r = 24 sqrt(3), positive: by 2 K phi(K) - P(|e| > 10) - P(|e + f| > 10).
+
+    Outside the core, further than r / 2 = 12 sqrt(3) from the medians, lie all z^2 > K^2 = 1 + r / 2, on which z^2 - 1
+    has the integral 2 K phi(K), and with |z| < 1, where z^2 - 1 >= -1, only what has |e| or |e + f| above 10: the
+    medians of z x and z y are at most 3 in size (their mean is 1, a standard deviation sqrt(3) and 2 at most away), and
+    1 + 14^2 + 14^2 < 432.
+    """
+    K = m.sqrt(1 + 12 * m.sqrt(m.number(3)))
+    tails = 2 * (m.ndtr(m.number(-10)) + m.ndtr(-10 / m.sqrt(m.number(2))))
+    return 2 * K * m.exp(-K * K / 2) / m.sqrt(2 * m.pi) - tails
+
+
+def _bias_over_rate(m, s):
+    """What trimming leaves for n -> oo over d / (n sqrt(rho)), d = 3, rho = 1, n = s."""
+    return _least_bias(m) * s / 3
+
+
+def _bias_over_rate_reduced(m, x):
+    """The quotient is proportional to n."""
+    return _least_bias(m) / 3
 
 
 def _largest_instruments(n, q, least: float = 0.2, *, logarithm: bool = True):
@@ -281,6 +311,7 @@ FC_ERR = Claim(
     setting="$d$ of iv/fc-dim as corrected; $p = q = 1$, normal data, exact medians and means.",
     checks=(
         Rate(ratios=_fixed_diameter, relation="upper"),
+        Unbounded(quotient=_bias_over_rate, reduced=_bias_over_rate_reduced),
         Rate(ratios=_all_records, relation="upper"),
     ),
     fault=Fault(

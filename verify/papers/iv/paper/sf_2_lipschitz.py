@@ -39,7 +39,7 @@ FC_G = Claim(
         "Sigma_(z z)^(-1) Sigma_(z y)$ with $Sigma_(a b) = 1/n a^T b$."
     ),
     setting="Exact rationals, $n = 2, 5, 7$.",
-    checks=(Agreement(facts=partial(_with_inverse_n, divided=False)),),
+    checks=(Agreement(facts=partial(_with_inverse_n, divided=False), closed=True),),
     fault=Fault(
         severity="slip",
         touches="text",

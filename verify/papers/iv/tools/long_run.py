@@ -34,6 +34,24 @@ def forcing(solved: TwoStage) -> np.ndarray:
     return solved.records.Z.T @ solved.r / solved.n
 
 
+def term_over_error(m: Any, s: Any) -> Any:
+    """The third term of (7), n = 100, q = 2, p = 1, tau = 5, over the error of 2S-GD after s + 1 steps.
+
+    A = I, theta_hat = (1, 0), beta_hat = 1 and any Z'r, which is orthogonal to theta_hat; eta = 1, alpha = 2/3. After
+    one step Theta_t is theta_hat, and each further one leaves 1/3 of the error of beta, which starts at 0.
+    """
+    return m.exp(s * m.log(m.number(3))) * _third_term(m)
+
+
+def term_over_error_reduced(m: Any, x: Any) -> Any:
+    """At most that times x: 3^s is at least s log 3."""
+    return m.log(m.number(3)) * _third_term(m)
+
+
+def _third_term(m: Any) -> Any:
+    return m.sqrt(m.number(2)) * (5 + m.log(m.number(2))) / 10
+
+
 @cache
 def long_run(steps: int) -> tuple[list[Any], float]:
     """log ||e_t|| of 2S-GD on the integer data set in 150 digits; log of the larger spectral radius."""
