@@ -24,6 +24,7 @@ from dpbounds.iv.confidence import (
 from verify.checks import Agreement, Fact, GaussianPrivacy, Neighbours, Search, Symbolic, Times
 from verify.checks.domains import Real
 from verify.statements.claims import Claim
+from verify.statements.derivations import Derivation
 
 # --- first and second moments ---
 
@@ -154,6 +155,7 @@ SENSITIVITY = Claim(
         Symbolic(residuals=_identities, nonnegative=_signs, impostors={"slope": {"nonnegative": _wrong_signs}}),
         Search(
             sides=_moment_distance,
+            role="control",
             box={"b": Real(0.05, 5.0, "log"), "a": Real(0.05, 5.0, "log"), "u": UNIT, "w": UNIT},
             extremal=lambda: [
                 {"b": 1.0, "a": a, "u": np.array([1.0, 0, 0]), "w": np.array([c, math.sqrt(1 - c * c), 0])}
@@ -162,15 +164,27 @@ SENSITIVITY = Claim(
             evaluations={"quick": 2_000, "full": 40_000},
             impostors={"1 % less": {"sides": Times(1, 0.99)}, "twice that of zero-out": {"sides": _as_if_zeroed}},
         ),
-        Agreement(facts=_attained, impostors={"1e-5 more": {"facts": Times(1 + 1e-5)}}),
+        Agreement(facts=_attained, role="control", impostors={"1e-5 more": {"facts": Times(1 + 1e-5)}}),
         GaussianPrivacy(
             pairs=_pairs,
+            role="control",
             impostors={
                 "root of 2 forgotten in the sensitivity of T2": {"pairs": {"scale": math.sqrt(0.5)}},
                 "svec scale of T2 wrong": {"pairs": {"off_diagonal": 0.25}},
             },
         ),
-        Agreement(facts=_spent, impostors={"share not charged": {"facts": Times(0.85)}}),
+        Agreement(facts=_spent, role="control", impostors={"share not charged": {"facts": Times(0.85)}}),
+    ),
+    derivation=Derivation(
+        text=(
+            "The release is Gaussian with the squared shift $f = b norm(u - w)^2 + a norm(u u' - w w')_F^2$ in units "
+            "of its noise, $w = 0$ for a record that is zeroed, and $mu^2$ is the largest $f$. If zeroed, $f = b r^2 + "
+            "a r^4 <= a + b$, $r = norm(u)$. Else, with $s = norm(w)$ and the cosine $t$, the completed square is "
+            "proved: $f <= 2 (a + b) + b^2\\/(2 a)$, with equality at $r = s = 1$, $t = -b\\/(2 a)$, which needs $b <= "
+            "2 a$. For $b >= 2 a >= 2 a r s$ the square is least at $t = -1$, where $f = (r + s)^2 (b + a (r - s)^2)$ "
+            "is proved to grow in $r$ and by symmetry in $s$, up to $4 b$."
+        ),
+        lemmas=("privacy profile of the Gaussian mechanism", "monotony"),
     ),
 )
 

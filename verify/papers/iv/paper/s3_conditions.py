@@ -29,6 +29,7 @@ from verify.checks.domains import Real
 from verify.papers.iv.tools.ideal import IdealSetup
 from verify.papers.iv.tools.setups import POPULATION
 from verify.statements.claims import Claim
+from verify.statements.derivations import Derivation
 
 # --- (3) ---
 
@@ -95,6 +96,7 @@ EQ_3 = Claim(
         ),
         Search(
             sides=_rates_below,
+            role="control",
             box={
                 "delta": Real(0.0, 0.999),
                 "lower": Real(1e-6, 1e6, "log"),
@@ -105,7 +107,15 @@ EQ_3 = Claim(
             evaluations=3000,
             impostors={"below 0.99": {"sides": Times(1, 0.99)}},
         ),
-        Agreement(facts=_rates_by_hand, impostors={"1e-9 off": {"facts": Times(1 + 1e-9)}}),
+        Agreement(facts=_rates_by_hand, role="control", impostors={"1e-9 off": {"facts": Times(1 + 1e-9)}}),
+    ),
+    derivation=Derivation(
+        text=(
+            "By (10) $kappa_Theta$ and $kappa_beta$ are maxima of $abs(1 - x)$ over $x = eta (1 plus.minus delta)^2$ "
+            "and over $x = alpha underline(gamma)\\/2$, $alpha (overline(gamma) + underline(gamma)\\/2)$. Under (3) "
+            "all four $x$ and $2 - x$ are proved to be quotients of polynomials with nonnegative coefficients in "
+            "positive variables, not 0, so that $0 < x < 2$."
+        ),
     ),
 )
 

@@ -22,6 +22,7 @@ from verify.checks import Agreement, Fact, Holds, Search, Symbolic
 from verify.checks.domains import Real, Whole
 from verify.papers.iv.tools.samples import isotropic_design
 from verify.statements.claims import Claim, Correction, Fault
+from verify.statements.derivations import Derivation
 
 # --- the ranges of T ---
 
@@ -195,12 +196,28 @@ REM_3_7A = Claim(
             ),
             PLATEAU.deciding("ab"),
             NO_PLATEAU.deciding("ab"),
-            Agreement(decides="ab", facts=_meeting_points, impostors={"1 % late": {"facts": {"factor": 1.01}}}),
             Agreement(
                 decides="ab",
+                role="control",
+                facts=_meeting_points,
+                impostors={"1 % late": {"facts": {"factor": 1.01}}},
+            ),
+            Agreement(
+                decides="ab",
+                role="control",
                 facts=_dominant,
                 impostors={"plateau last": {"facts": {"order": "optimisation statistical privacy"}}},
             ),
+        ),
+        derivation=Derivation(
+            text=(
+                "The first and the third term are proved to meet the second at $T_a$ and $T_b$, the first falls and "
+                "the third grows in $T$. For $T_a <= T_b$ the quotients of the three in the three ranges are proved to "
+                "be at least 1 as stated; for $T_b < T_a$ the first is above the second at $T_b$ and before, the third "
+                "at $T_a$ and after, so that one of them is above the second everywhere between, and the two meet "
+                "there."
+            ),
+            lemmas=("monotony",),
         ),
     ),
 )
@@ -300,7 +317,13 @@ REM_3_7D = Claim(
     given={"n": PAPER_RECORDS},
     checks=(
         Symbolic(residuals=_range_ends, impostors={"n²": {"residuals": {"exponent": 2}}}),
-        Agreement(facts=_range_exists, impostors={"epsilon = 0": {"facts": {"exponent": 0.0}}}),
-        Agreement(facts=_paper_range, impostors={"1 % more": {"facts": {"factor": 1.01}}}),
+        Agreement(facts=_range_exists, role="control", impostors={"epsilon = 0": {"facts": {"exponent": 0.0}}}),
+        Agreement(facts=_paper_range, role="control", impostors={"1 % more": {"facts": {"factor": 1.01}}}),
+    ),
+    derivation=Derivation(
+        text=(
+            "The end of (5) over $T_b$ is proved to be $n^(1 - epsilon) rho_1 \\/ (p q Lambda^2 rho_min)$ times a "
+            "constant; with $epsilon < 1$ it exceeds any bound from some $n$ on, all else fixed."
+        ),
     ),
 )

@@ -35,6 +35,7 @@ from verify.papers.iv.tools.output_laws import (
     random_records,
 )
 from verify.statements.claims import Claim, Correction, Fault
+from verify.statements.derivations import Derivation
 
 # --- Proposition 3.1: the guarantee ---
 
@@ -168,10 +169,26 @@ PROP_3_1A = Claim(
     checks=(
         GaussianPrivacy(
             pairs=_joint_pairs,
+            role="control",
             impostors={"noise variance less by the factor 2.1": {"pairs": {"variance": 1 / 2.1}}},
         ),
         Symbolic(nonnegative=_account, impostors={"0.49 of the sum": {"nonnegative": {"share": 0.49}}}),
-        _audit(AUDIT_BUDGET.total, 0.4, 0.3),
+        _audit(AUDIT_BUDGET.total, 0.4, 0.3).as_control(),
+    ),
+    derivation=Derivation(
+        text=(
+            "A replaced record moves the average of $n$ gradients of norm at most $gamma_i$ by at most $2 "
+            "gamma_i\\/n$, so that given the past a release with noise $lambda_i$ costs at most $2 gamma_i^2\\/(n "
+            "lambda_i)^2$ whatever is released before. The sum over both stages is proved to be at most $rho_1 + "
+            "rho_2$: with $Theta^((0)) = 0$ the first gradient of $beta$ is 0 and costs nothing, and the iterates are "
+            "computed from the releases."
+        ),
+        lemmas=(
+            "triangle inequality",
+            "Rényi divergence of normal laws",
+            "zCDP of a sum",
+            "data processing",
+        ),
     ),
 )
 

@@ -18,6 +18,7 @@ from verify.papers.iv.tools.output_laws import (
     opposite_records,
 )
 from verify.statements.claims import Claim
+from verify.statements.derivations import Derivation
 
 
 def _monotone(order: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
@@ -63,6 +64,12 @@ SUM_CLIP_DOUBLE = Claim(
     statement="Doubling $gamma_i$ doubles the noise scale needed for the same privacy.",
     checks=(
         Symbolic(residuals=_doubling, impostors={"four times": {"residuals": {"factor": 4}}}),
-        Agreement(facts=_same_cost, impostors={"root of 2": {"facts": {"factor": float(np.sqrt(2))}}}),
+        Agreement(facts=_same_cost, role="control", impostors={"root of 2": {"facts": {"factor": float(np.sqrt(2))}}}),
+    ),
+    derivation=Derivation(
+        text=(
+            "A step of a stage costs at most $2 gamma_i^2\\/(n lambda_i)^2$ (iv/prop-3.1a), which depends on the quotient "
+            "of the two alone; and the scale that (4) asks for is proved to be twice as large at twice the clip norm."
+        ),
     ),
 )

@@ -22,6 +22,7 @@ from verify.checks import Agreement, Fact, Inequality, Symbolic, Times, Within
 from verify.checks.domains import Real
 from verify.papers.iv.tools.setups import Setup
 from verify.statements.claims import Claim
+from verify.statements.derivations import Derivation
 
 # --- Remark 3.2 ---
 
@@ -70,7 +71,17 @@ REM_3_2A = Claim(
             nonnegative=_population_contraction,
             impostors={"limits 3": {"nonnegative": {"most": 3}}},
         ),
-        Agreement(facts=_descent_limits, impostors={"1 % longer": {"facts": Times(1.01)}}),
+        Agreement(facts=_descent_limits, role="control", impostors={"1 % longer": {"facts": Times(1.01)}}),
+    ),
+    derivation=Derivation(
+        text=(
+            "$EE z z^top = I$, so that the steps are affine with the linear parts $(1 - eta) I$ and $I - alpha "
+            "Theta^top Theta$; in an orthonormal basis the second has the factors $1 - alpha h$ with $0 < sigma_min^2 "
+            "(Theta) <= h <= norm(Theta)^2$. Below the limits $1 - (1 - eta)^2$ and $1 - (1 - alpha h)^2$ are proved "
+            "to be quotients of polynomials with nonnegative coefficients, not 0, hence positive, and there are "
+            "finitely many."
+        ),
+        lemmas=("spectral theorem", "linearity"),
     ),
 )
 
@@ -107,7 +118,13 @@ REM_3_2B = Claim(
     ),
     checks=(
         Symbolic(residuals=_limits_of_condition, impostors={"twice sigma_min²": {"residuals": {"share": 2}}}),
-        Agreement(facts=_many_records, impostors={"1 % off": {"facts": {"share": 1.01}}}),
+        Agreement(facts=_many_records, role="control", impostors={"1 % off": {"facts": {"share": 1.01}}}),
+    ),
+    derivation=Derivation(
+        text=(
+            "In (10) $delta = a\\/sqrt(n)$ and $psi = b\\/(sqrt(n) (1 - delta)^2)$, where $a$ and $b$ do not depend on "
+            "$n$. With these both limits of (3) are proved to tend to what is stated."
+        ),
     ),
 )
 
@@ -209,7 +226,15 @@ REM_3_3 = Claim(
             nonnegative=_admissible,
             impostors={"steps 1 % longer": {"residuals": {"hundredths": 101}}},
         ),
-        Agreement(facts=_least_rates, impostors={"steps 1 % longer": {"facts": {"steps": 1.01}}}),
+        Agreement(facts=_least_rates, role="control", impostors={"steps 1 % longer": {"facts": {"steps": 1.01}}}),
+    ),
+    derivation=Derivation(
+        text=(
+            "Each stage has a rate $max(abs(1 - a x), abs(1 - b x))$, $x$ its step size and $0 < a <= b$ the ends in "
+            "(10). It is at least the mean of $1 - a x$ and $b x - 1$ with weights $b\\/(a + b)$ and $a\\/(a + b)$, "
+            "which is proved to be the stated rate, and equal to it at the stated step size, where both branches are. "
+            "$kappa$ is the larger of the two rates, each a function of its own step size."
+        ),
     ),
 )
 

@@ -17,6 +17,7 @@ from verify.checks.domains import Real
 from verify.papers.iv.tools import rationals, reference
 from verify.papers.iv.tools.rationals import TwoStage
 from verify.statements.claims import Claim
+from verify.statements.derivations import Derivation
 
 Sides = tuple[np.ndarray, np.ndarray]
 
@@ -60,6 +61,26 @@ def _second_stage(rng: np.random.Generator, residual: int = 1) -> Iterator[Fact]
             )
 
 
+def _one_step(share: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+    """A step of Theta without clipping, matrices of any size as letters that do not commute; Z'X / n = A theta_hat."""
+    theta, hat, A, Xi, N, start, power = sympy.symbols("Theta theta A Xi N e P", commutative=False)
+    eta = sympy.Symbol("eta")
+    M = 1 - eta * A
+    yield "one step", theta - eta * (A * theta - A * hat) + eta * Xi - hat - (M * (theta - hat) + share * eta * Xi)
+    yield "from t to t + 1", M * (power * start + N) + eta * Xi - (M * power * start + (M * N + eta * Xi))
+
+
+def _one_beta_step(residual: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+    """The same for beta; Z'r / n = A theta_hat beta_hat - b, b = Z'Y / n, and turned = Theta'."""
+    names = "Theta turned theta A beta beta_hat b nu"
+    theta, turned, hat, A, beta, beta_hat, b, nu = sympy.symbols(names, commutative=False)
+    alpha = sympy.Symbol("alpha")
+    following = beta - alpha * turned * (A * theta * beta - b) + alpha * nu - beta_hat
+    L, projected = 1 - alpha * turned * A * theta, A * hat * beta_hat - b
+    driven = turned * A * (theta - hat) * beta_hat + residual * turned * projected
+    yield "one step", following - (L * (beta - beta_hat) - alpha * driven + alpha * nu)
+
+
 EQ_11 = Claim(
     id="iv/eq-11",
     where="App. C, (11)",
@@ -68,7 +89,18 @@ EQ_11 = Claim(
     kind="identity",
     statement="$e_Theta^((t+1)) = M^(t+1) e_Theta^((0)) + N^((t))$, $N^((t)) = eta sum_(i <= t) M^(t-i) Xi^((i))$.",
     hypotheses="No clipping.",
-    checks=(Agreement(facts=_first_stage, impostors={"noise a step older": {"facts": {"lag": 1}}}),),
+    checks=(
+        Symbolic(residuals=_one_step, impostors={"half of the noise": {"residuals": {"share": sympy.Rational(1, 2)}}}),
+        Agreement(facts=_first_stage, role="control", impostors={"noise a step older": {"facts": {"lag": 1}}}),
+    ),
+    derivation=Derivation(
+        text=(
+            "For matrices of any size $e_Theta^((t+1)) = M e_Theta^((t)) + eta Xi^((t))$ is proved, from $Z^top X = "
+            "Z^top Z hat(Theta)$. So (11) for one $t$, $N^((t)) = M N^((t - 1)) + eta Xi^((t))$, gives it for the "
+            "next, and $N^((-1)) = 0$."
+        ),
+        lemmas=("induction",),
+    ),
 )
 
 EQ_12 = Claim(
@@ -83,12 +115,27 @@ EQ_12 = Claim(
     ),
     hypotheses="No clipping.",
     checks=(
+        Symbolic(
+            residuals=_one_beta_step,
+            impostors={
+                "sign of the residual": {"residuals": {"residual": -1}},
+                "no residual": {"residuals": {"residual": 0}},
+            },
+        ),
         Agreement(
             facts=_second_stage,
+            role="control",
             impostors={
                 "sign of the residual": {"facts": {"residual": -1}},
                 "no residual": {"facts": {"residual": 0}},
             },
+        ),
+    ),
+    derivation=Derivation(
+        text=(
+            "The step of $beta$ is $beta^((t)) - alpha Theta^((t) top) (A Theta^((t)) beta^((t)) - Z^top Y\\/n) + "
+            "alpha nu^((t))$, and $Z^top r\\/n = A hat(Theta) hat(beta) - Z^top Y\\/n$; the rest is an identity of "
+            "matrices of any size, which is proved with letters that do not commute."
         ),
     ),
 )
@@ -129,6 +176,15 @@ def _aligned() -> Iterator[Mapping[str, Any]]:
             yield {"theta": theta, "root": root, "error": [share * entry for entry in theta]}
 
 
+def _hessians(crossed: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+    """H_t - H-hat, matrices of any size as letters that do not commute; a name and the same with t: a transpose."""
+    hat, hat_t, e, e_t, A = sympy.symbols("theta theta_t e e_t A", commutative=False)
+    change = (hat_t + e_t) * A * (hat + e) - hat_t * A * hat
+    yield "H_t - H-hat", change - (hat_t * A * e + crossed * e_t * A * hat + e_t * A * e)
+
+
+HESSIANS = Symbolic(residuals=_hessians, impostors={"one cross term": {"residuals": {"crossed": 0}}})
+
 EQ_H = Claim(
     id="iv/eq-h",
     where="App. C, below (12)",
@@ -140,13 +196,23 @@ EQ_H = Claim(
     ),
     remark="Attained for $e_Theta$ along $hat(Theta)$, $A = I$.",
     checks=(
+        HESSIANS,
         Search(
             sides=_hessian_change,
+            role="control",
             box=MATRICES,
             extremal=_aligned,
             vectorised=True,
             impostors={"factor 1.99": {"sides": {"factor": 1.99}}},
         ),
+    ),
+    derivation=Derivation(
+        text=(
+            "$H_t - hat(H) = hat(Theta)^top A e_Theta + e_Theta^top A hat(Theta) + e_Theta^top A e_Theta$ is proved "
+            "for matrices of any size; the norms of the three are at most $norm(hat(Theta)) norm(A) epsilon$, the "
+            "same, and $norm(A) epsilon^2$."
+        ),
+        lemmas=("triangle inequality", "submultiplicativity"),
     ),
 )
 
@@ -177,6 +243,8 @@ def _largest_error(rng: np.random.Generator) -> Iterator[Fact]:
         yield Fact("of a design", root, float(lemmas.first_stage_tolerance(bounds, norm)), 1e-12)
 
 
+TOLERANCE = Symbolic(residuals=_tolerance, impostors={"one norm in place of two": {"residuals": {"factor": 1}}})
+
 EQ_13 = Claim(
     id="iv/eq-13",
     where="App. C, (13)",
@@ -189,8 +257,15 @@ EQ_13 = Claim(
     ),
     hypotheses="All arguments positive.",
     checks=(
-        Symbolic(residuals=_tolerance, impostors={"one norm in place of two": {"residuals": {"factor": 1}}}),
-        Agreement(facts=_largest_error, impostors={"a millionth less": {"facts": Times(0.999999)}}),
+        TOLERANCE,
+        Agreement(facts=_largest_error, role="control", impostors={"a millionth less": {"facts": Times(0.999999)}}),
+    ),
+    derivation=Derivation(
+        text=(
+            "The first inequality is $epsilon (2 norm(hat(Theta)) + epsilon) - underline(gamma) \\/ (2 (1 + delta)^2) "
+            "<= 0$, of which the left side is proved to be $(epsilon + norm(hat(Theta)) - w) (epsilon + "
+            "norm(hat(Theta)) + w)$, $w$ the root in the second; the second factor is positive."
+        ),
     ),
 )
 
@@ -234,6 +309,18 @@ def _spectra(smaller: str, larger: str) -> Search:
     )
 
 
+def _contraction(lower_weight: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+    """alpha h of (3) is between 0 and 2 at both ends; gamma-lower = g, gamma-upper = g + w or g, alpha the limit over
+    1 + s.
+    """
+    g, w, s = sympy.symbols("g w s", positive=True)
+    for upper in (g + w, g):
+        alpha = 4 / (2 * upper + lower_weight * g) / (1 + s)
+        for end in (g / 2, upper + g / 2):
+            yield f"alpha ({end})", alpha * end
+            yield f"2 - alpha ({end})", 2 - alpha * end
+
+
 EQ_14 = Claim(
     id="iv/eq-14",
     where="App. C, (14)",
@@ -246,7 +333,24 @@ EQ_14 = Claim(
     ),
     hypotheses="$underline(gamma) <= lambda(hat(H)) <= overline(gamma)$, $norm(A) <= (1 + delta)^2$.",
     setting="$q = 3$, $p = 2$.",
-    checks=(_spectra("lower", "least"), _spectra("largest", "upper"), _spectra("factor", "kappa")),
+    checks=(
+        HESSIANS,
+        TOLERANCE,
+        Symbolic(
+            nonnegative=_contraction, impostors={"4 over twice the upper end": {"nonnegative": {"lower_weight": 0}}}
+        ),
+        *(_spectra(*pair).as_control() for pair in (("lower", "least"), ("largest", "upper"), ("factor", "kappa"))),
+    ),
+    derivation=Derivation(
+        text=(
+            "By the proof of iv/eq-h $norm(H_t - hat(H)) <= (2 norm(hat(Theta)) + epsilon) (1 + delta)^2 epsilon$, at "
+            "most $underline(gamma)\\/2$ under either form of (13), so that the spectrum of $H_t$ moves by no more. "
+            "$norm(L_t)$ is the largest $abs(1 - alpha h)$ over it, a convex function of $h$, hence at most "
+            "$kappa_beta$, its larger value at the two ends; there $0 < alpha h < 2$, quotients of polynomials with "
+            "nonnegative coefficients, not 0."
+        ),
+        lemmas=("triangle inequality", "submultiplicativity", "Weyl", "spectral theorem", "concavity"),
+    ),
 )
 
 # --- (15) ---
@@ -337,6 +441,14 @@ PATHS = {
     "alpha": Real(1e-3, 0.999, "log"),
 }
 
+
+def _noise_sum(geometric: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+    """alpha |nu| / (1 - kappa) is kappa times itself plus alpha |nu|."""
+    kappa, noise = sympy.symbols("kappa nu")
+    total = noise / (1 - geometric * kappa)
+    yield "the noise of one more step", kappa * total + noise - total
+
+
 EQ_15 = Claim(
     id="iv/eq-15",
     where="App. C, (15)",
@@ -352,13 +464,29 @@ EQ_15 = Claim(
     remark="The $nu$ without index is the one of largest norm.",
     setting="By induction on $T$; tried on any path of $e_Theta$ within (13), five steps, $q = 3$, $p = 2$.",
     checks=(
-        Agreement(facts=_one_more, impostors={"kappa squared": {"facts": {"forgotten": 1}}}),
+        Symbolic(
+            residuals=_one_beta_step,
+            impostors={"sign of the residual": {"residuals": {"residual": -1}}},
+        ),
+        Symbolic(residuals=_noise_sum, impostors={"one nu, not the geometric sum": {"residuals": {"geometric": 0}}}),
+        Agreement(facts=_one_more, role="control", impostors={"kappa squared": {"facts": {"forgotten": 1}}}),
         Search(
             sides=_unrolled,
+            role="control",
             box=PATHS,
             extremal=_one_term,
             vectorised=True,
             impostors={"one nu, not the geometric sum": {"sides": {"geometric": False}}},
         ),
+    ),
+    derivation=Derivation(
+        text=(
+            "(12), proved for matrices of any size, gives $norm(e_beta^((t+1))) <= kappa_beta norm(e_beta^((t))) + "
+            "alpha (1 + delta)^2 norm(hat(beta)) norm(Theta^((t))) norm(e_Theta^((t))) + alpha norm(Z^top r) "
+            "norm(Theta^((t))) \\/ n + alpha norm(nu)$ with $norm(L_t) <= kappa_beta$ and $norm(A) <= (1 + delta)^2$. "
+            "The right side of (15) for $T + 1$ is $kappa_beta$ times that for $T$ plus these terms, the last by the "
+            "second identity; at $T = T_0$ it is not less than the left."
+        ),
+        lemmas=("induction", "triangle inequality", "submultiplicativity"),
     ),
 )

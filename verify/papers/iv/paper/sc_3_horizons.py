@@ -21,6 +21,7 @@ from verify.checks import Agreement, Fact, Identity, Inequality, Rate, Search, S
 from verify.checks.domains import Real, Whole
 from verify.papers.iv.tools.samples import isotropic_design
 from verify.statements.claims import Claim, Correction, Fault
+from verify.statements.derivations import Derivation
 
 # --- (22) ---
 
@@ -55,6 +56,13 @@ def _rounded_up(rng: np.random.Generator, late: int = 0) -> Iterator[Fact]:
         yield Fact(label, _first_step(kappa, norm, tolerance), lemmas.burn_in(bounds, norm, kappa) + late, 0)
 
 
+def _two_forms(parts: int = 2) -> Iterator[tuple[str, sympy.Expr]]:
+    """eps-bar / (2 ||theta_hat||) in both forms; g = gamma-lower, d = 1 + delta."""
+    g, d, t = sympy.symbols("g d t", positive=True)
+    tolerance = sympy.sqrt(t**2 + g / (2 * d**2)) - t
+    yield "in units of ||theta_hat||", tolerance / (parts * t) - (sympy.sqrt(1 + g / (2 * d**2 * t**2)) - 1) / 2
+
+
 EQ_22 = Claim(
     id="iv/eq-22",
     where="App. C, (22)",
@@ -78,9 +86,20 @@ EQ_22 = Claim(
                 "t": Real(1e-2, 1e2, "log"),
             },
             lost=12,
+            role="control",
             impostors={"a third": {"right": Times("2/3")}},
         ),
-        Agreement(facts=_rounded_up, impostors={"a step late": {"facts": {"late": 1}}}),
+        Symbolic(residuals=_two_forms, impostors={"a third": {"residuals": {"parts": 3}}}),
+        Agreement(facts=_rounded_up, role="control", impostors={"a step late": {"facts": {"late": 1}}}),
+    ),
+    derivation=Derivation(
+        text=(
+            "$overline(epsilon)\\/(2 norm(hat(Theta)))$, $overline(epsilon)$ of (13), is proved to be $1/2 (sqrt(1 + "
+            "underline(gamma) \\/ (2 (1 + delta)^2 norm(hat(Theta))^2)) - 1)$. $kappa_Theta^(T_0) <= "
+            "overline(epsilon)\\/(2 norm(hat(Theta)))$ if and only if $T_0$ is at least the logarithm of the right "
+            "side to the base $kappa_Theta < 1$, and among whole numbers the least is that rounded up."
+        ),
+        lemmas=("monotony",),
     ),
 )
 
@@ -158,6 +177,12 @@ def _dimension_by_hand(rng: np.random.Generator) -> Iterator[Fact]:
         yield Fact(f"p = {p}, q = {q}", float(lemmas.noise_dimension(isotropic_design(100, p, q, 1.0))), stated)
 
 
+def _slope(power: int = 2) -> Iterator[tuple[str, sympy.Expr]]:
+    """The derivative of log(q) / q, negative beyond e."""
+    q = sympy.Symbol("q", positive=True)
+    yield "slope of log(q) / q", sympy.diff(sympy.log(q) / q, q) - (1 - sympy.log(q)) / q**power
+
+
 EQ_24 = Claim(
     id="iv/eq-24",
     where="App. C, (24)",
@@ -178,14 +203,25 @@ EQ_24 = Claim(
             box={"q": Real(1.0, 1e300, "log")},
             impostors={"0.36": {"larger": lambda m, q: m.number("0.36") * q}},
         ),
+        Symbolic(residuals=_slope, impostors={"q": {"residuals": {"power": 1}}}),
         Search(
             sides=_dimension,
+            role="control",
             box={"p": Whole(1, 10**6, "log"), "q": Whole(1, 10**6, "log"), "tau": Real(1e-9, 1e9, "log")},
             extremal=lambda: [{"p": 3, "q": 3, "tau": 1e-9}],
             evaluations=1000,
             impostors={"constant 1.6": {"sides": {"constant": 1.6}}},
         ),
-        Agreement(facts=_dimension_by_hand, impostors={"1 % more": {"facts": Times(1.01)}}),
+        Agreement(facts=_dimension_by_hand, role="control", impostors={"1 % more": {"facts": Times(1.01)}}),
+    ),
+    derivation=Derivation(
+        text=(
+            "With $a = 0.61$, $log q <= a^2 q$ is certified for $1 <= q <= 10^300$, and beyond $log(q)\\/q$ falls: its "
+            "derivative is proved to be $(1 - log q)\\/q^2$. So $sqrt(log p + tau) <= sqrt(log q) + sqrt(tau) <= a "
+            "sqrt(q) + sqrt(tau)$ for $p <= q$, and $R <= sqrt(p) Q^2 ((1 + a) sqrt(q) + sqrt(tau)) <= (1 + a) sqrt(p) "
+            "Q^3$."
+        ),
+        lemmas=("monotony",),
     ),
 )
 

@@ -17,6 +17,7 @@ from verify.checks.domains import Real
 from verify.papers.iv.tools import tails
 from verify.papers.iv.tools.samples import isotropic_design, isotropic_model
 from verify.statements.claims import Claim, Correction, Fault
+from verify.statements.derivations import Derivation
 
 # --- Lemma D.1 ---
 
@@ -193,7 +194,13 @@ def _solution_claim(claim: str, equation: str, page: int, gamma: str, forms: str
         ),
         checks=(
             Symbolic(nonnegative=_solution, impostors={"reversed": {"nonnegative": {"sign": -1}}}),
-            Agreement(facts=_fixed_points, impostors={"s twice as large": {"facts": {"doubled": 2.0}}}),
+            Agreement(facts=_fixed_points, role="control", impostors={"s twice as large": {"facts": {"doubled": 2.0}}}),
+        ),
+        derivation=Derivation(
+            text=(
+                f"With $B s < 1$, which the condition on $n$ gives, and ${gamma} = B \\/ (1 - B s) + u$ the difference "
+                f"${gamma} - B (1 + {gamma} s)$ is proved to be nonnegative for $u > 0$, and at $u = 0$ it is 0."
+            ),
         ),
     )
 

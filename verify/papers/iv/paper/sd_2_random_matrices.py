@@ -18,6 +18,7 @@ from verify.checks.domains import Real, Whole
 from verify.papers.iv.tools import tails
 from verify.papers.iv.tools.samples import Law, Rows, isotropic_design, isotropic_model, moment_draws, row_products
 from verify.statements.claims import Claim, Correction, Fault
+from verify.statements.derivations import Derivation
 
 Sides = tuple[np.ndarray, np.ndarray]
 ROOT_TWO = math.sqrt(2.0)
@@ -354,12 +355,20 @@ LEM_D_3_STEPS = Claim(
     checks=(
         Search(
             sides=_entries,
+            role="control",
             box={"matrix": (Real(-1.0, 1.0), 12)},
             extremal=lambda: [{"matrix": [1.0] * 12}],
             vectorised=True,
             impostors={"one per cent less": {"sides": {"factor": 0.99}}},
         ),
         Symbolic(residuals=_inverted, impostors={"log(pq)": {"residuals": {"doubled": 1}}}),
-        Agreement(facts=_tails, impostors={"log(pq)": {"facts": {"doubled": 1}}}),
+        Agreement(facts=_tails, role="control", impostors={"log(pq)": {"facts": {"doubled": 1}}}),
+    ),
+    derivation=Derivation(
+        text=(
+            "$norm(B v)^2 = sum_i (sum_j B_(i j) v_j)^2 <= sum_(i, j) B_(i j)^2 norm(v)^2 <= p q norm(B)_max^2 "
+            "norm(v)^2$. At the level of Lemma D.3 the tail is proved to be $e^(-tau)$."
+        ),
+        lemmas=("Cauchy-Schwarz",),
     ),
 )

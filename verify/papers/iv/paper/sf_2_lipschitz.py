@@ -15,6 +15,7 @@ from verify.checks import Agreement, Fact, Search, Symbolic, Times
 from verify.checks.domains import Real
 from verify.papers.iv.tools.reference import rational_records
 from verify.statements.claims import Claim, Correction, Fault
+from verify.statements.derivations import Derivation
 
 
 def _with_inverse_n(rng: np.random.Generator, *, divided: bool = True) -> Iterator[Fact]:
@@ -27,6 +28,15 @@ def _with_inverse_n(rng: np.random.Generator, *, divided: bool = True) -> Iterat
         for name, other in (("G", X), ("h", Y)):
             product = (X.T * Z / n) * inverse * (Z.T * other / n)
             yield Fact(f"{name} at n = {n}, q = {q}, p = {p}", (scale * X.T * P * other).flat(), product.flat(), 0)
+
+
+def _moments(*, divided: bool = True) -> Iterator[tuple[str, sympy.Expr]]:
+    """X'P_Z X / n and X'P_Z y / n, matrices of any size as letters that do not commute; W = Z'Z, `across` = X'Z."""
+    n = sympy.Symbol("n", positive=True)
+    W, across, down, outcome = sympy.symbols("W XZ ZX Zy", commutative=False)
+    for name, other in (("G", down), ("h", outcome)):
+        product = (across / n) * (n * W**-1) * (other / n)
+        yield name, across * W**-1 * other / (n if divided else 1) - product
 
 
 FC_G = Claim(
@@ -55,19 +65,29 @@ FC_G = Claim(
             "z) Sigma_(z z)^(-1) Sigma_(z y)$."
         ),
         ground="$P_Z = Z (Z^T Z)^(-1) Z^T$ holds one inverse of order $1\\/n$ and two factors of order $n$.",
-        checks=(Agreement(facts=_with_inverse_n, impostors={"without 1/n": {"facts": {"divided": False}}}),),
+        checks=(
+            Symbolic(residuals=_moments, impostors={"without 1/n": {"residuals": {"divided": False}}}),
+            Agreement(facts=_with_inverse_n, role="control", impostors={"without 1/n": {"facts": {"divided": False}}}),
+        ),
+        derivation=Derivation(
+            text=(
+                "Both are proved for matrices of any size, with letters that do not commute; $P_Z = Z (Z^top Z)^(-1) "
+                "Z^top$."
+            ),
+        ),
     ),
 )
 
 
 def _difference(sign: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
-    """(53) with p = 2, all entries symbols."""
-    first, second = (sympy.Matrix(2, 2, sympy.symbols(f"{name}:4")) for name in "GK")
-    h, k = (sympy.Matrix(sympy.symbols(f"{name}:2")) for name in "hk")
-    left = first.inv() * h - second.inv() * k
-    right = first.inv() * (h - k) + sign * first.inv() * (second - first) * second.inv() * k
-    for row, entry in enumerate(left - right):
-        yield f"row {row}", entry
+    """(53) for matrices of any size, letters that do not commute."""
+    first, second, h, k = sympy.symbols("G_1 G_2 h_1 h_2", commutative=False)
+    left = first**-1 * h - second**-1 * k
+    right = first**-1 * (h - k) + sign * first**-1 * (second - first) * second**-1 * k
+    yield "beta_1 - beta_2", left - right
+
+
+DIFFERENCE = Symbolic(residuals=_difference, impostors={"other sign": {"residuals": {"sign": -1}}})
 
 
 def _norm_bound(entries):
@@ -104,15 +124,20 @@ EQ_53 = Claim(
         "beta_2) <= norm(G_1^(-1)) norm(h_1 - h_2) + norm(G_1^(-1)) norm(G_2 - G_1) norm(G_2^(-1)) norm(h_2)$."
     ),
     checks=(
-        Symbolic(residuals=_difference, impostors={"other sign": {"residuals": {"sign": -1}}}),
+        DIFFERENCE,
         Search(
             sides=_norm_bound,
+            role="control",
             box={"entries": (Real(-3.0, 3.0), 12)},
             rounding=1e-7,
             extremal=_aligned,
             vectorised=True,
             impostors={"1 % less": {"sides": Times(1, 0.99)}},
         ),
+    ),
+    derivation=Derivation(
+        text="The identity is proved for matrices of any size, with letters that do not commute; then take norms.",
+        lemmas=("triangle inequality", "submultiplicativity"),
     ),
 )
 
@@ -175,9 +200,11 @@ FC_LIP = Claim(
     ),
     setting="Constants measured on each pair of moments, $q = 3$, $p = 2$.",
     checks=(
-        Agreement(facts=_slopes, impostors={"1 % off": {"facts": Times(1.01)}}),
+        DIFFERENCE,
+        Agreement(facts=_slopes, role="control", impostors={"1 % off": {"facts": Times(1.01)}}),
         Search(
             sides=_lipschitz,
+            role="control",
             box={
                 "base": (Real(-2.0, 2.0), 18),
                 "move": (Real(-1.0, 1.0), 18),
@@ -188,5 +215,12 @@ FC_LIP = Claim(
             evaluations=5000,
             impostors={"second term dropped": {"sides": {"second": 0.0}}},
         ),
+    ),
+    derivation=Derivation(
+        text=(
+            "By (53), proved for matrices of any size, with $norm(G_i^(-1)) <= 1\\/lambda_0$, $norm(h_1 - h_2) <= C_h "
+            "norm(s_1 - s_2)$, $norm(G_1 - G_2) <= C_G norm(s_1 - s_2)$ and $norm(h_2) <= C_h$."
+        ),
+        lemmas=("triangle inequality", "submultiplicativity"),
     ),
 )
