@@ -16,6 +16,7 @@ from dpbounds.privacy import Conversion, gaussian_delta, zcdp_epsilon
 from verify.checks import Agreement, Fact, Holds, Search, Symbolic, Times
 from verify.checks.domains import Real
 from verify.statements.claims import Claim
+from verify.statements.derivations import Derivation
 
 # --- laws on a few points ---
 
@@ -136,10 +137,21 @@ DEF_2_2 = Claim(
         Search(
             decides="b",
             sides=_entropy_below,
+            role="control",
             box={"logits": (Real(-6.0, 6.0), 6), "order": Real(1e-4, 1e3, "log")},
             vectorised=True,
             impostors={"2 % above the relative entropy": {"sides": Times(1.02, 1)}},
         ),
+    ),
+    derivation=Derivation(
+        text=(
+            "The first clause defines. For normal laws whose means are $Delta$ apart the exponent of $p^alpha q^(1 - "
+            "alpha)$ along the shift is proved to be a square, which integrates to 1, and $(alpha - 1) alpha Delta^2 "
+            "\\/ (2 lambda^2)$. And $(alpha - 1) D_alpha = log EE_p (p\\/q)^(alpha - 1) >= (alpha - 1) EE_p "
+            "log(p\\/q)$, so that a relative entropy above $rho$ is above $rho alpha$, hence $D_alpha > rho alpha$, "
+            "for some $alpha > 1$."
+        ),
+        lemmas=("Jensen",),
     ),
 )
 
@@ -292,20 +304,23 @@ CONV_BS = Claim(
     ),
     checks=(
         Symbolic(residuals=_conversion_proof, impostors={"1 in place of 2": {"residuals": {"factor": 1}}}),
-        Agreement(facts=_printed_formula, impostors={"1e-12 off": {"facts": Times(1 + 1e-12)}}),
+        Agreement(facts=_printed_formula, role="control", impostors={"1e-12 off": {"facts": Times(1 + 1e-12)}}),
         Search(
+            role="control",
             sides=_normal_conversion,
             box=_BUDGETS,
             evaluations=1500,
             impostors={"0.9 of epsilon": {"sides": Times(1, 0.9)}},
         ),
         Search(
+            role="control",
             sides=_best_conversion,
             box=_BUDGETS,
             evaluations=1500,
             impostors={"0.95 of epsilon": {"sides": Times(1, 0.95)}},
         ),
         Search(
+            role="control",
             sides=_three_points,
             box=_OUTCOMES,
             vectorised=True,
@@ -313,12 +328,23 @@ CONV_BS = Claim(
             impostors={"0.7 of epsilon": {"sides": {"share": 0.7}}},
         ),
         Search(
+            role="control",
             sides=partial(_three_points, method="renyi"),
             box=_OUTCOMES,
             vectorised=True,
             evaluations=3000,
             impostors={"0.7 of epsilon": {"sides": {"share": 0.7}}},
         ),
+    ),
+    derivation=Derivation(
+        text=(
+            "With $L$ the logarithm of the density ratio, $delta (epsilon) = EE (1 - e^(epsilon - L))_+ <= EE "
+            "e^((alpha - 1) (L - epsilon)) = e^((alpha - 1) (D_alpha - epsilon)) <= e^((alpha - 1) (rho alpha - "
+            "epsilon))$ for every $alpha > 1$, since $(1 - e^(-u))_+ <= 1 <= e^((alpha - 1) u)$ for $u >= 0$ and the "
+            "left side is 0 for $u < 0$. At $epsilon$ as stated and $alpha = 1 + sqrt(log(1\\/delta) \\/ rho)$ the "
+            "exponent is proved to be $log delta$; and $P(S) - e^epsilon P'(S) <= delta (epsilon)$ for every event."
+        ),
+        lemmas=("Markov",),
     ),
 )
 

@@ -19,17 +19,18 @@ from verify.checks import Agreement, Case, Fact, Means, MonteCarlo, Symbolic
 from verify.papers.iv.tools.rationals import TwoStage, projection, rank
 from verify.papers.iv.tools.reference import Records, rational_records
 from verify.statements.claims import Claim, Correction, Fault
+from verify.statements.derivations import Derivation
 
 # --- (1) ---
 
 
 def _substitution(sign: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
-    """(1) with p = 2, q = 3, all entries symbols."""
-    z, theta = sympy.Matrix(sympy.symbols("z:3")), sympy.Matrix(3, 2, sympy.symbols("theta:6"))
-    beta, e2, e1 = sympy.Matrix(sympy.symbols("beta:2")), sympy.Matrix(sympy.symbols("e:2")), sympy.Symbol("f")
-    x = theta.T * z + e2
-    y = (beta.T * x)[0] + e1
-    yield "y", y - (z.T * theta * beta)[0] - sign * (e2.T * beta)[0] - e1
+    """(1) for any p and q, letters that do not commute; a row is what is turned: x' = z' Theta + e_2', x' beta = y -
+    e_1.
+    """
+    z, theta, beta, e2, e1 = sympy.symbols("z Theta beta e_2 e_1", commutative=False)
+    x = z * theta + e2
+    yield "y", x * beta + e1 - z * theta * beta - sign * e2 * beta - e1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,10 +125,12 @@ MODEL_1 = Claim(
         Symbolic(residuals=_substitution, impostors={"other sign": {"residuals": {"sign": -1}}}),
         MonteCarlo(
             means=Means(cases=_generated),
+            role="control",
             resolution={"quick": 0.25, "full": 0.05},
             impostors={"40 % more": {"scale": 1.4}},
         ),
     ),
+    derivation=Derivation(text="The identity is proved for any $p$ and $q$, with letters that do not commute."),
 )
 
 # --- Definition 2.3, in exact rationals ---
@@ -165,6 +168,15 @@ def _shipped(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
         yield Fact(f"p, q, n, {label}", [moments.p, moments.q, moments.n], [p, len(solved.A), solved.n], 0)
 
 
+def _two_forms(*, projected: bool = True) -> Iterator[tuple[str, sympy.Expr]]:
+    """Both factors of the two forms, matrices of any size as letters that do not commute; W = Z'Z, symmetric."""
+    W, XZ, ZX, ZY = sympy.symbols("W XZ ZX ZY", commutative=False)
+    turned = XZ * W**-1  # theta_hat'
+    for name, other in (("X", ZX), ("Y", ZY)):
+        left = turned * W * (W**-1 * other) if name == "X" else turned * other
+        yield name, left - XZ * (W**-1 if projected else 1) * other
+
+
 DEF_2_3 = Claim(
     id="iv/def-2.3",
     where="Definition 2.3, App. E.7",
@@ -177,8 +189,15 @@ DEF_2_3 = Claim(
     hypotheses="Wherever the inverses exist.",
     setting="Exact rationals on integer data sets, $q > p$ and $q = p$; the functions of this package against them.",
     checks=(
-        Agreement(facts=_projection_form, impostors={"no projection": {"facts": {"projected": False}}}),
-        Agreement(facts=_shipped, impostors={"1e-9 off": {"facts": {"factor": 1 + 1e-9}}}),
+        Symbolic(residuals=_two_forms, impostors={"no projection": {"residuals": {"projected": False}}}),
+        Agreement(facts=_projection_form, role="control", impostors={"no projection": {"facts": {"projected": False}}}),
+        Agreement(facts=_shipped, role="control", impostors={"1e-9 off": {"facts": {"factor": 1 + 1e-9}}}),
+    ),
+    derivation=Derivation(
+        text=(
+            "$hat(Theta)^top Z^top Z hat(Theta) = X^top P_Z X$ and $hat(Theta)^top Z^top Y = X^top P_Z Y$, $P_Z = Z "
+            "(Z^top Z)^(-1) Z^top$, are proved for matrices of any size, with letters that do not commute."
+        ),
     ),
 )
 

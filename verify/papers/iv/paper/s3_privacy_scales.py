@@ -68,8 +68,9 @@ SUM_CLIP_DOUBLE = Claim(
     ),
     derivation=Derivation(
         text=(
-            "A step of a stage costs at most $2 gamma_i^2\\/(n lambda_i)^2$ (iv/prop-3.1a), which depends on the quotient "
-            "of the two alone; and the scale that (4) asks for is proved to be twice as large at twice the clip norm."
+            "A step of a stage costs at most $2 gamma_i^2\\/(n lambda_i)^2$ (iv/prop-3.1a), which depends on the "
+            "quotient of the two alone; and the scale that (4) asks for is proved to be twice as large at twice the "
+            "clip norm."
         ),
     ),
 )

@@ -16,6 +16,7 @@ from verify.checks.domains import Real, Whole
 from verify.papers.iv.tools import tails
 from verify.papers.iv.tools.samples import isotropic_design
 from verify.statements.claims import Claim
+from verify.statements.derivations import Derivation
 
 Sides = tuple[np.ndarray, np.ndarray]
 
@@ -98,7 +99,7 @@ EQ_16 = Claim(
         "$norm(e_beta^((T))) lt.tilde kappa_beta^(T - T_0) norm(e_beta^((T_0))) + epsilon (1 + epsilon) + "
         "(sqrt(p q) Lambda)/sqrt(n) (1 + epsilon) + lambda_2 (sqrt(p) + sqrt(tau))$."
     ),
-    hypotheses="$E_(T_0, T)$, $norm(hat(beta))$ and $norm(hat(Theta))$ bounded, Lemma D.8.",
+    hypotheses="$E_(T_0, T)$, (14), $norm(hat(beta))$ and $norm(hat(Theta))$ bounded, Lemma D.8.",
     remark=(
         "Constants may depend on the fixed step sizes through $1 - kappa_beta$. Given the first stage the noise terms "
         "of (15) add up to a Gaussian vector of covariance at most $lambda_2^2 \\/ (1 - kappa_beta^2)$: no maximum "
@@ -108,6 +109,7 @@ EQ_16 = Claim(
         Symbolic(nonnegative=_collected, impostors={"without the 1": {"nonnegative": {"offset": 0}}}),
         Search(
             sides=_constant_paths,
+            role="control",
             box=SCALES,
             extremal=_noise_only,
             vectorised=True,
@@ -118,6 +120,7 @@ EQ_16 = Claim(
         ),
         Search(
             sides=_noise_covariance,
+            role="control",
             box={
                 "kappa": Real(0.01, 0.99),
                 "eigenvalues": (Real(-1.0, 1.0), 12),
@@ -130,10 +133,23 @@ EQ_16 = Claim(
         Symbolic(nonnegative=tails.chernoff, impostors={"half of s": {"nonnegative": {"halves": 1}}}),
         Search(
             sides=_second_noise,
+            role="control",
             box={"p": Whole(1, 10**6, "log"), "tau": Real(1e-3, 300.0, "log")},
             evaluations=2000,
             impostors={"constant 1": {"sides": {"doubled": 1.0}}},
         ),
+    ),
+    derivation=Derivation(
+        text=(
+            "In (15) $norm(e_Theta^((k))) <= epsilon$ and $norm(Theta^((k))) <= norm(hat(Theta)) + epsilon$, proved to "
+            "be at most $(1 + norm(hat(Theta))) (1 + epsilon)$, and sums of powers of $kappa_beta$ are at most $1\\/(1 "
+            "- kappa_beta)$: this and Lemma D.8 give the first three terms, with a constant. The noise adds $alpha "
+            "sum_k P_k nu^((k))$, $norm(P_k) <= kappa_beta^(T - 1 - k)$: given the first stage it is normal with a "
+            "covariance of at most $alpha^2 lambda_2^2 \\/ (1 - kappa_beta^2) I$, and a standard normal vector in "
+            "$RR^p$ is longer than $sqrt(p) + sqrt(2 tau)$ with probability at most $e^(-tau)$ by Chernoff, whose "
+            "exponent less $tau$ is proved to be 0 at $tau = 0$ and to grow."
+        ),
+        lemmas=("triangle inequality", "submultiplicativity", "geometric series", "Markov", "monotony"),
     ),
 )
 
@@ -326,6 +342,7 @@ EQ_18 = Claim(
         "$E_(T_0, T)$ has probability at least $1 - 3 e^(-tau)$ for $epsilon = kappa_Theta^(T_0) "
         "norm(hat(Theta)) + (eta lambda_1)/sqrt(1 - kappa_Theta^2) (sqrt(p q) + sqrt(2 p (log p + tau)))$."
     ),
+    hypotheses="Lemma D.2, $delta < 1$.",
     remark=(
         "Read with $tau + log T$ for $tau$, as footnote 4 says: all $T_0 <= k < T$ at once. Without, at $tau = 5$ and "
         "$T = 10^4$ the event fails with probability ${failing:2}$ in place of ${stated:1}$."
@@ -334,6 +351,7 @@ EQ_18 = Claim(
     checks=(
         Search(
             sides=_all_steps,
+            role="control",
             box=RUNS,
             extremal=lambda: [{"steps": 1e4, "tau": 5.0}],
             evaluations=1000,
@@ -342,12 +360,25 @@ EQ_18 = Claim(
         Symbolic(nonnegative=tails.chernoff, impostors={"half of s": {"nonnegative": {"halves": 1}}}),
         Search(
             sides=_union_of_tails,
+            role="control",
             box={**RUNS, "q": Whole(1, 1000, "log"), "p": Whole(1, 1000, "log")},
             evaluations=1000,
             impostors={"half of tau + log T": {"sides": {"share": 0.5}}},
         ),
-        Agreement(facts=_forgotten, impostors={"a step early": {"facts": {"early": 1}}}),
-        Agreement(facts=_without_logarithm, impostors={"one tail": {"facts": {"tails_of": 1}}}),
+        Agreement(facts=_forgotten, role="control", impostors={"a step early": {"facts": {"early": 1}}}),
+        Agreement(facts=_without_logarithm, role="control", impostors={"one tail": {"facts": {"tails_of": 1}}}),
+    ),
+    derivation=Derivation(
+        text=(
+            "On the event of Lemma D.2, of probability $1 - 2 e^(-tau)$, $norm(e_Theta^((k))) <= kappa_Theta^k "
+            "norm(hat(Theta)) + norm(N^((k - 1)))$ by (11) with $Theta^((0)) = 0$, and $kappa_Theta^k <= "
+            "kappa_Theta^(T_0)$. $norm(N^((k - 1)))$ is at most $eta lambda_1 \\/ sqrt(1 - kappa_Theta^2)$ times the "
+            "length of a standard normal vector in $RR^(p q)$ (iv/lem-d.4b), which exceeds $sqrt(p q) + sqrt(2 x)$ "
+            "with probability at most $e^(-x)$ by Chernoff, whose exponent less $x$ is proved to be 0 at $x = 0$ and "
+            "to grow; and $p (log p + tau + log T) >= x = tau + log T$, so that all $T$ together fail with probability "
+            "$e^(-tau)$."
+        ),
+        lemmas=("triangle inequality", "Markov", "monotony", "union bound"),
     ),
 )
 

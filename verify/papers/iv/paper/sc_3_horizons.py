@@ -132,6 +132,20 @@ def _limit(rng: np.random.Generator, base: float | None = None) -> Iterator[Fact
     yield Fact("eta = 1", _late(1.0, 1.0, 0.3, 10**12), 1, 0)
 
 
+def _limits(inside: int = 0) -> Iterator[tuple[str, sympy.Expr]]:
+    """With delta and psi of (10) as n grows; a and b stand for what does not depend on n."""
+    n, a, b, norm, least = sympy.symbols("n a b norm least", positive=True)
+    eta = sympy.Symbol("eta", positive=True)
+    delta = a / sympy.sqrt(n)
+    psi = b / (sympy.sqrt(n) * (1 - delta) ** 2)
+    square = (1 - delta) ** 2 * (least - psi) ** 2 / (2 * (1 + delta) ** 2 * norm**2)
+    limit = sympy.limit(square, n, sympy.oo)
+    stated = sympy.sqrt(1 - inside + least**2 / (2 * norm**2)) - 1 + inside
+    yield "under the logarithm", (sympy.sqrt(1 + limit) - 1) / 2 - stated / 2
+    for sign in (1, -1):
+        yield "contraction", sympy.limit(1 - eta * (1 + sign * delta) ** 2, n, sympy.oo) - (1 - eta)
+
+
 EQ_22_LIMIT = Claim(
     id="iv/eq-22-limit",
     where="App. C, below (25)",
@@ -154,7 +168,19 @@ EQ_22_LIMIT = Claim(
             "- 1))$ unless that logarithm is a whole number, and $t_0 (n) -> 1$ for $eta = 1$."
         ),
         ground="In (22) $delta -> 0$, $underline(gamma) -> sigma_min (Theta)^2$ and $kappa_Theta -> abs(1 - eta)$.",
-        checks=(Agreement(facts=_limit, impostors={"base 1/2": {"facts": {"base": 0.5}}}),),
+        checks=(
+            Symbolic(residuals=_limits, impostors={"as printed": {"residuals": {"inside": 1}}}),
+            Agreement(facts=_limit, role="control", impostors={"base 1/2": {"facts": {"base": 0.5}}}),
+        ),
+        derivation=Derivation(
+            text=(
+                "With $delta = a\\/sqrt(n)$ and $psi = b\\/(sqrt(n) (1 - delta)^2)$ of (10) and $norm(hat(Theta)) -> "
+                "norm(Theta)$ the number under the logarithm in (22) is proved to tend to the stated one, which is in "
+                "$(0, 1)$, and $kappa_Theta$ to $abs(1 - eta)$. So the logarithm tends to the stated one, and rounded "
+                "up it is constant in the end unless that is whole; for $eta = 1$ it tends to 0 from above, and "
+                "rounded up to 1."
+            ),
+        ),
     ),
 )
 
@@ -289,7 +315,7 @@ EQ_26_27 = Claim(
         "$norm(e_beta^((C_2))) lt.tilde 1 + lambda_2 (sqrt(p) + sqrt(tau))$, and likewise at $tilde(T)_0 = "
         "max{T\\/2, C_2}$."
     ),
-    hypotheses="(16), (17), (25) with a common constant $c$, $t_0 (n) <= C_2$.",
+    hypotheses="(6), (16), (17), (25) with a common constant $c$, $t_0 (n) <= C_2$.",
     remark=(
         "The bound need not decrease, as the paper says, but applied from $C_2$ on (16) keeps it within a constant "
         "multiple."
@@ -298,10 +324,18 @@ EQ_26_27 = Claim(
         Symbolic(nonnegative=_composed, impostors={"without the start": {"nonnegative": {"keep": 0}}}),
         Rate(
             ratios=_root_mean_squares,
+            role="control",
             relation="upper",
             extents=(0.5, 1.0, 2.0, 4.0),
             per_extent=4,
             impostors={"without lambda_2": {"ratios": {"with_noise": False}}},
+        ),
+    ),
+    derivation=Derivation(
+        text=(
+            "(25) has $epsilon <= E$ and $norm(e_Theta^((k))) <= r$ before $C_2$, (6) $sqrt(p q) Lambda\\/sqrt(n) <= "
+            "S$, all constants. With these (17) at $T_0 = C_2$ is proved to be at most a constant times $1 + lambda_2 "
+            "(sqrt(p) + sqrt(tau))$, and so is (16) at any later step from $C_2$ on, $kappa_beta < 1$."
         ),
     ),
 )
@@ -319,7 +353,16 @@ EQ_28 = Claim(
     hypotheses="(16) at $tilde(T)_0$, (27), $epsilon lt.tilde kappa_Theta^(T\\/2) + mu lt.tilde 1$.",
     checks=(
         Symbolic(nonnegative=_final, impostors={"constant 1 less": {"nonnegative": {"keep": 0}}}),
-        Agreement(facts=_sizes, impostors={"1 % more": {"facts": Times(1.01)}}),
+        Agreement(facts=_sizes, role="control", impostors={"1 % more": {"facts": Times(1.01)}}),
+    ),
+    derivation=Derivation(
+        text=(
+            "(16) from $tilde(T)_0$ with (27) for its start and $epsilon = kappa_Theta^(T\\/2) + mu <= E$ is proved to "
+            "be at most $c + 1 + E$ times (28), $c$ the constant of (27). The constant $c'$ of $epsilon lt.tilde "
+            "kappa_Theta^(T\\/2) + mu$ enters at most squared; and $kappa_beta^(T - tilde(T)_0)$ is "
+            "$kappa_beta^(T\\/2)$, or for $T < 2 C_2$ at most $1 <= kappa_beta^(-C_2) kappa_beta^(T\\/2)$, which is a "
+            "constant more."
+        ),
     ),
 )
 

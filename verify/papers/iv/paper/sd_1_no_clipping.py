@@ -12,7 +12,7 @@ import sympy
 from dpbounds.iv import Constants, Design, TwoStageBudget, clip_norm, lemmas, noise_scales
 from simulators.engine import Experiment
 from simulators.iv import Settings, two_stage_descent
-from verify.checks import Agreement, Event, Fact, Frequency, Holds, Search, Symbolic, Within
+from verify.checks import Agreement, Event, Fact, Frequency, Holds, Search, Symbolic, Unbounded, Within
 from verify.checks.domains import Real
 from verify.papers.iv.tools import tails
 from verify.papers.iv.tools.samples import isotropic_design, isotropic_model
@@ -49,6 +49,21 @@ def _clipped(n: float, tau: float, constant: float, union: float = 0.0) -> tuple
     lambda1 = noise_scales(TwoStageBudget.equal(1.0, gamma), design.n, steps).lambda1
     missed = tails.maximum_tail(np.array(float(steps - 1)), np.array(gamma / lambda1))
     return float(missed), math.exp(-tau)
+
+
+def _unclipped_odds(m, s):
+    """At most minus the logarithm of P(no gradient is clipped) at n = Q^3 sqrt(T), tau = 1, Q = 2, T = s + 1.
+
+    gamma_1 / lambda_1 = n / (2 sqrt(T)) = 4 whatever gamma_1 is, and the s lengths of gradients over lambda_1 are
+    those of independent standard normals: -s log(1 - 2 Phi(-4)) >= 2 s Phi(-4). A probability of 1 - e^{-tau} or any
+    other above 0 has a bounded logarithm.
+    """
+    return 2 * s * m.ndtr(m.number(-4))
+
+
+def _unclipped_odds_reduced(m, x):
+    """The quotient is proportional to s."""
+    return 2 * m.ndtr(m.number(-4))
 
 
 EXHIBIT = 1000
@@ -97,6 +112,7 @@ LEM_D_1 = Claim(
             extremal=lambda: [{"n": float(EXHIBIT), "tau": 1.0, "constant": 1.0}],
             evaluations=50,
         ),
+        Unbounded(quotient=_unclipped_odds, reduced=_unclipped_odds_reduced),
     ),
     fault=Fault(
         severity="slip",

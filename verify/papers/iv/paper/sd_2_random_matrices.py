@@ -302,15 +302,33 @@ LEM_D_3 = Claim(
                 impostors={"c_0 = 2.1": {"smaller": {"constant": "2.1"}}},
             ),
             Frequency(
+                role="control",
                 events=_products,
                 trials={"quick": 1000, "full": 10_000},
                 impostors={"c_0 = 0.4": {"events": {"constant": 0.4}}},
             ),
             Frequency(
+                role="control",
                 events=_dependent_products,
                 trials={"quick": 1000, "full": 10_000},
                 impostors={"c_0 = 0.7": {"events": {"constant": 0.7}}},
             ),
+        ),
+        derivation=Derivation(
+            text=(
+                "Let $sigma_z = sigma_2 = 1$ and $W = z f$ an entry of $z epsilon_2^top$, $EE W = 0$; then $EE e^(a "
+                "z^2) <= (1 - 2 a)^(-1\\/2)$, with $f$ likewise, as the mean of $EE e^(sqrt(2 a) g z)$ over a standard "
+                "normal $g$. From $e^x <= 1 + x + x^2\\/2 e^(abs(x))$, $W^2 <= 8.67 e^(abs(W)\\/4)$ (certified up to "
+                "$10^3$; $x^2 e^(-x\\/4)$ falls beyond 8) and $abs(W) <= (z^2 + f^2)\\/2$ one has $EE e^(l W) <= 1 + "
+                "8.67\\/2 l^2 (1 - 2 dot 0.4)^(-1\\/2) <= e^(9.7 l^2)$ for $l <= 0.15$. At $l = 0.15\\/sqrt(n)$ an "
+                "entry of $Z^top E_2$ exceeds $9 sqrt(n) u$, $u = tau + log(2 p q)$, in size with probability at most "
+                "$2 e^(-0.15 dot 9 u + 0.21825) <= 2 e^(-u)$, certified at $u = log 2$ and beyond, as both sides are "
+                "linear in $u$; some entry does with probability at most $e^(-tau)$, and the norm is at most $sqrt(p "
+                "q)$ times the largest. Independent ones have $EE e^(l W) <= EE e^(l^2 f^2\\/2) <= (1 - "
+                "l^2)^(-1\\/2)$, and the same follows at $l = 0.7\\/sqrt(n)$, where $(1 - l^2)^(-n\\/2)$ is largest "
+                "for $n = 1$."
+            ),
+            lemmas=("Markov", "union bound", "Cauchy-Schwarz", "independence", "total expectation", "monotony"),
         ),
     ),
     given={"independent": INDEPENDENT},

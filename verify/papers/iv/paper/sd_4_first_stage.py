@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
+import sympy
 from scipy.special import chdtrc
 
 from dpbounds.gaussian_norm import norm_cdf
@@ -24,6 +25,7 @@ from verify.papers.iv.tools.samples import (
     likely_events,
 )
 from verify.statements.claims import Claim, Correction, Fault
+from verify.statements.derivations import Derivation
 
 Sides = tuple[np.ndarray, np.ndarray]
 
@@ -64,6 +66,13 @@ def _law_of_theta(rng: np.random.Generator) -> Iterator[Fact]:
         )
 
 
+def _geometric(older: int = 0) -> Iterator[tuple[str, sympy.Expr]]:
+    """One term more: m an eigenvalue of M^2, P = m^(t + 1)."""
+    m, P = sympy.symbols("m P")
+    yield "t = 0", 1 - (1 - m ** (1 - older)) / (1 - m)
+    yield "from t to t + 1", 1 + m * (1 - P) / (1 - m) - (1 - m * P) / (1 - m)
+
+
 LEM_D_4A = Claim(
     id="iv/lem-d.4a",
     where="App. E.4",
@@ -75,8 +84,18 @@ LEM_D_4A = Claim(
     ),
     remark="For $eta A$ without the eigenvalues 0 and 2; the sum over the steps holds with them.",
     checks=(
-        Agreement(facts=_covariances, impostors={"one power less": {"facts": {"older": 1}}}),
-        Agreement(facts=_law_of_theta, impostors={"1e-6 off": {"facts": Times(1 + 1e-6)}}),
+        Symbolic(residuals=_geometric, impostors={"one power less": {"residuals": {"older": 1}}}),
+        Agreement(facts=_covariances, role="control", impostors={"one power less": {"facts": {"older": 1}}}),
+        Agreement(facts=_law_of_theta, role="control", impostors={"1e-6 off": {"facts": Times(1 + 1e-6)}}),
+    ),
+    derivation=Derivation(
+        text=(
+            "By (11) a column of $N^((t))$ is $eta sum_(i <= t) M^(t - i)$ applied to the same column of the "
+            "$Xi^((i))$, independent and $N(0, lambda_1^2 I)$: columns are independent, normal and centred, of "
+            "covariance $eta^2 lambda_1^2 sum_(k <= t) M^(2 k)$. For each eigenvalue of $M^2$, not 1, the sum is "
+            "proved to be as stated, from one $t$ to the next."
+        ),
+        lemmas=("independence", "spectral theorem", "induction"),
     ),
 )
 
@@ -145,6 +164,7 @@ LEM_D_4B = Claim(
         "(sqrt(p q) + sqrt(2 p (log p + tau)))$, and $norm(e_Theta^((t))) <= kappa_Theta^t norm(e_Theta^((0)))$ plus "
         "the same."
     ),
+    hypotheses="Lemma D.2.",
     remark=(
         "One $t$ at a time (all $t$ at once: iv/eq-18) and $delta < 1$. The proof bounds the spectral norm by that of "
         "Frobenius; $sqrt(p) + sqrt(q) + sqrt(2 tau)$ would do in the last factor."
@@ -155,14 +175,27 @@ LEM_D_4B = Claim(
     ),
     checks=(
         Symbolic(nonnegative=tails.chernoff, impostors={"half of s": {"nonnegative": {"halves": 1}}}),
-        Agreement(facts=_noise_bounds, impostors={"2 % off": {"facts": Times(1.02)}}),
-        Agreement(facts=_first_stage_error, impostors={"1e-6 off": {"facts": Times(1 + 1e-6)}}),
+        Agreement(facts=_noise_bounds, role="control", impostors={"2 % off": {"facts": Times(1.02)}}),
+        Agreement(facts=_first_stage_error, role="control", impostors={"1e-6 off": {"facts": Times(1 + 1e-6)}}),
         Search(
             sides=_noise_tail,
+            role="control",
             box={"p": Whole(1, 1000, "log"), "excess": Whole(0, 1000), "tau": Real(0.01, 300.0, "log")},
             evaluations=1500,
             impostors={"half the bound": {"sides": {"share": 0.5}}},
         ),
+    ),
+    derivation=Derivation(
+        text=(
+            "On the event of Lemma D.2, of probability $1 - 2 e^(-tau)$, the eigenvalues of $M$ are at most "
+            "$kappa_Theta$ in size, the covariances of iv/lem-d.4a at most $eta^2 lambda_1^2 \\/ (1 - kappa_Theta^2) "
+            "I$, and $norm(N^((t)))$, at most the norm of Frobenius, is at most $eta lambda_1 \\/ sqrt(1 - "
+            "kappa_Theta^2)$ times the length of a standard normal vector in $RR^(p q)$. This exceeds $sqrt(d) + "
+            "sqrt(2 x)$, $d = p q$, with probability at most $e^(-x)$ by Chernoff, whose exponent less $x$ is proved "
+            "to be 0 at $x = 0$ and to grow; and $p (log p + tau) >= x = tau$. The rest is (11) with $norm(M^t) <= "
+            "kappa_Theta^t$."
+        ),
+        lemmas=("spectral theorem", "geometric series", "Markov", "monotony", "triangle inequality", "union bound"),
     ),
 )
 
@@ -186,6 +219,21 @@ def _column_tail(variances, level, doubled: float = 2.0) -> Sides:
     return 1 - norm_cdf(np.zeros_like(scaled), covariance, 1.0), np.exp(-level)
 
 
+def _weighted_squares(quarter: int = 4) -> Iterator[tuple[str, sympy.Expr]]:
+    """-log(1 - u) / 2 - u / 2 <= u^2 / (4 (1 - u)) for 0 <= u < 1: both are 0 at 0, and the slopes; u = w / (1 + w)."""
+    u, w = sympy.Symbol("u"), sympy.Symbol("w", positive=True)
+    slope = sympy.diff(u**2 / (quarter * (1 - u)) + sympy.log(1 - u) / 2 + u / 2, u)
+    yield "difference of the slopes", slope.subs(u, w / (1 + w))
+
+
+def _best_order(doubled: int = 2) -> Iterator[tuple[str, sympy.Expr]]:
+    """l t - l^2 v / (2 (1 - c l)) = x at t = sqrt(2 v x) + c x, l = r / (1 + c r), r = sqrt(2 x / v); x = r^2 v / 2."""
+    r, v, c = sympy.symbols("r v c", positive=True)
+    order, x = r / (1 + c * r), r**2 * v / 2
+    t = sympy.Rational(doubled, 2) * v * r + c * x
+    yield "exponent less x", order * t - order**2 * v / (2 * (1 - c * order)) - x
+
+
 LEM_D_4C = Claim(
     id="iv/lem-d.4c",
     where="App. E.4",
@@ -198,20 +246,42 @@ LEM_D_4C = Claim(
     ),
     setting="The second part for any three eigenvalues of $tilde(Sigma)_k$, by the exact distribution of the length.",
     checks=(
+        Symbolic(
+            residuals=_best_order,
+            nonnegative=_weighted_squares,
+            impostors={
+                "half of sqrt(2 v x)": {"residuals": {"doubled": 1}},
+                "u^2 / (5 (1 - u))": {"nonnegative": {"quarter": 5}},
+            },
+        ),
         Search(
             sides=_column_norm,
+            role="control",
             box={"contractions": (Real(-1.0, 1.0), 3), "kappa": Real(0.0, 0.999), "steps": Whole(0, 40)},
             vectorised=True,
             impostors={"two per cent less": {"sides": Times(1, 0.98)}},
         ),
         Search(
             sides=_column_tail,
+            role="control",
             box={"variances": (Real(1e-6, 1.0, "log"), 3), "level": Real(0.01, 12.0, "log")},
             extremal=lambda: [{"variances": [1.0, 1e-9, 1e-9], "level": 8.0}],
             vectorised=True,
             rounding=1e-3,
             impostors={"sqrt(x) for sqrt(2 x)": {"sides": {"doubled": 1.0}}},
         ),
+    ),
+    derivation=Derivation(
+        text=(
+            "The eigenvalues of $tilde(Sigma)_k$ are $eta^2 lambda_1^2$ times sums of even powers of numbers of at "
+            "most $kappa_Theta$ in size. With $s_i$ for them, $norm(N_k)^2$ is $sum s_i g_i^2$, and $log EE e^(l "
+            "(norm(N_k)^2 - sum s_i))$, a sum of $-log(1 - u_i)\\/2 - u_i\\/2$ with $u_i = 2 l s_i$, is at most $l^2 v "
+            "\\/ (2 (1 - c l))$, $v = 2 sum s_i^2$, $c = 2 max s_i$, since the slopes in $u_i$ are proved to be "
+            "ordered. By Chernoff, at the order for which the exponent is proved to be $x = log p + tau$, with "
+            "probability at least $1 - e^(-x)$ $norm(N_k)^2 <= sum s_i + sqrt(2 v x) + c x$, at most the square of "
+            "$sqrt(sum s_i) + sqrt(c x)$, as $v <= c sum s_i$."
+        ),
+        lemmas=("spectral theorem", "geometric series", "independence", "monotony", "Markov"),
     ),
 )
 

@@ -7,10 +7,24 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
+import sympy
 
 from dpbounds.iv import Design, lemmas, spectrum
 from simulators.iv import LinearModel
-from verify.checks import Agreement, Case, Event, Fact, Frequency, Means, MonteCarlo, Rate, Search, Times, Unbounded
+from verify.checks import (
+    Agreement,
+    Case,
+    Event,
+    Fact,
+    Frequency,
+    Means,
+    MonteCarlo,
+    Rate,
+    Search,
+    Symbolic,
+    Times,
+    Unbounded,
+)
 from verify.checks.domains import Real
 from verify.papers.iv.tools import rationals, reference
 from verify.papers.iv.tools.rationals import TwoStage
@@ -23,6 +37,7 @@ from verify.papers.iv.tools.samples import (
     moment_draws,
 )
 from verify.statements.claims import Claim, Correction, Fault
+from verify.statements.derivations import Derivation
 
 Sides = tuple[np.ndarray, np.ndarray]
 
@@ -223,6 +238,22 @@ def _facts_of(rng: np.random.Generator, name: str, sign: int = 1) -> Iterator[Fa
     return (fact for fact in _decomposed(rng, sign) if fact.label.startswith(name))
 
 
+def _error(sign: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+    """beta_hat - beta, matrices of any size as letters that do not commute; F = X'P_Z, H = F X = n H-hat."""
+    H, projected, beta = sympy.symbols("H FE beta", commutative=False)
+    yield "beta_hat - beta", H**-1 * (H * beta + projected) - beta - sign * H**-1 * projected
+
+
+def _residual(sign: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+    """Z'r for X = Z Theta + E_2, Y = X beta + E_1; turned = Z'."""
+    names = "turned Z theta theta_hat beta beta_hat E_1 E_2"
+    turned, Z, theta, theta_hat, beta, beta_hat, E1, E2 = sympy.symbols(names, commutative=False)
+    residual = turned * (Z * theta_hat * beta_hat - (Z * theta + E2) * beta - E1)
+    gram = turned * Z
+    stated = gram * (theta_hat - theta) * beta_hat + gram * theta * (beta_hat - beta)
+    yield "Z'r", residual - stated + sign * turned * (E2 * beta + E1)
+
+
 LEM_D_7_ID = Claim(
     id="iv/lem-d.7-id",
     where="App. E.7",
@@ -230,9 +261,17 @@ LEM_D_7_ID = Claim(
     kind="identity",
     statement="$hat(beta) - beta = 1/n hat(H)^(-1) X^top Z (Z^top Z)^(-1) Z^top E_1$.",
     checks=(
+        Symbolic(residuals=_error, impostors={"other sign": {"residuals": {"sign": -1}}}),
         Agreement(
             facts=partial(_facts_of, name="beta_hat"),
+            role="control",
             impostors={"other sign": {"facts": {"sign": -1}}},
+        ),
+    ),
+    derivation=Derivation(
+        text=(
+            "$n hat(H) = X^top P_Z X$ and $hat(beta) = (X^top P_Z X)^(-1) X^top P_Z (X beta + E_1)$ by Definition 2.3, "
+            "$P_Z = Z (Z^top Z)^(-1) Z^top$; the rest is proved for matrices of any size."
         ),
     ),
 )
@@ -248,7 +287,18 @@ EQ_50 = Claim(
         "E_1)$."
     ),
     checks=(
-        Agreement(facts=partial(_facts_of, name="Z'r"), impostors={"sign of the errors": {"facts": {"sign": -1}}}),
+        Symbolic(residuals=_residual, impostors={"sign of the errors": {"residuals": {"sign": -1}}}),
+        Agreement(
+            facts=partial(_facts_of, name="Z'r"),
+            role="control",
+            impostors={"sign of the errors": {"facts": {"sign": -1}}},
+        ),
+    ),
+    derivation=Derivation(
+        text=(
+            "With $r = Z hat(Theta) hat(beta) - Y$, $Y = X beta + E_1$ and $X = Z Theta + E_2$ it is proved for "
+            "matrices of any size, with letters that do not commute."
+        ),
     ),
 )
 

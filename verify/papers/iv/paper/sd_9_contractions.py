@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from fractions import Fraction
 from functools import partial
 
 import numpy as np
@@ -22,7 +23,7 @@ from dpbounds.iv import (
 )
 from simulators.engine import Experiment
 from simulators.iv import FixedMoments, Settings, two_stage_descent
-from verify.checks import Agreement, Event, Fact, Frequency, Search, Times
+from verify.checks import Agreement, Event, Fact, Frequency, Search, Times, Unbounded
 from verify.checks.domains import Real, Whole
 from verify.papers.iv.tools.samples import isotropic_design
 from verify.statements.claims import Claim, Correction, Fault
@@ -92,6 +93,22 @@ def _growth(rng: np.random.Generator, T: int = EXHIBIT**2) -> Iterator[Fact]:
     yield Fact("positive part of E log |L_t|", max(exponent, 0.0), 0.0, 0.1, {"noise": lambda1, "exponent": exponent})
 
 
+def _second_factor(m, s):
+    """A lower bound of the median of ||L_0|| ||L_1|| at n = 100^s, T = n^2, tau = 5: Theta_1 = 1 + lambda_1 xi, with
+    lambda_1 = 2 gamma, and |xi| >= z = 0.674 with probability 1/2, where |L_1| >= alpha (z lambda_1 - 1)^2 - 1.
+    """
+    root = 1 + m.sqrt(5 + 3 * s * m.log(m.number(100)))
+    reach = 2 * m.ndtri(m.number("3/4")) * root * root - 1
+    return m.number("2/3") * reach * reach - 1
+
+
+def _second_factor_reduced(m, x):
+    """The quotient times x^2; gamma x is (sqrt(x) + sqrt(5 x + 3 log 100))^2."""
+    root = m.sqrt(x) + m.sqrt(5 * x + 3 * m.log(m.number(100)))
+    reach = 2 * m.ndtri(m.number("3/4")) * root * root - x
+    return m.number("2/3") * reach * reach - x * x
+
+
 def _noiseless(root, theta, share, reach: float = 1.0) -> Sides:
     """max over t <= 8 of ||L_t|| without noise for eta <= 1 / ||A||, alpha <= 2 / ||H-hat||, against 1; q = 3,
     p = 2.
@@ -136,8 +153,15 @@ LEM_D_9 = Claim(
         "With probability $1 - tilde(c) e^(-tau)$, $product_(t < T_0) norm(L_t) lt.tilde 1$ for all $0 < T_0 <= T$."
     ),
     hypotheses="(3), (4) and (6), as App. D has it.",
-    setting="$A = hat(Theta) = 1$, $p = q = 1$, $eta = 1$, $alpha = 2\\/3$, $rho_1 = c_0 = tau = tilde(c) = 1$.",
-    checks=(Agreement(facts=_growth), Frequency(events=_long)),
+    setting=(
+        "$A = hat(Theta) = 1$, $p = q = 1$, $eta = 1$, $alpha = 2\\/3$, $rho_1 = c_0 = 1$, $tau = tilde(c) = 1$; the "
+        "median of two factors at $tau = 5$, $tilde(c) <= 74$."
+    ),
+    checks=(
+        Agreement(facts=_growth),
+        Unbounded(quotient=_second_factor, reduced=_second_factor_reduced, power=Fraction(2)),
+        Frequency(events=_long),
+    ),
     fault=Fault(
         severity="slip",
         touches="statement",

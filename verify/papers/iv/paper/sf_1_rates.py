@@ -6,8 +6,10 @@ import math
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import partial
+from typing import Any
 
 import numpy as np
+import sympy
 from scipy.optimize import root_scalar
 from scipy.special import ndtr
 
@@ -24,6 +26,7 @@ from verify.checks import (
     MonteCarlo,
     Rate,
     Slopes,
+    Symbolic,
     Times,
     Unbounded,
 )
@@ -37,6 +40,7 @@ from verify.papers.iv.tools.samples import isotropic_design
 from verify.papers.iv.tools.saturation import Chain
 from verify.papers.iv.tools.unheld import over_bound, over_bound_reduced
 from verify.statements.claims import Claim, Correction, Fault
+from verify.statements.derivations import Derivation
 
 # --- Theorem F.1: p = q = 1, tau = 5, c_1 = 1, so that n = 60 is admitted for rho_2 = 0.32 ---
 
@@ -353,6 +357,13 @@ def _exact_first_stage(rng: np.random.Generator, shift: int = 0) -> Iterator[Fac
             )
 
 
+def _exact_step(share: Any = 1) -> Iterator[tuple[str, sympy.Expr]]:
+    """A step of Theta without noise and clipping, letters that do not commute; Z'X / n = A theta_hat."""
+    theta, hat, A = sympy.symbols("Theta theta_hat A", commutative=False)
+    eta = sympy.Symbol("eta")
+    yield "one step", theta - eta * (A * theta - A * hat) - hat - (1 - share * eta * A) * (theta - hat)
+
+
 THM_F_1_ETHETA = Claim(
     id="iv/thm-f.1-etheta",
     where="proof of Theorem F.1",
@@ -360,5 +371,15 @@ THM_F_1_ETHETA = Claim(
     kind="identity",
     statement="Without first-stage noise $e_Theta^((t+1)) = (I - eta A)^(t+1) e_Theta^((0))$.",
     setting="Exact rational runs of Algorithm 3, no clipping in the first stage.",
-    checks=(Agreement(facts=_exact_first_stage, impostors={"another step size": {"facts": {"shift": 1}}}),),
+    checks=(
+        Symbolic(residuals=_exact_step, impostors={"half a step": {"residuals": {"share": Fraction(1, 2)}}}),
+        Agreement(facts=_exact_first_stage, role="control", impostors={"another step size": {"facts": {"shift": 1}}}),
+    ),
+    derivation=Derivation(
+        text=(
+            "One step is proved to multiply $e_Theta$ by $I - eta A$, matrices of any size as letters that do not "
+            "commute; from $Z^top X = Z^top Z hat(Theta)$."
+        ),
+        lemmas=("induction",),
+    ),
 )

@@ -8,14 +8,16 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import sympy
 from scipy.special import chdtri, gammaln
 
 from dpbounds.iv.friendly_core import average_error, distinct_moments, moment_dimension, printed_moment_dimension
 from simulators.engine import Experiment
 from simulators.iv import FriendlyCore, friendly_core, synthetic_model
-from verify.checks import Agreement, Case, Fact, Means, Rate, Search, Slopes, Times, Unbounded, Within
+from verify.checks import Agreement, Case, Fact, Means, Rate, Search, Slopes, Symbolic, Times, Unbounded, Within
 from verify.checks.domains import Real
 from verify.statements.claims import Claim, Correction, Fault
+from verify.statements.derivations import Derivation
 
 SHAPES = ((5, 5), (1, 4), (5, 20), (5, 100))  # p, q
 
@@ -134,6 +136,14 @@ def _distinct(rng: np.random.Generator) -> Iterator[Fact]:
     yield Fact("all entries at p = q = 7", _products(7, 7, distinct=False), printed_moment_dimension(7, 7), 0)
 
 
+def _counted(first: int = 0) -> Iterator[tuple[str, sympy.Expr]]:
+    """Pairs i <= j, row by row, with pq + q more."""
+    p, q = sympy.symbols("p q", positive=True, integer=True)
+    i = sympy.Symbol("i", integer=True)
+    pairs = sympy.summation(q - i + 1 - first, (i, 1, q))
+    yield "distinct entries", pairs + p * q + q - distinct_moments(p, q)
+
+
 def _dimension_ratio(m, s):
     """Distinct entries over pq + p^2 + p at p = 5, q = s."""
     return distinct_moments(5, s) / (5 * s + 30)
@@ -169,7 +179,17 @@ FC_DIM = Claim(
             "them distinct."
         ),
         ground="$Z^T Z$ is a symmetric $q times q$ matrix.",
-        checks=(Agreement(facts=_distinct, impostors={"one per cent more": {"facts": Times(1.01)}}),),
+        checks=(
+            Symbolic(residuals=_counted, impostors={"the diagonal left out": {"residuals": {"first": 1}}}),
+            Agreement(facts=_distinct, role="control", impostors={"one per cent more": {"facts": Times(1.01)}}),
+        ),
+        derivation=Derivation(
+            text=(
+                "The matrices are $q times q$, $q times p$ and $q times 1$. $Z^T Z$ has an entry for each pair $i <= "
+                "j$, whose number is proved to be $q (q + 1)\\/2$; these and the entries of the other two are "
+                "different polynomials in the data."
+            ),
+        ),
     ),
 )
 
