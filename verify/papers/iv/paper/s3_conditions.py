@@ -26,6 +26,7 @@ from dpbounds.iv import conditions as hypotheses_of
 from verify.checks import Agreement, Fact, Inequality, Rate, Search, Symbolic, Times
 from verify.checks.audit import gaussian_zcdp
 from verify.checks.domains import Real
+from verify.papers.iv.paper.sc_3_horizons import LOGARITHM
 from verify.papers.iv.tools.ideal import IdealSetup
 from verify.papers.iv.tools.setups import POPULATION
 from verify.statements.claims import Claim
@@ -266,21 +267,36 @@ EQ_5 = Claim(
     remark="Not for $epsilon = 0$: $mu$ would grow with the logarithm of the clip norm.",
     checks=(
         Agreement(
-            facts=partial(_limits, names=("(5)", "Lemma D.1")), impostors={"fourth power": {"facts": {"exponent": 4}}}
+            facts=partial(_limits, names=("(5)", "Lemma D.1")),
+            role="control",
+            impostors={"fourth power": {"facts": {"exponent": 4}}},
         ),
+        LOGARITHM,
         Inequality(
             smaller=_reach_side,
             larger=_twice_Q,
+            role="control",
             box={"q": Real(1.0, 1e12, "log"), "tau": Real(1.0, 1e6, "log")},
             impostors={"constant 1": {"larger": {"factor": "1"}}},
         ),
         Symbolic(nonnegative=_union_proof, impostors={"2 log(nT)": {"nonnegative": {"more": 1}}}),
         Rate(
             ratios=_first_stage_noise,
+            role="control",
             relation="upper",
             extents=(4.0, 8.0, 16.0, 32.0),
             impostors={"epsilon = 0": {"ratios": {"epsilon": 0.0}}},
         ),
+    ),
+    derivation=Derivation(
+        text=(
+            "With $Q = sqrt(q) + sqrt(tau)$ and $log p <= log q <= 0.61^2 q$ (iv/eq-24) $mu <= 2 dot 1.61 gamma_1\\/n "
+            "sqrt(T p\\/rho_1) Q$ up to a constant, and (5) makes $sqrt(T p\\/rho_1) Q^3$ at most a constant times "
+            "$n^(1 - epsilon\\/2)$. The clip norm over $c_0$ is at most $Q^2 (1 + sqrt(L))^2$, $L = log(n T)$, as is "
+            "proved of its root. So $mu$ is at most a constant times $(1 + sqrt(L))^2 n^(-epsilon\\/2)$ with $T$ at "
+            "most a constant times $n^2$, which is bounded."
+        ),
+        lemmas=("monotony",),
     ),
 )
 
@@ -304,6 +320,15 @@ def _lambda_side(m, size, tau, factor="1.7"):
     return m.number(factor) * (tau + m.log(size))
 
 
+def _small(factor: int = 2) -> Iterator[tuple[str, sympy.Expr]]:
+    """sqrt(q) + sqrt(tau) <= 2 sqrt(q) tau and Lambda + log 2 <= (1 + log 2) Lambda: sqrt(q) = 1 + a, sqrt(tau) = 1 +
+    b, Lambda = 1 + c.
+    """
+    a, b, c = sympy.symbols("a b c", positive=True)
+    yield "2 sqrt(q) tau - Q", sympy.expand(factor * (1 + a) * (1 + b) ** 2 - (1 + a) - (1 + b))
+    yield "(1 + log 2) Lambda - Lambda - log 2", sympy.expand(sympy.log(2) * (1 + c) - sympy.log(2))
+
+
 EQ_6 = Claim(
     id="iv/eq-6",
     where="Theorem 3.1",
@@ -323,19 +348,31 @@ EQ_6 = Claim(
     checks=(
         Agreement(
             facts=partial(_limits, names=("(6) dimension", "(6) privacy")),
+            role="control",
             impostors={"Q^2 for Q^3": {"facts": {"exponent": 4}}},
         ),
+        Symbolic(nonnegative=_small, impostors={"half of it": {"nonnegative": {"factor": 1}}}),
         Inequality(
             smaller=_delta_side,
+            role="control",
             larger=_dimension_side,
             box={"q": Real(1.0, 1e12, "log"), "tau": Real(1.0, 1e6, "log")},
             impostors={"constant 1.9": {"larger": {"factor": "1.9"}}},
         ),
         Inequality(
             smaller=_product_side,
+            role="control",
             larger=_lambda_side,
             box={"size": Real(1.0, 1e24, "log"), "tau": Real(1.0, 1e6, "log")},
             impostors={"constant 1.6": {"larger": {"factor": "1.6"}}},
+        ),
+    ),
+    derivation=Derivation(
+        text=(
+            "By (6) $sqrt(n) >= sqrt(c_1 p q) Lambda$. $Q = sqrt(q) + sqrt(tau)$ is proved to be at most $2 sqrt(q) "
+            "tau <= 2 sqrt(p q) Lambda$, so that $delta = C_0 sigma_z^2 Q\\/sqrt(n) <= 2 C_0 sigma_z^2\\/sqrt(c_1)$; "
+            "and $tau + log(2 p q) <= (1 + log 2) Lambda$ as $Lambda >= 1$, so that $psi <= (1 + log 2) c_0 sigma_z "
+            "sigma_2 \\/ (sqrt(c_1) (1 - delta)^2)$."
         ),
     ),
 )

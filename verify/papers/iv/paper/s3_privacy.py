@@ -350,6 +350,17 @@ def _opposite_point() -> list[dict[str, Any]]:
     return [{**common, "own": record, "other": [1.0, 0.0, -100.0, 0.0, -100.0]}]
 
 
+def _attained(factor: str = "2") -> Iterator[tuple[str, sympy.Expr]]:
+    """z = 1, x = y = K and x = y = -K, Theta = s small and beta = 0: gradients Theta - x and -Theta y, clipped."""
+    (n, _, _, gamma1, gamma2), (s, K) = _SYMBOLS, sympy.symbols("s K", positive=True)
+    ends = {"Theta": (gamma1, lambda x: s - x), "beta": (gamma2, lambda y: -s * y)}
+    for name, (gamma, gradient) in ends.items():
+        # Of length gamma or more: K is gamma / s + s + more.
+        one, other = (gradient(sign * (gamma / s + gamma + s + K)) for sign in (1, -1))
+        clipped = [value * gamma / sympy.sqrt(value**2) for value in (one, other)]
+        yield name, sympy.simplify((clipped[1] - clipped[0]) / n) - sympy.Rational(factor) * gamma / n
+
+
 PROP_3_1_SENS = Claim(
     id="iv/prop-3.1-sens",
     where="App. B",
@@ -359,8 +370,10 @@ PROP_3_1_SENS = Claim(
     hypotheses="One record replaced, both data sets at the same $(Theta^((t)), beta^((t)))$.",
     setting="$p = q = 2$.",
     checks=(
+        Symbolic(residuals=_attained, impostors={"1.95 in place of 2": {"residuals": {"factor": "1.95"}}}),
         Search(
             sides=_sensitivity,
+            role="control",
             box={
                 "theta": (Real(-5.0, 5.0), 4),
                 "beta": (Real(-5.0, 5.0), 2),
@@ -377,6 +390,14 @@ PROP_3_1_SENS = Claim(
                 "no clipping": {"sides": {"clipping": False}},
             },
         ),
+    ),
+    derivation=Derivation(
+        text=(
+            "Two averages of $n$ vectors of norm at most $gamma_i$ that differ in one of them are at most $2 "
+            "gamma_i\\/n$ apart. This is proved to be attained at $p = q = 1$, by one record and the same with $x$ and "
+            "$y$ of the other sign; zeros in further entries give it for any $p$ and $q$."
+        ),
+        lemmas=("triangle inequality",),
     ),
 )
 

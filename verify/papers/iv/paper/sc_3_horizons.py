@@ -209,6 +209,13 @@ def _slope(power: int = 2) -> Iterator[tuple[str, sympy.Expr]]:
     yield "slope of log(q) / q", sympy.diff(sympy.log(q) / q, q) - (1 - sympy.log(q)) / q**power
 
 
+LOGARITHM = Inequality(
+    smaller=lambda m, q: m.log(q),
+    larger=lambda m, q: m.number(str(ROOT)) ** 2 * q,
+    box={"q": Real(1.0, 1e300, "log")},
+    impostors={"0.36": {"larger": lambda m, q: m.number("0.36") * q}},
+)
+
 EQ_24 = Claim(
     id="iv/eq-24",
     where="App. C, (24)",
@@ -223,12 +230,7 @@ EQ_24 = Claim(
     ),
     given={"constant": 1 + ROOT, "root": ROOT, "best": 1 + math.exp(-0.5)},
     checks=(
-        Inequality(
-            smaller=lambda m, q: m.log(q),
-            larger=lambda m, q: m.number(str(ROOT)) ** 2 * q,
-            box={"q": Real(1.0, 1e300, "log")},
-            impostors={"0.36": {"larger": lambda m, q: m.number("0.36") * q}},
-        ),
+        LOGARITHM,
         Symbolic(residuals=_slope, impostors={"q": {"residuals": {"power": 1}}}),
         Search(
             sides=_dimension,
