@@ -5,7 +5,9 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
+from fractions import Fraction
 from functools import partial
+from typing import Any
 
 import numpy as np
 import sympy
@@ -13,7 +15,7 @@ import sympy
 from dpbounds import DomainError
 from dpbounds.glm import LINKS, Link, TwoPointDesign, bias, least_squares, sign_design
 from dpbounds.glm.bounds import bias_bound
-from verify.checks import Agreement, Fact, Search, Within
+from verify.checks import Agreement, Fact, Search, Unbounded, Within
 from verify.checks.domains import Real
 from verify.papers.glm.tools.bounded_designs import SKEWED, SYMMETRIC, design_of
 from verify.statements.claims import Claim, Correction, Fault
@@ -214,6 +216,20 @@ def _omega(rng: np.random.Generator) -> Iterator[Within]:
     yield Within(label, large / small, 0.1, numbers=numbers)
 
 
+def _below_omega(m: Any, s: Any) -> Any:
+    """1 / sqrt p over a bound of the bias in Poisson regression, x_j = +-1 / p, p = s, w* = 1: w_ols = a in every
+    coordinate, a = p sinh(1 / p) cosh(1 / p)^{p - 1}, the limit t solves t cosh(t / p)^p = a, so that t lies between
+    p tanh(1 / p) and 1.
+    """
+    tangent = -m.expm1(-2 / s) / (1 + m.exp(-2 / s))
+    return 1 / (m.sqrt(s) * (1 - s * tangent))
+
+
+def _reduced_omega(m: Any, x: Any) -> Any:
+    """A lower bound: tanh x >= x - x^3 / 3."""
+    return m.number(3)
+
+
 CONCL_BIAS = Claim(
     id="glm/concl-bias",
     where="Conclusion",
@@ -253,7 +269,10 @@ CONCL_BIAS = Claim(
             _SHIPPED.deciding("abc"),
         ),
     ),
-    checks=(Agreement(facts=_omega),),
+    checks=(
+        Agreement(facts=_omega),
+        Unbounded(quotient=_below_omega, reduced=_reduced_omega, power=Fraction(3, 2)),
+    ),
 )
 
 # --- (28): the distance of the two scales ---

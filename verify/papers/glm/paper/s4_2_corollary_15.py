@@ -11,6 +11,7 @@ from scipy.optimize import brentq
 
 from dpbounds.glm import LINKS
 from verify.checks import Agreement, Fact
+from verify.papers.glm.tools import growth
 from verify.papers.glm.tools.general_rates import DELTA, EPSILON, N, exact_deviation
 from verify.statements.claims import Claim, Correction, Fault
 
@@ -100,7 +101,7 @@ COR_15 = Claim(
         ),
         checks=(_POWERS,),
     ),
-    checks=(Agreement(facts=_squares),),
+    checks=(Agreement(facts=_squares), growth.SIZE),
 )
 
 ABS_SUBG = Claim(

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from verify.checks import Agreement
+from verify.papers.glm.tools import growth
 from verify.papers.glm.tools.general_rates import (
     GROWS,
     PUBLIC_17,
     SIZES,
-    asked,
     bias_by_weights,
     bias_term,
     by_a_logarithm,
@@ -86,7 +84,7 @@ THM_14 = Claim(
             lacking().deciding("d"),
         ),
     ),
-    checks=(Agreement(facts=growing), Agreement(facts=asked)),
+    checks=(Agreement(facts=growing), growth.ACROSS, growth.asked()),
 )
 
 THM_17 = Claim(
@@ -104,6 +102,7 @@ THM_17 = Claim(
     hypotheses="Assumptions 1 and 4",
     equation="Theorem 17",
     setting="As for Theorem 14. Clause (b) with all other terms 1, as Corollaries 9 and 15 have it.",
+    given={"wide": 64},
     fault=Fault(
         severity="substantive",
         touches="statement",
@@ -140,7 +139,7 @@ THM_17 = Claim(
         ),
     ),
     checks=(
-        Agreement(decides="a", facts=partial(asked, squared=True)),
+        growth.asked(squared=True).deciding("a"),
         Agreement(decides="b", facts=by_a_logarithm, impostors={"its square": {"facts": {"power": 2.0}}}),
     ),
 )
@@ -187,5 +186,5 @@ THM_25 = Claim(
             public_term("softplus", 1.0).deciding("c"),
         ),
     ),
-    checks=(Agreement(facts=growing), Agreement(facts=partial(asked, dropped=True))),
+    checks=(Agreement(facts=growing), growth.ACROSS, growth.asked(dropped=True)),
 )

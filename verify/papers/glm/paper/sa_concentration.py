@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import sympy
 from scipy.special import erfc
 
 from simulators.engine import Experiment
-from verify.checks import Agreement, Event, Fact, Frequency, Search, Symbolic, Within
+from verify.checks import Agreement, Event, Fact, Frequency, Search, Symbolic, Unbounded, Within
 from verify.checks.domains import Real
 from verify.papers.glm.tools.matrices import Ensemble, Sines, covariance_errors, sine_suprema, symmetric_norms
 from verify.statements.claims import Claim, Correction, Fault
@@ -217,12 +218,14 @@ def _covariances(*, constant: float = 6.0) -> tuple[Event, ...]:
     )
 
 
-def _one_row(rng: np.random.Generator) -> Iterator[Within]:
-    """n = 1 and signs: ||x x^T - I|| = p - 1 for every draw, over sqrt(p / n)."""
-    ratios = {p: float(np.linalg.norm(np.ones((p, p)) - np.eye(p), 2)) / math.sqrt(p) for p in (4, 400)}
-    numbers = {"small": ratios[4], "large": ratios[400], "wide": 400}
-    label = "the ratio to sqrt(p / n), n = 1, at p = 400 over that at 4"
-    yield Within(label, ratios[400] / ratios[4], 0.0, 3.0, numbers=numbers)
+def _one_row(m: Any, s: Any) -> Any:
+    """n = 1, p = 4 s signs: ||x x^T - I|| = p - 1 for every draw, over sqrt(p / n) ||Sigma||, kappa = 1."""
+    return (4 * s - 1) / m.sqrt(4 * s)
+
+
+def _reduced_row(m: Any, x: Any) -> Any:
+    """The quotient itself."""
+    return 2 - x / 2
 
 
 def _corrected_row(rng: np.random.Generator, *, linear: float = 1.0) -> Iterator[Within]:
@@ -238,6 +241,7 @@ LEM_29 = Claim(
     statement="With probability $1 - e^(-p)$: $norm(X^top X\\/n - Sigma) <= C kappa^2 sqrt(p\\/n) norm(Sigma)$.",
     equation="Lemma 29",
     setting="Normal and sign entries, $Sigma = I$; $C = 6$ in the correction.",
+    given={"wide": 400},
     fault=Fault(
         severity="hypothesis",
         touches="statement",
@@ -261,7 +265,9 @@ LEM_29 = Claim(
             Agreement(facts=_corrected_row, impostors={"without p / n": {"facts": {"linear": 0.0}}}),
         ),
     ),
-    checks=(Agreement(facts=_one_row),),
+    checks=(
+        Unbounded(quotient=_one_row, reduced=_reduced_row, power=Fraction(1, 2), shown={"small": 1, "large": 100}),
+    ),
 )
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from dpbounds.glm import privacy
 from simulators.engine import Experiment
-from verify.checks import Agreement, Event, Fact, Frequency, Search, Within
+from verify.checks import Agreement, Event, Frequency, Search, Unbounded, Within
 from verify.checks.domains import Real
+from verify.papers.glm.tools import growth
 from verify.papers.glm.tools.matrices import Sines, Slopes, sine_suprema, slope_suprema
 from verify.papers.glm.tools.phases import largest_mean_sine
 from verify.papers.glm.tools.private_step import Step
@@ -62,12 +64,6 @@ def _no_constant(variance: float, delta: float, *, power: float = 2.0) -> tuple[
     return 512.0 / variance**power, _condition(variance, delta)
 
 
-def _conditions(rng: np.random.Generator) -> Iterator[Within]:
-    numbers = {"ordinary": _condition(0.25), "small": _condition(0.0025), "share": 400}
-    grown = numbers["small"] / numbers["ordinary"]
-    yield Within("growth of the ratio as the variance falls from 1/4 to 1/400", grown, most=100.0, numbers=numbers)
-
-
 def _condition_right(variance: float, *, constant: float = 600.0, power: float = 2.0) -> tuple[float, float]:
     return _condition(variance), constant * max(1.0, variance**-power)
 
@@ -82,6 +78,7 @@ LEM_33 = Claim(
         r'O(p r^2 (1 + r^2 norm(tilde(w)^"ols")^2) log(1\/delta) log(p^2\/xi)\/(epsilon^2 n lambda^2))$.'
     ),
     equation="(16)",
+    given={"share": 400},
     setting="Leading order, $Sigma = lambda I$.",
     fault=Fault(
         severity="substantive",
@@ -91,7 +88,7 @@ LEM_33 = Claim(
             "makes it too "
             'weak: what $norm(E_1) <= lambda_"min" (X^top X)\\/2$ takes is ${ordinary:2}$ times it at $Sigma = '
             "I\\/4$ and "
-            "${small:2}$ times at $Sigma = I\\/{share}$ ($r = 1$, $p = 4$)."
+            "${small:2}$ times at $Sigma = I\\/{share}$ ($r = 1$, $p = 4$), as $norm(Sigma)^(-2)$."
         ),
         consequence="(6), (14), (36) and (37) inherit it, in the paper's own designs, where $norm(Sigma) = 1\\/p^2$.",
     ),
@@ -143,7 +140,7 @@ LEM_33 = Claim(
             ),
         ),
     ),
-    checks=(Agreement(facts=_conditions),),
+    checks=(growth.CONDITION_33,),
 )
 
 
@@ -164,17 +161,16 @@ def _lemma_34(w: np.ndarray, size: float, *, constant: float = 4.0) -> tuple[flo
     return left, constant * right  # gamma <= 1 for labels in [0, 1], kappa >= the norm of a sign, 1
 
 
-# No constant of a condition is as large.
-MANY = 100
+def _records(m: Any, s: Any) -> Any:
+    """p, the records without which X^T X has no inverse, over kappa gamma p for labels of norm gamma = 1 / s, x of
+    signs, whose norm kappa is 1.
+    """
+    return m.number(s)
 
 
-def _rank(rng: np.random.Generator) -> Iterator[Fact]:
-    """Labels scaled by t = 0.001: the condition n >= 100 kappa gamma p asks for one record, whose X^T X has rank 1."""
-    p, gamma = 10, 1e-3
-    n = math.ceil(MANY * gamma * p)
-    x = np.ones((n, p))
-    rank = int(np.linalg.matrix_rank(x.T @ x))
-    yield Fact("X^T X has full rank", rank, p, 0, {"n": n, "rank": rank})
+def _reduced_records(m: Any, x: Any) -> Any:
+    """The quotient itself."""
+    return m.number(1)
 
 
 LEM_34 = Claim(
@@ -187,14 +183,13 @@ LEM_34 = Claim(
     ),
     equation="Lemma 34",
     setting="Leading order in $1\\/n$, $x_j = plus.minus a$, logistic labels.",
-    given={"many": MANY},
     fault=Fault(
         severity="hypothesis",
         touches="statement",
         finding=(
-            "The condition on $n$ changes when $y$ is scaled, the estimator does not: for labels of norm $gamma = "
-            "10^(-3)$ and "
-            "$p = 10$ even ${many} kappa gamma p$ is ${n}$ record, and $X^top X$ has rank ${rank}$."
+            "The condition on $n$ changes when $y$ is scaled, the estimator does not: $X^top X$ has rank $p$ for $n >= "
+            "p$ only, which for signs is $1\\/gamma$ times $kappa gamma p$, ${times}$ times for labels of norm $gamma "
+            "= 10^(-3)$."
         ),
         consequence="None: it is used with $n >> p$.",
     ),
@@ -213,7 +208,7 @@ LEM_34 = Claim(
             ),
         ),
     ),
-    checks=(Agreement(facts=_rank),),
+    checks=(Unbounded(quotient=_records, reduced=_reduced_records, shown={"times": 1000}),),
 )
 
 

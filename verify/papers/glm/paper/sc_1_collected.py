@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from verify.checks import Agreement, Fact, Search, Within
+from verify.checks import Agreement, Fact, Search, Unbounded, Within
 from verify.checks.domains import Real
-from verify.papers.glm.tools.appendix_c import CONSTANTS, MANY, w_ols_bound
+from verify.papers.glm.tools.appendix_c import CONSTANTS, w_ols_bound
 from verify.papers.glm.tools.bounded_designs import SKEWED, design_of, limit_bias
 from verify.statements.claims import Claim, Correction, Fault
 
@@ -27,14 +27,14 @@ def _collected_29(constant: float = 272.0, power: float = 2.0, **at: float) -> t
     return left, constant * right * c ** (power - 1)
 
 
-def _printed_29(rng: np.random.Generator) -> Iterator[Within]:
-    """(28) as it is, with c^2, over (29) as printed, all else 1: it grows as c."""
-    ratios = {}
-    for c in (10.0, 1000.0):
-        at = dict.fromkeys(CONSTANTS, 1.0) | {"c": c}
-        ratios[c] = _collected_29(**at)[0] / _collected_29(constant=1.0, power=1.0, **at)[1]
-    numbers = {"first": ratios[10.0], "last": ratios[1000.0], "far": 1000.0}
-    yield Within("the ratio at c = 1000 over that at c = 10", ratios[1000.0] / ratios[10.0], 0.0, 2.0, numbers=numbers)
+def _printed_29(m: Any, s: Any) -> Any:
+    """(28) as it is, with c^2, times the bound (w_ols) of Lemma 12, over (29) as printed, at c = s, all else 1."""
+    return 16 * s**2 * (1 / s + 16) / m.maximum(1, s)
+
+
+def _reduced_29(m: Any, x: Any) -> Any:
+    """The quotient itself."""
+    return 16 * (x + 16)
 
 
 def _three_terms(rng: np.random.Generator, *, factor: float = 1.0) -> Iterator[Within]:
@@ -113,6 +113,7 @@ EQ_29 = Claim(
     ),
     equation="(29)",
     setting="$G$, $r$, $kappa$, condition numbers at least 1.",
+    given={"far": 1000},
     remark="(48) prints $r^2 kappa^7$ for $r^3 kappa^6$.",
     fault=Fault(
         severity="slip",
@@ -134,7 +135,10 @@ EQ_29 = Claim(
         ground="(28) as corrected times Lemma 12.",
         checks=(_THREE.deciding("a"), _collected(_collected_29, 100.0).deciding("b")),
     ),
-    checks=(_THREE.deciding("a"), Agreement(decides="b", facts=_printed_29)),
+    checks=(
+        _THREE.deciding("a"),
+        Unbounded(decides="b", quotient=_printed_29, reduced=_reduced_29, shown={"first": 10, "last": 1000}),
+    ),
 )
 
 
@@ -153,9 +157,24 @@ EQ_31 = Claim(
 )
 
 
-def _merged(log_norm: float, omega: float) -> tuple[float, float]:
-    """(31) against the merged term of (34), all else 1: omega m_1 against ||Sigma^{1/2}|| omega m_3."""
-    return omega * max(1, omega), MANY * 10**log_norm * omega * max(1, omega**3)
+def _unmerged(m: Any, s: Any) -> Any:
+    """(31) over the merged term of (34), at ||Sigma^{1/2}|| = 1 / s, all else 1."""
+    return 1 / (1 / s)
+
+
+def _reduced_unmerged(m: Any, x: Any) -> Any:
+    """The quotient itself."""
+    return m.number(1)
+
+
+def _without_M(m: Any, s: Any) -> Any:
+    """That part of (30), ||w_ols|| by Lemma 12 over M, over (32) as printed, at M = 1 / s, all else 1."""
+    return (1 + 16) / (1 / s)
+
+
+def _reduced_without_M(m: Any, x: Any) -> Any:
+    """The quotient itself."""
+    return m.number(17)
 
 
 def _merged_right(
@@ -186,9 +205,9 @@ def _merged_right(
     return max(terms), factor * max(least, norm) * p * r**4 * omega * max(1, omega**3) * eta
 
 
-_MERGE = {"log_norm": Real(-4.0, 4.0), "omega": Real(1e-4, 1e2, "log")}
-_MERGE_ALL = {
-    **_MERGE,
+_MERGE = {
+    "log_norm": Real(-4.0, 4.0),
+    "omega": Real(1e-4, 1e2, "log"),
     "p": Real(1.0, 100.0, "log"),
     "spread": Real(1.0, 100.0, "log"),
     "wide": Real(1.0, 10.0, "log"),
@@ -209,14 +228,12 @@ EQ_33 = Claim(
         ),
     ),
     equation="(34)",
-    given={"many": MANY},
     fault=Fault(
         severity="substantive",
         touches="proof",
         finding=(
-            "(31) has no factor $norm(Sigma^(1\\/2))_2$ and the merged term has: at $norm(Sigma^(1\\/2))_2 = "
-            "10^({log_norm})$ "
-            "it is not within a factor ${many}$. (32) moreover drops the factor $M^(-1)$ of (20)."
+            "(31) has no factor $norm(Sigma^(1\\/2))_2$ and the merged term has, which with all else 1 is ${times}$ "
+            "times too small at $norm(Sigma^(1\\/2))_2 = 10^(-4)$. (32) moreover drops the factor $M^(-1)$ of (20)."
         ),
         exhibit=1,
         consequence=(
@@ -243,7 +260,7 @@ EQ_33 = Claim(
             Search(
                 decides="b",
                 sides=_merged_right,
-                box=_MERGE_ALL,
+                box=_MERGE,
                 extremal=lambda: ({"log_norm": -4.0, **_ONE}, {"log_norm": 0.0, **_ONE}),
                 evaluations=500,
                 impostors={
@@ -255,14 +272,8 @@ EQ_33 = Claim(
         ),
     ),
     checks=(
-        _scales(_collected_32, {}, constant=17.0 * MANY, power=0),
-        Search(
-            decides="b",
-            sides=_merged,
-            box=_MERGE,
-            extremal=lambda: ({"log_norm": -4.0, "omega": 1.0},),
-            evaluations=100,
-        ),
+        Unbounded(decides="a", quotient=_without_M, reduced=_reduced_without_M),
+        Unbounded(decides="b", quotient=_unmerged, reduced=_reduced_unmerged, shown={"times": 10_000}),
     ),
 )
 
@@ -287,6 +298,16 @@ def _over_power(power: int) -> tuple[float, float]:
         limit_bias(design_of(SKEWED, p), np.full(p, 1 / p), link="poisson") * p**power * math.sqrt(p) for p in (16, 256)
     )
     return small, large
+
+
+def _radii_48(m: Any, s: Any) -> Any:
+    """(28) times the bound of Lemma 12 for w_ols, over (48), at r = s, all else 1."""
+    return 16 * s**2 * (1 + 16 * s) / s**2
+
+
+def _reduced_48(m: Any, x: Any) -> Any:
+    """The quotient itself."""
+    return 16 * (x + 16)
 
 
 def _printed_48(rng: np.random.Generator) -> Iterator[Fact]:
@@ -341,5 +362,9 @@ EQ_47 = Claim(
             ),
         ),
     ),
-    checks=(Agreement(decides="b", facts=_printed_48), Agreement(decides="a", facts=_dropped)),
+    checks=(
+        Agreement(decides="b", facts=_printed_48),
+        Unbounded(decides="b", quotient=_radii_48, reduced=_reduced_48),
+        Agreement(decides="a", facts=_dropped),
+    ),
 )

@@ -2,20 +2,40 @@
 
 from __future__ import annotations
 
-from functools import partial
+from fractions import Fraction
+from typing import Any
 
-from verify.checks import Search
+from verify.checks import Search, Unbounded
 from verify.checks.domains import Real
-from verify.papers.glm.tools.appendix_c import CONSTANTS, MANY, w_ols_bound
+from verify.papers.glm.tools.appendix_c import CONSTANTS, w_ols_bound
 from verify.statements.claims import Claim, Correction, Fault
 
 
-def _sizes(log_norm: float, omega: float) -> tuple[float, float]:
-    """The two conditions of (36) at ||w_ols|| = sqrt(p) omega, Sigma = norm I, p = 4, all else 1, against (37)."""
-    norm = 10**log_norm
-    squared = norm * min(norm, 1.0)
-    first, second = norm * 4 * 4 * omega**2 / squared, norm**2 * 4 / norm**2
-    return max(first, second), MANY * norm**2 * 16 * omega**2 * max(1, omega**2) / squared
+def _sizes(m: Any, s: Any) -> Any:
+    """The larger of the two conditions of (36) over (37), at Sigma = norm I, norm = ||w*||_inf = 1 / s, p = 4 and
+    ||w_ols|| = 2 ||w*||_inf, all else 1: min{norm, 1} norm = 1 / s^2 divides both sides but the second of (36).
+    """
+    norm, omega, p = 1 / s, 1 / s, 4
+    squared = norm * m.minimum(norm, 1)
+    scale, invertible = norm * p**2 * omega**2 / squared, p * norm**2 / norm**2
+    return m.maximum(scale, invertible) / (norm**2 * p**2 * omega**2 * m.maximum(1, omega**2) / squared)
+
+
+def _reduced_sizes(m: Any, x: Any) -> Any:
+    """A lower bound: the second of (36), which is 4, over (37), which is 16 / s^2."""
+    return m.number("1/4")
+
+
+def _sizes_35(m: Any, s: Any) -> Any:
+    """(18), with the n of (19), over (35), at Sigma = I / s, all else 1: s^2 over s."""
+    norm = 1 / s
+    n = norm / (norm * m.minimum(norm, 1))
+    return m.maximum(1, n / norm) / m.maximum(1, n)
+
+
+def _reduced_35(m: Any, x: Any) -> Any:
+    """The quotient itself."""
+    return m.number(1)
 
 
 _SIZES = {
@@ -70,14 +90,14 @@ EQ_35 = Claim(
         ),
     ),
     equation="(37)",
-    given={"many": MANY},
     fault=Fault(
         severity="hypothesis",
         touches="proof",
         finding=(
             "(36) asks for $n$ of order $norm(Sigma)_2$, and for an $n$ that does not depend on $w^*$; (37) has "
-            "$norm(Sigma)_2^2$ and vanishes with $w^*$: at $norm(Sigma)_2 = 10^({log_norm})$, $norm(w^*)_infinity = "
-            "{omega}$ it is more than ${many}$ times too small. (35) drops the $norm(Sigma)_2$ in the denominator of "
+            "$norm(Sigma)_2^2$ and vanishes with $w^*$: with all else 1, $p = 4$, it is ${times}$ times too small at "
+            "$norm(Sigma)_2 = norm(w^*)_infinity = 10^(-3)$, and no constant helps. (35) drops the "
+            "$norm(Sigma)_2$ in the denominator of "
             "(18)."
         ),
         exhibit=1,
@@ -127,19 +147,7 @@ EQ_35 = Claim(
         ),
     ),
     checks=(
-        Search(
-            decides="a",
-            sides=partial(_public_sizes, constant=MANY, power=0),
-            box=_PUBLIC_BOX,
-            extremal=lambda: ({"norm": 0.001, "tau": 1.0},),
-            evaluations=100,
-        ),
-        Search(
-            decides="b",
-            sides=_sizes,
-            box={"log_norm": Real(-4.0, 4.0), "omega": Real(1e-4, 1e2, "log")},
-            extremal=lambda: ({"log_norm": -3.0, "omega": 1.0},),
-            evaluations=100,
-        ),
+        Unbounded(decides="a", quotient=_sizes_35, reduced=_reduced_35),
+        Unbounded(decides="b", quotient=_sizes, reduced=_reduced_sizes, power=Fraction(2), shown={"times": 1000}),
     ),
 )

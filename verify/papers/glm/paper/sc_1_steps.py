@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from dpbounds.glm import LINKS
 from dpbounds.glm.gaussian import mean_of, slope_means
-from verify.checks import Agreement, Search, Within
+from verify.checks import Agreement, Search, Unbounded, Within
 from verify.checks.domains import Real
 from verify.papers.glm.paper.s4_1_theorem_8 import repair
 from verify.papers.glm.paper.sc_2_scale_error import LEM_37
-from verify.papers.glm.tools.appendix_c import MANY
+from verify.papers.glm.tools import growth
 from verify.papers.glm.tools.private_step import Step
 from verify.statements.claims import Claim, Correction, Fault
 
@@ -32,17 +33,6 @@ def _step(p: float, variance: float, slack: float, size: float) -> Step:
 
 def _eta(step: Step) -> float:
     return step.logarithms(FAILURE) / (EPSILON * step.capital_lambda * math.sqrt(N))
-
-
-def _ratio_17(rng: np.random.Generator) -> Iterator[Within]:
-    """Left over right side of (17) with r = 1, lambda = 1 / p, kappa = 1, as ||w_ols|| falls."""
-    ratios = {}
-    for size in (1.0, 1e-6):
-        step = _step(4, 0.25, 1.0, size)
-        ratios[size] = step.root_mean_square / (math.sqrt(4.0) * size * _eta(step))
-    numbers = {"ordinary": ratios[1.0], "small": ratios[1e-6]}
-    label = "the ratio at a norm of w_ols of 1e-6 over that at 1"
-    yield Within(label, ratios[1e-6] / ratios[1.0], 0.0, 1e3, numbers=numbers)
 
 
 def _corrected_17(
@@ -132,7 +122,7 @@ EQ_17 = Claim(
             _NO_CONSTANT.deciding("b"),
         ),
     ),
-    checks=(Agreement(facts=_ratio_17),),
+    checks=(growth.STEP_17,),
 )
 _STEP_17 = EQ_17.correction.checks[0] if EQ_17.correction else _NO_CONSTANT
 
@@ -165,7 +155,7 @@ EQ_53 = Claim(
         ground="As for (17).",
         checks=(_STEP_17,),
     ),
-    checks=EQ_17.checks,
+    checks=(growth.STEP_53,),
 )
 
 
@@ -289,23 +279,6 @@ EQ_25 = Claim(
 # --- (57): Theorem 8 assembled ---
 
 
-def _assembled(size: float, norm: float) -> tuple[float, float]:
-    """The second part of (57), p^{3/2} ||Sigma|| ||w_ols||, against the first, p^{3/2} ||Sigma||^{3/2} ||w_ols||^2,
-    which is all that Theorem 8 keeps; within a factor `MANY`.
-    """
-    return norm * size, MANY * norm**1.5 * size**2
-
-
-def _second_part(rng: np.random.Generator) -> Iterator[Within]:
-    """c times the exact step over the printed second part, Sigma = I, p = 4, overline(c) = c, as ||w_ols|| falls."""
-    ratios = {}
-    for size in (1.0, 1e-6):
-        step = _step(4, 1.0, math.sqrt(math.log(N / FAILURE)), size)
-        ratios[size] = step.root_mean_square / (8.0 * size * math.log(N / FAILURE) * _eta(step))
-    label = "the ratio at a norm of w_ols of 1e-6 over that at 1"
-    yield Within(label, ratios[1e-6] / ratios[1.0], 0.0, 1e3)
-
-
 def _two_parts(rng: np.random.Generator, *, factor: float = 1.0) -> Iterator[Within]:
     """(57): the distance over the sum of the two parts, at random and where both point the same way."""
     c, found = 1.3, 1.7
@@ -315,7 +288,16 @@ def _two_parts(rng: np.random.Generator, *, factor: float = 1.0) -> Iterator[Wit
         yield Within(f"{name} vectors: the distance over the parts", float(distance / (factor * parts)), 0.0, 1 + 1e-12)
 
 
-_SIZES = {"size": Real(1e-6, 1e2, "log"), "norm": Real(1e-4, 1e4, "log")}
+def _assembled(m: Any, s: Any) -> Any:
+    """Of (57) the second part, p^{3/2} ||Sigma|| ||w_ols||, over the first, p^{3/2} ||Sigma||^{3/2} ||w_ols||^2, which
+    is all that Theorem 8 keeps, at Sigma = I, ||w_ols|| = 1 / s.
+    """
+    return (1 / s) / (1 / s) ** 2
+
+
+def _reduced_assembled(m: Any, x: Any) -> Any:
+    """The quotient itself."""
+    return m.number(1)
 
 
 _TWO = Agreement(facts=_two_parts, impostors={"1 % less": {"facts": {"factor": 0.99}}})
@@ -335,14 +317,13 @@ EQ_57 = Claim(
         r'$w^"ols" = w^*\/c_Phi$ gives Theorem 8.',
     ),
     equation="(57)",
-    given={"many": MANY},
     fault=Fault(
         severity="hypothesis",
         touches="proof",
         finding=(
             'Theorem 8 keeps the part with $norm(Sigma)^(3\\/2) norm(w^"ols")^2$ and drops that with $norm(Sigma) '
-            'norm(w^"ols")$: at $norm(w^"ols") = {size}$, $norm(Sigma) = {norm}$ the dropped one is more than ${many}$ '
-            "times larger. The second part as printed moreover has the fault of (53)."
+            'norm(w^"ols")$: at $norm(Sigma) = 1$ the dropped one is $1\\/norm(w^"ols")$ times larger, ${times}$ times '
+            'at $norm(w^"ols") = 10^(-3)$. The second part as printed moreover has the fault of (53).'
         ),
         exhibit=0,
         consequence=(
@@ -367,10 +348,8 @@ EQ_57 = Claim(
         ),
     ),
     checks=(
-        Search(
-            decides="c", sides=_assembled, box=_SIZES, extremal=lambda: ({"size": 0.001, "norm": 1.0},), evaluations=100
-        ),
-        Agreement(decides="b", facts=_second_part),
+        Unbounded(decides="c", quotient=_assembled, reduced=_reduced_assembled, shown={"times": 1000}),
+        growth.STEP_53.deciding("b"),
         _TWO.deciding("a"),
     ),
 )

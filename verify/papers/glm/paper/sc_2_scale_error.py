@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from dpbounds.glm import LINKS, asymptotics, privacy
 from dpbounds.glm.gaussian import mean_of, slope_means
-from verify.checks import Agreement, Fact, Search
+from verify.checks import Agreement, Fact, Search, Unbounded
 from verify.checks.domains import Real
 from verify.papers.glm.tools.private_step import Step
 from verify.papers.glm.tools.sines import ABOVE, BELOW, sine_scales
@@ -220,6 +221,18 @@ def _printed_logarithm(rng: np.random.Generator) -> Iterator[Fact]:
     yield Fact("the logarithms of (60)", product, math.sqrt(product), 0.1, numbers)
 
 
+def _residuals(m: Any, s: Any) -> Any:
+    """The noise's part over (60) at the bound C = 1 / s on the residuals, L r + |f(0)| = 1, in units of r
+    norm(w_ols) = 1 in both: sqrt(B^2 + 1) with B = 1 + C, over C.
+    """
+    return m.sqrt((1 + 1 / s) ** 2 + 1) * s
+
+
+def _reduced_residuals(m: Any, x: Any) -> Any:
+    """The quotient itself."""
+    return m.sqrt((1 + x) ** 2 + 1)
+
+
 LEM_38 = Claim(
     id="glm/lem-38",
     where="Lemma 38, (60)-(62)",
@@ -234,9 +247,10 @@ LEM_38 = Claim(
         touches="statement",
         finding=(
             "(60) lacks the square root over the logarithms that (59) has: ${printed:3}$ for ${derived:3}$ at $p = "
-            "{p}$, $xi = {xi}$, $delta = 10^(-6)$."
+            "{p}$, $xi = {xi}$, $delta = 10^(-6)$; and it vanishes with the bound $C$ on the residuals, where the "
+            "noise of $x y$ stays."
         ),
-        consequence="None: Theorem 25 is stated with the root.",
+        consequence="As for (58); Theorem 25 is stated with the root.",
         root="glm/eq-58",
     ),
     correction=Correction(
@@ -269,5 +283,8 @@ LEM_38 = Claim(
             _LEADING.deciding("b"),
         ),
     ),
-    checks=(Agreement(facts=_printed_logarithm),),
+    checks=(
+        Agreement(facts=_printed_logarithm),
+        Unbounded(quotient=_residuals, reduced=_reduced_residuals),
+    ),
 )

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dpbounds.glm import bounds
 from verify.checks.domains import Real
 
-# No constant of a rate is as large.
-MANY = 100
 CONSTANTS = {
     "G": Real(1.0, 10.0, "log"),
     "r": Real(1.0, 10.0, "log"),

@@ -213,16 +213,6 @@ def _definite(
     return 16 * p * scales.gram**2 / variance**2, float(asked)
 
 
-def asked(rng: np.random.Generator, squared: bool = False, dropped: bool = False) -> Iterator[Within]:
-    """What a positive definite A takes over what (6), or (8), asks for, in the paper's own design, omega = 1;
-    `dropped`: (14), which has not its factor 1 / min{lambda, 1} = p^2.
-    """
-    taken = {p: _definite(p, 1.0, 1.0, squared=squared) for p in (4, 64)}
-    ratio = {p: n / asked * (p * p if dropped else 1) for p, (n, asked) in taken.items()}
-    numbers = {"small": ratio[4], "large": ratio[64], "wide": 64}
-    yield Within("the ratio at p = 64 over that at p = 4", ratio[64] / ratio[4], 0.0, 10.0, numbers=numbers)
-
-
 def _asked_less(
     p: float, delta: float, failure: float, *, squared: bool = False, power: float = 3.0
 ) -> tuple[float, float]:
