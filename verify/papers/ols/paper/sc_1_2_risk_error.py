@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import sympy
 
 from simulators.ols import mixing_noise
-from verify.checks import Agreement, Fact, Rate, Search, Symbolic, Times, Within
+from verify.checks import Agreement, Fact, Rate, Search, Symbolic, Times, Unbounded, Within
 from verify.checks.domains import Real, Whole
 from verify.papers.ols.tools.noise_draws import DRAWS, released_noise
 from verify.statements.claims import Claim, Correction, Fault
@@ -134,6 +136,16 @@ def _bias_over_branch(decades: float) -> Iterator[tuple[str, float]]:
     yield "$d = T = 1$, $rho.alt = 1\\/2$", noise * lam / gamma**2
 
 
+def _noise_over_branch(m: Any, s: Any) -> Any:
+    """The same at delta = 100^-s: eta² lambda / gamma² = tau / sqrt(k), tau = sqrt(2 log(4 / delta))."""
+    return m.sqrt(2 * (m.log(4) + s * m.log(100)))
+
+
+def _reduced_branch(m: Any, x: Any) -> Any:
+    """The quotient itself."""
+    return m.sqrt(2 * (x * m.log(4) + m.log(100)))
+
+
 def _exact_bias(lam, gamma, tau, z, beta, share: float = 1.0):
     """||theta_R - theta*||²_M in one direction of the spectrum, lambda_i = lam, lambda^X = lam / 2, against gamma²
     ||theta*||² / max{gamma, lambda^X}, on the event z <= tau.
@@ -162,6 +174,7 @@ THM_1_RIDGEBIAS = Claim(
     setting="Constants that the paper leaves open are 1.",
     checks=(
         Rate(decides="b", ratios=_bias_over_branch, relation="upper", extents=(1.0, 2.0, 4.0, 8.0)),
+        Unbounded(decides="b", quotient=_noise_over_branch, reduced=_reduced_branch, power=Fraction(1, 2)),
         Search(
             decides="a",
             sides=_lemma_4,

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from fractions import Fraction
 from functools import partial
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
 
 from dpbounds.arithmetic import FLOATS
 from dpbounds.ols import DynamicMixing, LinearMixingScales, linear_mixing_scales, sketch
-from verify.checks import Agreement, Fact, Identity, Rate, Search, Times, Within
+from verify.checks import Agreement, Fact, Identity, Rate, Search, Times, Unbounded, Within
 from verify.checks.domains import Real, Whole
 from verify.papers.ols.paper.sb_sketch_privacy import TEST_TERM
 from verify.statements.claims import Claim, Correction, Fault
@@ -254,6 +256,18 @@ def _printed_eta(decades: float, power: float = 1.0) -> Iterator[tuple[str, floa
         yield label, math.sqrt(variance) ** power / stated
 
 
+def _over_deviation(m: Any, s: Any) -> Any:
+    """(7) over the root of Algorithm 4's variance gamma (1 + C_Y²), over its value at C_Y = 0, at 1 + C_Y² = s: gamma
+    does not depend on C_Y.
+    """
+    return s / m.sqrt(s)
+
+
+def _reduced_deviation(m: Any, x: Any) -> Any:
+    """The quotient itself."""
+    return m.number(1)
+
+
 EQ7_NOISE = Claim(
     id="ols/eq7-noise",
     where="(7)",
@@ -261,7 +275,10 @@ EQ7_NOISE = Claim(
     kind="number",
     statement="Sketch-and-solve adds $eta xi$ with $eta = Theta(sqrt(k log(1\\/delta)) (1 + C_Y^2)\\/epsilon)$.",
     setting="Algorithm 4 at $lambda^(X Y) = 0$.",
-    checks=(Rate(ratios=_printed_eta, relation="theta", extents=(0.5, 1.0, 2.0, 4.0), per_extent=3),),
+    checks=(
+        Rate(ratios=_printed_eta, relation="theta", extents=(0.5, 1.0, 2.0, 4.0), per_extent=3),
+        Unbounded(quotient=_over_deviation, reduced=_reduced_deviation, power=Fraction(1, 2)),
+    ),
     fault=Fault(
         severity="slip",
         touches="text",
