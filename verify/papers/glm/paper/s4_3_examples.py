@@ -8,14 +8,16 @@ from typing import Any
 
 import mpmath
 import numpy as np
+import sympy
 
 from dpbounds.arithmetic import FLOATS, Arithmetic, digits
 from dpbounds.glm import LINKS, Link, scale
-from dpbounds.glm.gaussian import enclosed_mean
+from dpbounds.glm.gaussian import enclosed_mean, mean_of
 from dpbounds.glm.scale import scale_slope
-from verify.checks import Agreement, Fact, Inequality, Within
+from verify.checks import Agreement, Fact, Inequality, Symbolic, Within
 from verify.checks.domains import Real
 from verify.statements.claims import Claim, Correction, Fault
+from verify.statements.derivations import Derivation
 
 LARGEST, MARGIN, LEAST_SLOPE = 6.0, 0.22, 0.1
 # ||w*||_2 / sqrt p, and ||w_ols||_2 / sqrt p as stated: the standard deviations of <x, w> for x ~ N(0, I / p).
@@ -116,6 +118,25 @@ def attained_facts(rng: np.random.Generator, *, links: tuple[str, ...], factor: 
         yield from _attained(link, factor=factor)
 
 
+def _unit_bounds(*, top: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+    """With e^z = u > 0: top - Phi'' and top -+ Phi'''."""
+    u = sympy.Symbol("u", positive=True)
+    second, third = u / (1 + u) ** 2, (u - u**2) / (1 + u) ** 3
+    yield "1 - Phi''", top - second
+    yield "1 - Phi'''", top - third
+    yield "1 + Phi'''", top + third
+
+
+def _derivatives() -> Iterator[tuple[str, sympy.Expr]]:
+    """Those of log(1 + e^z)."""
+    z = sympy.Symbol("z", real=True)
+    u: Any = sympy.exp(z)
+    printed = {2: u / (1 + u) ** 2, 3: (u - u**2) / (1 + u) ** 3}
+    for order, value in printed.items():
+        derivative: Any = sympy.diff(sympy.log(1 + u), z, order)
+        yield f"derivative {order}", sympy.simplify(derivative - value)
+
+
 THM_19_B = Claim(
     id="glm/thm-19-b",
     where="Theorem 19",
@@ -124,12 +145,22 @@ THM_19_B = Claim(
     equation="Theorem 19",
     remark="Sharp: $abs(Phi'') <= 1\\/4$, $abs(Phi''') <= 1\\/(6 sqrt(3))$.",
     checks=(
-        bounded("logistic", 1, "1"),
-        bounded("logistic", 2, "1"),
+        Symbolic(residuals=_derivatives, nonnegative=_unit_bounds, impostors={"0 for 1": {"nonnegative": {"top": 0}}}),
+        bounded("logistic", 1, "1").as_control(),
+        bounded("logistic", 2, "1").as_control(),
         Agreement(
             facts=partial(attained_facts, links=("logistic", "sigmoid", "softplus")),
             impostors={"suprema 1 % off": {"facts": {"factor": 1.01}}},
+            role="control",
         ),
+    ),
+    derivation=Derivation(
+        text=(
+            "$Phi'' > 0$, $1 - Phi''$ and $1 plus.minus Phi'''$ are quotients of polynomials in $u = e^z > 0$ without "
+            "negative coefficients, so $abs(Phi'') <= 1$ and $abs(Phi''') <= 1$ for every $z$, and $Phi''$ is "
+            "1-Lipschitz."
+        ),
+        lemmas=("mean value theorem",),
     ),
 )
 
@@ -166,6 +197,43 @@ def roots(rng: np.random.Generator, *, links: tuple[str, ...], factor: float = 1
         yield Fact(f"{name}: root of f", float(scale.root(name, w_ols, np.eye(2))), W_STAR / _derived(name), 1e-11)
 
 
+def _mean_slope(m: Arithmetic, link: Link, t: Any) -> Any:
+    """E mu'(t W)."""
+    if m.name == "floats":
+        return np.array([float(mean_of(link.slope, value**2)) for value in np.ravel(t)]).reshape(np.shape(t))
+    return enclosed_mean(link, m.number(t) ** 2)
+
+
+def high(link: str) -> Inequality:
+    """E mu'(t W) > 1.22 / 6 for t = 1 / 4, and for t = 6 s with s from 1 / 20 to 1 / 16."""
+    return Inequality(
+        smaller=lambda m, t: m.number("61/300") + 0 * t,
+        larger=lambda m, t: _mean_slope(m, LINKS[link], t),
+        box={"t": Real(0.25, LARGEST / 16)},
+        evaluations=300,
+        impostors={"0.245": {"smaller": lambda m, t: m.number("0.245") + 0 * t}},
+    )
+
+
+_SIZES = (
+    '$norm(w^"ols") = s sqrt(p)$ with $s = 1\\/20$ as stated, or $s = bb(E) mu\'(W\\/4)\\/4$ by Stein, where $1\\/20 < '
+    "1.22\\/24 < s <= 1\\/16$ by $bb(E) mu'(W\\/4) > 1.22\\/6$ and $mu' <= 1\\/4$. "
+)
+REACH = Derivation(
+    text=_SIZES + "So $f(6) = 6 bb(E) mu'(6 s W)$ with $6 s$ from $3\\/10$ to $3\\/8$, where $bb(E) mu' > 1.22\\/6$.",
+    lemmas=("Stein",),
+)
+STEEP = Derivation(
+    text=_SIZES + "$f(c) = c bb(E) mu'(c s W) = bb(E) W mu(c s W)\\/s$, so $f'(c) = bb(E) W^2 mu'(c s W)$, which is "
+    "bounded for $c s$ from 0 to $6\\/16$.",
+    lemmas=("Stein",),
+)
+ROOT = Derivation(
+    text="$c = 1\\/bb(E) mu'(chevron.l x, w^* chevron.r)$ and $chevron.l x, w^* chevron.r tilde cal(N)(0, 1\\/16)$, so "
+    "$c < 6\\/1.22$.",
+    lemmas=("Stein",),
+)
+
 THM_19_C = Claim(
     id="glm/thm-19-c",
     where="Theorem 19",
@@ -175,16 +243,24 @@ THM_19_C = Claim(
     equation="Theorem 19",
     setting='$norm(w^"ols")$ as stated and as Lemma 5 has it; printed with $f(c)$, read as in Theorem 20.',
     remark="$f(6) = {stated}$ and ${derived}$.",
-    checks=(Agreement(facts=partial(above, links=("logistic",)), impostors={"c = 4.9": {"facts": {"largest": 4.9}}}),),
+    checks=(
+        high("logistic"),
+        Agreement(
+            facts=partial(above, links=("logistic",)),
+            impostors={"c = 4.9": {"facts": {"largest": 4.9}}},
+            role="control",
+        ),
+    ),
+    derivation=REACH,
 )
 
 
 def steep(link: str, least: str) -> Inequality:
-    """f'(c) = E[W^2 mu'(c s W)] >= least for c in [0, 6], s up to 0.062 (both readings), certified."""
+    """f'(c) = E[W^2 mu'(c s W)] >= least for c in [0, 6], s up to 1 / 16 (both readings), certified."""
     return Inequality(
         smaller=lambda m, t: m.number(least) + 0 * t,
         larger=lambda m, t: scale_slope(m, LINKS[link], t),
-        box={"t": Real(0.0, LARGEST * 0.062)},
+        box={"t": Real(0.0, LARGEST / 16)},
         evaluations=300,
         impostors={"least slope 0.24": {"smaller": lambda m, t: m.number("0.24") + 0 * t}},
     )
@@ -218,14 +294,17 @@ THM_19_D = Claim(
     equation="Theorem 19",
     remark='Both hold; the least value is $f\'(6) = {stated:3}$, with the derived $norm(w^"ols")$ ${derived:3}$.',
     checks=(
+        high("logistic").deciding("ab"),
         steep("logistic", "0.1").deciding("a"),
         steep("logistic", "0.19").deciding("b"),
         Agreement(
             decides="ab",
             facts=partial(slopes, links=("logistic",)),
             impostors={"1 % off": {"facts": {"factor": 1.01}}},
+            role="control",
         ),
     ),
+    derivation=STEEP,
 )
 
 THM_19_E = Claim(
@@ -235,5 +314,13 @@ THM_19_E = Claim(
     statement="Logistic: $c_Phi < overline(c) = 6$.",
     equation="Theorem 19",
     remark="$c_Phi = {constant:5}$.",
-    checks=(Agreement(facts=partial(roots, links=("logistic",)), impostors={"1 % off": {"facts": {"factor": 1.01}}}),),
+    checks=(
+        high("logistic"),
+        Agreement(
+            facts=partial(roots, links=("logistic",)),
+            impostors={"1 % off": {"facts": {"factor": 1.01}}},
+            role="control",
+        ),
+    ),
+    derivation=ROOT,
 )

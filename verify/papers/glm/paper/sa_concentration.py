@@ -16,6 +16,7 @@ from verify.checks import Agreement, Event, Fact, Frequency, Search, Symbolic, U
 from verify.checks.domains import Real
 from verify.papers.glm.tools.matrices import Ensemble, Sines, covariance_errors, sine_suprema, symmetric_norms
 from verify.statements.claims import Claim, Correction, Fault
+from verify.statements.derivations import Derivation
 
 _TENTH = {"1 % off": {"facts": {"factor": 1.01}}}
 
@@ -97,6 +98,23 @@ def _quadratic(rng: np.random.Generator, *, factor: float = 1.0) -> Iterator[Fac
             yield Within(f"P(max g^2 > 2 log(2 p / xi)), p = {p}, xi = {failure:g}", tail, 0.0, failure)
 
 
+def _variances(*, twice: int = 2) -> Iterator[tuple[str, sympy.Expr]]:
+    """Var(u^T E w) / sigma^2, the squares of what multiplies the entries of E, against ||u||^2 ||w||^2 + (u^T w)^2 -
+    sum_i u_i^2 w_i^2, p = 2 and 3; and that 2 ||u||^2 ||w||^2 less it and the last sum is one of squares.
+    """
+    for p in (2, 3):
+        u, w = (sympy.symbols(f"{name}0:{p}") for name in "uw")
+        upper = [(i, j) for i in range(p) for j in range(i, p)]
+        entries: list[Any] = [u[i] * w[i] if i == j else u[i] * w[j] + u[j] * w[i] for i, j in upper]
+        lengths = sympy.Add(*(a**2 for a in u)) * sympy.Add(*(b**2 for b in w))
+        inner = sympy.Add(*(a * b for a, b in zip(u, w, strict=True))) ** 2
+        rest: list[Any] = [(u[i] * w[j] - u[j] * w[i]) ** 2 for i, j in upper]
+        diagonal = sympy.Add(*((u[i] * w[i]) ** 2 for i in range(p)))
+        variance = sympy.Add(*(entry**2 for entry in entries))
+        yield f"variance, p = {p}", sympy.expand(variance - lengths - inner + diagonal)
+        yield f"below, p = {p}", sympy.expand(twice * lengths - variance - diagonal - sympy.Add(*rest))
+
+
 _BOX = {"w": (Real(-1.0, 1.0), 2), "u": (Real(-1.0, 1.0), 2), "failure": Real(1e-6, 0.5, "log")}
 
 
@@ -135,8 +153,21 @@ LEM_28 = Claim(
                 extremal=lambda: (_PAIR,),
                 evaluations=3000,
                 impostors={"1 in place of 4": {"sides": {"factor": 1.0}}},
+                role="control",
             ),
-            Agreement(facts=_quadratic, impostors=_TENTH),
+            Symbolic(residuals=_variances, impostors={"3 in place of 2": {"residuals": {"twice": 3}}}),
+            Agreement(facts=_quadratic, impostors=_TENTH, role="control"),
+        ),
+        derivation=Derivation(
+            text=(
+                "Let $M = sum_i s_i u_i u_i^top$ with an orthonormal basis $u_i$, so that $norm(E w)_M^2 = sum_i s_i "
+                "(u_i^top E w)^2$. In $u^top E w$ the entry $E_(j j)$ has the factor $u_j w_j$, and $E_(j k)$, $j < k$ "
+                "has $u_j w_k + u_k w_j$: $u_i^top E w$ is normal of mean 0 with variance $sigma^2 (norm(w)^2 + "
+                "(u_i^top w)^2 - sum_j u_(i j)^2 w_j^2) <= 2 sigma^2 norm(w)^2$, for every $p$. So $(u_i^top E w)^2 > "
+                "4 sigma^2 norm(w)^2 log(2 p\\/xi)$ has probability at most $2 e^(-log(2 p\\/xi)) = xi\\/p$, and "
+                "but with probability $xi$ none of the $p$ does that; the sum of the $s_i$ is the trace."
+            ),
+            lemmas=("spectral theorem", "Cauchy-Schwarz", "Markov", "union bound"),
         ),
     ),
     checks=(Search(sides=_failure, box=_BOX, extremal=lambda: (_PAIR,), evaluations=1000, closed=True),),
@@ -193,7 +224,16 @@ LEM_28_COV = Claim(
         ground="Expansion; $P(abs(g) >= t) <= 2 e^(-t^2\\/2)$.",
         checks=(
             Symbolic(residuals=_expansions, impostors={"squares of products": {"residuals": {"square": False}}}),
-            Agreement(facts=_quadratic, impostors=_TENTH),
+            Agreement(facts=_quadratic, impostors=_TENTH, role="control"),
+        ),
+        derivation=Derivation(
+            text=(
+                '$norm(E w)_M^2 = (U E w)^top op("diag")(sigma_i) (U E w) = sum_i sigma_i ((U E w)_i)^2$, any $p$, '
+                "and $[U E]_(i j) = sum_k U_(i k) E_(k j)$ has independent terms, the entries of a column of $E$, and "
+                "variance $sigma^2 sum_k U_(i k)^2 = sigma^2$, so it exceeds $sqrt(2 sigma^2 log(2 p^2\\/xi))$ in size "
+                "with probability at most $2 e^(-log(2 p^2\\/xi)) = xi\\/p^2$, and there are $p^2$ of them."
+            ),
+            lemmas=("spectral theorem", "independence", "Markov", "union bound"),
         ),
     ),
     checks=(Agreement(facts=_printed_form, closed=True),),

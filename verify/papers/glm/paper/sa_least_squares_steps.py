@@ -10,6 +10,7 @@ import sympy
 from verify.checks import Search, Symbolic
 from verify.checks.domains import Real
 from verify.statements.claims import Claim, Correction, Fault
+from verify.statements.derivations import Derivation
 
 # --- Lemma 27 ---
 
@@ -52,6 +53,12 @@ def _traces(eigenvalues: np.ndarray, *, factor: float = 1.0) -> tuple[float, flo
     return float(np.sum(eigenvalues**-2.0)), factor * len(eigenvalues) / float(eigenvalues.min()) ** 2
 
 
+def _less_a_term(*, share: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+    """1 / lambda_min^2 - 1 / lambda^2 for an eigenvalue lambda = lambda_min + t."""
+    least, t = sympy.symbols("lambda_min t", positive=True)
+    yield "1 / lambda_min^2 - 1 / lambda^2", 1 / (share * least) ** 2 - 1 / (least + t) ** 2
+
+
 def _middle(eigenvalues: np.ndarray) -> tuple[float, float]:
     """(Tr B^{-1})^2 against p ||B^{-2}||_2^2, the second link as printed."""
     return float(np.sum(1 / eigenvalues)) ** 2, len(eigenvalues) / float(eigenvalues.min()) ** 4
@@ -85,7 +92,16 @@ LEM_33_TRACE = Claim(
                 extremal=lambda: ({"eigenvalues": np.ones(4)},),
                 evaluations=1000,
                 impostors={"1 % less": {"sides": {"factor": 0.99}}},
+                role="control",
             ),
+            Symbolic(nonnegative=_less_a_term, impostors={"twice lambda_min": {"nonnegative": {"share": 2}}}),
+        ),
+        derivation=Derivation(
+            text=(
+                'In an eigenbasis $op("Tr")((X^top X)^(-2))$ is the sum of the $p$ numbers $lambda_i^(-2)$, the '
+                'largest of which is $lambda_"min"^(-2) = norm((X^top X)^(-2))_2$.'
+            ),
+            lemmas=("spectral theorem",),
         ),
     ),
     checks=(
@@ -107,6 +123,14 @@ def _order(ratio: float, entries: np.ndarray, size: float, *, factor: float = 4.
     norm = float(np.linalg.norm(noise, 2))
     noise = noise * (size / 2 / norm if norm else 0.0)
     return float(np.linalg.norm(np.linalg.solve(base + noise, base), 2)) ** 2, factor
+
+
+def _factored(*, sign: int = -1) -> Iterator[tuple[str, sympy.MatrixBase]]:
+    """(B + E)^{-1} B - (I - (B + E)^{-1} E) for symmetric 2 x 2 matrices of symbols."""
+    a, b, c, e, f, g = sympy.symbols("a b c e f g")
+    base, noise = sympy.Matrix([[a, b], [b, c]]), sympy.Matrix([[e, f], [f, g]])
+    inverse = (base + noise).inv()
+    yield "(B + E)^{-1} B", (inverse * base - sympy.eye(2) - sign * inverse * noise).applyfunc(sympy.simplify)
 
 
 LEM_33_ORDER = Claim(
@@ -131,7 +155,17 @@ LEM_33_ORDER = Claim(
             extremal=lambda: ({"ratio": 1.0, "entries": np.array([-1.0, 0.0, 0.0]), "size": 1.0},),
             evaluations=3000,
             impostors={"3.9 in place of 4": {"sides": {"factor": 3.9}}},
+            role="control",
         ),
-        Symbolic(residuals=_step, impostors={"other sign": {"residuals": {"sign": 1}}}),
+        Symbolic(residuals=_factored, impostors={"other sign": {"residuals": {"sign": 1}}}),
+    ),
+    derivation=Derivation(
+        text=(
+            "Let $B = X^top X$, $E = E_1$. $(B + E)^(-1) B = (B + E)^(-1) (B + E - E) = I - (B + E)^(-1) E$ for "
+            'matrices of any size. $B + E >= lambda_"min" (B)\\/2$ by $norm(E) <= lambda_"min" (B)\\/2$, so $norm((B + '
+            'E)^(-1) E) <= (2\\/lambda_"min" (B)) (lambda_"min" (B)\\/2) = 1$ and $norm((B + E)^(-1) B) <= 2$. For '
+            "every $v$ then $norm(v)_H = norm((B + E)^(-1) B B^(-1) v) <= 2 norm(B^(-1) v)$, whose square is the claim."
+        ),
+        lemmas=("Weyl", "triangle inequality", "submultiplicativity"),
     ),
 )

@@ -7,16 +7,18 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import sympy
 
 from dpbounds.glm import LINKS
 from dpbounds.glm.gaussian import mean_of, slope_means
-from verify.checks import Agreement, Search, Unbounded, Within
+from verify.checks import Agreement, Search, Symbolic, Unbounded, Within
 from verify.checks.domains import Real
 from verify.papers.glm.paper.s4_1_theorem_8 import repair
 from verify.papers.glm.paper.sc_2_scale_error import LEM_37
 from verify.papers.glm.tools import growth
 from verify.papers.glm.tools.private_step import Step
 from verify.statements.claims import Claim, Correction, Fault
+from verify.statements.derivations import Derivation
 
 FAILURE, N, EPSILON, DELTA = 0.05, 10**6, 0.5, 1e-6
 
@@ -174,6 +176,12 @@ def _union(scale: float, center: float, spread: float, *, factor: float = 1.0) -
     return scale * (center + spread), factor * 6.0 * (center + spread)
 
 
+def _in_ball(*, radius: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+    """c-bar (center + spread) - c norm, c = c-bar - a, norm = center + spread - b."""
+    scale, size, a, b = sympy.symbols("c n a b", positive=True)
+    yield "c-bar (center + spread) - c norm", radius * (scale + a) * (size + b) - scale * size
+
+
 _SETS = {"scale": Real(0.0, 6.0), "center": Real(0.0, 2.0), "spread": Real(1e-3, 1.0)}
 
 
@@ -206,7 +214,20 @@ EQ_23 = Claim(
             "The left side is at most the supremum over $norm(w') <= overline(c) (norm(overline(w)^\"ols\") + delta')$."
         ),
         ground='$norm(c u) <= overline(c) (norm(overline(w)^"ols") + delta\')$.',
-        checks=(Search(sides=_union, box=_SETS, evaluations=600, impostors={"half": {"sides": {"factor": 0.5}}}),),
+        checks=(
+            Search(
+                sides=_union, box=_SETS, evaluations=600, impostors={"half": {"sides": {"factor": 0.5}}}, role="control"
+            ),
+            Symbolic(nonnegative=_in_ball, impostors={"a ball of radius 0": {"nonnegative": {"radius": 0}}}),
+        ),
+        derivation=Derivation(
+            text=(
+                'For $norm(u - overline(w)^"ols") <= delta\'$ and $0 <= c <= overline(c)$: $norm(c u) <= overline(c) '
+                '(norm(overline(w)^"ols") + delta\')$, so every point $c Sigma^(1\\/2) w$ of the left side is among '
+                "those of the right, and a supremum over more points is no smaller."
+            ),
+            lemmas=("triangle inequality",),
+        ),
     ),
     checks=(
         Search(

@@ -16,6 +16,7 @@ from dpbounds.glm import LINKS
 from verify.checks import Agreement, Fact, Inequality, Symbolic, Within
 from verify.checks.domains import Real
 from verify.statements.claims import Claim
+from verify.statements.derivations import Derivation
 
 _diff: Any = sympy.diff
 
@@ -63,7 +64,15 @@ C4_DERIV = Claim(
         Symbolic(
             decides="ab", residuals=_logistic_derivatives, impostors={"3 in place of 4": {"residuals": {"middle": 3}}}
         ),
-        Agreement(decides="a", facts=_shipped_logistic, impostors={"1 % off": {"facts": {"factor": 1.01}}}),
+        Agreement(
+            decides="a",
+            facts=_shipped_logistic,
+            impostors={"1 % off": {"facts": {"factor": 1.01}}},
+            role="control",
+        ),
+    ),
+    derivation=Derivation(
+        text="All are identities in $z$: the derivatives of $log(1 + e^z)$, and what $-z$ for $z$ gives."
     ),
 )
 
