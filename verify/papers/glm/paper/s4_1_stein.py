@@ -10,13 +10,15 @@ from typing import Any
 
 import mpmath
 import numpy as np
+import sympy
 from scipy import stats
 
 from dpbounds import DomainError
 from dpbounds.glm import LINKS, bounds, privacy, scale
-from verify.checks import Agreement, Fact, Holds, Search
+from verify.checks import Agreement, Fact, Holds, Search, Symbolic
 from verify.checks.domains import Real
 from verify.statements.claims import Claim
+from verify.statements.derivations import Derivation
 
 # Typed as a number or a tuple.
 _quad: Any = mpmath.quad
@@ -170,6 +172,17 @@ def _ellipse(ratio: float, t: float, *, factor: float = 1.0) -> tuple[float, flo
     return float(np.mean(np.exp(-bound / (2 * (np.cos(angle) ** 2 + ratio * np.sin(angle) ** 2))))), math.exp(-t)
 
 
+def _chernoff(*, power: int = 2) -> Iterator[tuple[str, sympy.Expr]]:
+    """The derivative of u^2 / (1 - 2 u) - (-log(1 - 2 u) / 2 - u) is 2 u^2 / (1 - 2 u)^2, and the exponent at lambda =
+    s / (1 + c s) is -t, where s = sqrt(t / v), so t = v s^2 and the threshold 2 sqrt(v t) + c t is 2 v s + c v s^2.
+    """
+    u, s, c, v = sympy.symbols("u s c v", positive=True)
+    gap: Any = sympy.diff(u**2 / (1 - 2 * u) + sympy.log(1 - 2 * u) / 2 + u, u)
+    yield "derivative", sympy.simplify(gap - 2 * u**power / (1 - 2 * u) ** 2)
+    at = s / (1 + c * s)
+    yield "exponent", at**2 * v / (1 - c * at) - at * (2 * v * s + c * v * s**2) + v * s**2
+
+
 LEM_6 = Claim(
     id="glm/lem-6",
     where="Lemma 6",
@@ -186,13 +199,26 @@ LEM_6 = Claim(
             box={"p": Real(1.0, 200.0), "t": Real(0.01, 50.0, "log")},
             evaluations=2000,
             impostors={"15 % less": {"sides": {"factor": 0.85}}},
+            role="control",
         ),
         Search(
             sides=_ellipse,
             box={"ratio": Real(1e-3, 1.0, "log"), "t": Real(0.01, 50.0, "log")},
             evaluations=600,
             impostors={"25 % less": {"sides": {"factor": 0.75}}},
+            role="control",
         ),
+        Symbolic(residuals=_chernoff, impostors={"u for u^2": {"residuals": {"power": 1}}}),
+    ),
+    derivation=Derivation(
+        text=(
+            "$norm(x)^2 = sum_i lambda_i g_i^2$ with independent standard normal $g_i$. For $0 <= u < 1\\/2$: $log "
+            "bb(E) e^(u (g^2 - 1)) = -1\\/2 log(1 - 2 u) - u <= u^2\\/(1 - 2 u)$, equal at 0 and then with the larger "
+            'derivative. With $v = op("Tr") Sigma^2$, $c = 2 norm(Sigma)$ and $lambda < 1\\/c$, the sum over '
+            '$u = lambda lambda_i$ is $log bb(E) e^(lambda (norm(x)^2 - op("Tr") Sigma)) <= lambda^2 v\\/(1 - c '
+            "lambda)$. At $lambda = s\\/(1 + c s)$, $s = sqrt(t\\/v)$, that less $lambda (2 sqrt(v t) + c t)$ is $-t$."
+        ),
+        lemmas=("spectral theorem", "independence", "monotony", "Markov"),
     ),
 )
 
@@ -204,6 +230,15 @@ def _radius(p: float, failure: float, n: float, *, factor: float = 1.0) -> tuple
     return float(-np.expm1(records * np.log1p(-stats.chi2.sf(bound, size)))), failure
 
 
+def _room(*, factor: int = 5) -> Iterator[tuple[str, sympy.Expr]]:
+    """5 p t - p - 2 sqrt(p t) - 2 t for p = (1 + a)^2, t = (1 + b)^2."""
+    a, b = sympy.symbols("a b", positive=True)
+    yield (
+        "5 p t - (p + 2 sqrt(p t) + 2 t)",
+        (factor * ((1 + a) * (1 + b)) ** 2 - (1 + a) ** 2 - 2 * (1 + a) * (1 + b) - 2 * (1 + b) ** 2),
+    )
+
+
 SEC41_RADIUS = Claim(
     id="glm/sec4.1-radius",
     where="after Lemma 6",
@@ -213,6 +248,7 @@ SEC41_RADIUS = Claim(
         r"and $norm(x_i) <= sqrt(5 p norm(Sigma) log(n\/zeta))$ for the sample.",
     ),
     equation="after (2)",
+    hypotheses="$zeta <= 1\\/e$",
     setting="$Sigma = I$, $p$ to 200, $n$ to $10^6$.",
     remark=(
         "For $zeta <= 1\\/e$ (for $p >= 2$ not at $zeta$ next to 1); the sample's radius needs no more for $n >= 3$. "
@@ -226,6 +262,16 @@ SEC41_RADIUS = Claim(
             extremal=lambda: ({"p": 200.0, "failure": math.exp(-1.0), "n": 1.0}, {"p": 1.0, "failure": 0.3, "n": 1.0}),
             evaluations=1500,
             impostors={"half the radius": {"sides": {"factor": 0.5}}},
+            role="control",
         ),
+        Symbolic(decides="ab", nonnegative=_room, impostors={"4 for 5": {"nonnegative": {"factor": 4}}}),
+    ),
+    derivation=Derivation(
+        text=(
+            'Lemma 6 at $t = log(1\\/zeta) >= 1$, with $op("Tr") Sigma <= p norm(Sigma)$ and $op("Tr") Sigma^2 <= p '
+            "norm(Sigma)^2$: $norm(x)^2 <= norm(Sigma) (p + 2 sqrt(p t) + 2 t) <= 5 p t norm(Sigma)$ with probability "
+            "$1 - zeta$. For the sample the same at $zeta\\/n$, record by record."
+        ),
+        lemmas=("spectral theorem", "union bound"),
     ),
 )

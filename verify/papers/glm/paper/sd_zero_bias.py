@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import sympy
@@ -14,6 +15,7 @@ from dpbounds.glm import LINKS, TwoPointDesign, least_squares, scale
 from verify.checks import Agreement, Fact, Search, Symbolic, Within
 from verify.checks.domains import Real
 from verify.statements.claims import Claim
+from verify.statements.derivations import Derivation
 
 # Skewed and symmetric coordinates of variance 1: (high, low, probability of high).
 COORDINATES = ((1.0, -1.0, 0.5), (2.0, -0.5, 0.2), (3.0, -1.0 / 3.0, 0.1))
@@ -93,7 +95,15 @@ D1 = Claim(
     equation="D.1",
     checks=(
         Symbolic(residuals=_gradients, impostors={"other sign": {"residuals": {"sign": 1}}}),
-        Agreement(facts=_stein, impostors={"1 % off": {"facts": {"factor": 1.01}}}),
+        Agreement(facts=_stein, impostors={"1 % off": {"facts": {"factor": 1.01}}}, role="control"),
+    ),
+    derivation=Derivation(
+        text=(
+            "$log phi.alt = -x^top Sigma^(-1) x\\/2$ and a constant, and a quadratic form with a symmetric matrix has "
+            "the gradient $-Sigma^(-1) x$, for every $p$. So $Sigma^(-1) bb(E)[x f(z)] = -integral f(chevron.l x, w^* "
+            "chevron.r) nabla phi.alt = integral phi.alt nabla f(chevron.l x, w^* chevron.r) = w^* bb(E) f'(z)$."
+        ),
+        lemmas=("Stein",),
     ),
 )
 
@@ -140,6 +150,16 @@ D2_ZB = Claim(
 )
 
 
+MOMENT = (
+    "Definition 23 for $g(v) = v abs(v)\\/2$, given $sum_(k != j) hat(w)_k^* v_k$, and the mean over it: $bb(E) "
+    "abs(v_j^*) = bb(E) abs(v_j)^3\\/2$. With $bb(E) v_j^2 = 1$ one has $bb(E) abs(v_j) <= 1 <= bb(E) abs(v_j)^3$, so "
+    "$bb(E) abs(v_j^* - v_j) <= bb(E) abs(v_j^*) + bb(E) abs(v_j) <= 1.5 bb(E) abs(v_j)^3 <= 1.5 (sqrt(3) kappa)^3 <= "
+    "8 kappa^3$, the third step by Definition 1 at $m = 3$. $cal(D)_(j j)$ and $1\\/c_f = bb(E) f'(chevron.l v, "
+    "hat(w)^* chevron.r)$, $hat(w)^* = Sigma^(1\\/2) w^*$, differ by at most $G abs(hat(w)_j^*) bb(E) abs(v_j^* - "
+    "v_j)$. "
+)
+
+
 def _couplings(rng: np.random.Generator, *, third: float = 1.5, constant: float = 8.0) -> Iterator[Within]:
     """E|v* - v| for independent v*, v, the dearest coupling tried, against 1.5 E|v|^3 and 8 kappa^3."""
     for high, low, share in COORDINATES:
@@ -177,6 +197,26 @@ def _diagonal(rng: np.random.Generator, *, constant: float = 8.0) -> Iterator[Wi
         yield Within(f"{label}: |D_jj - E f'| over G max|w|, kappa = 1", ratio, 0.0, constant)
 
 
+def _largest(*, constant: int = 8) -> Iterator[tuple[str, sympy.Expr]]:
+    """The square of 8 less that of 1.5 3^(3/2)."""
+    yield "8^2 - (1.5 3^(3/2))^2", sympy.Integer(constant) ** 2 - sympy.Rational(9, 4) * 27
+
+
+def _antiderivative(*, share: int = 2) -> Iterator[tuple[str, sympy.Expr]]:
+    """g(v) = v |v| / 2 has g' = |v|, on either side of 0: E |v*| = E v g(v) = E |v|^3 / 2."""
+    v = sympy.Symbol("v", positive=True)
+    for sign in (1, -1):
+        derivative: Any = sympy.diff(sign * v**2 / share, v)
+        yield f"side {sign}", derivative - sign * v
+
+
+COUPLED = Symbolic(
+    residuals=_antiderivative,
+    nonnegative=_largest,
+    impostors={"7 for 8": {"nonnegative": {"constant": 7}}, "v |v| / 3": {"residuals": {"share": 3}}},
+)
+
+
 D2_MOMENT = Claim(
     id="glm/d2-moment",
     where="D.2",
@@ -195,9 +235,14 @@ D2_MOMENT = Claim(
             decides="a",
             facts=_couplings,
             impostors={"0.3 E|v|^3": {"facts": {"third": 0.3}}, "7.7 kappa^3": {"facts": {"constant": 7.7}}},
+            role="control",
         ),
-        Agreement(decides="b", facts=_diagonal, impostors={"a thirtieth": {"facts": {"constant": 0.25}}}),
+        Agreement(
+            decides="b", facts=_diagonal, impostors={"a thirtieth": {"facts": {"constant": 0.25}}}, role="control"
+        ),
+        COUPLED.deciding("ab"),
     ),
+    derivation=Derivation(text=MOMENT, lemmas=("triangle inequality", "Jensen", "total expectation")),
 )
 
 
@@ -228,6 +273,24 @@ def _norm_chain(entries: np.ndarray, *, factor: float = 2.0) -> tuple[float, flo
     return max(pairs, key=lambda pair: pair[0] / pair[1])
 
 
+def _spread(*, share: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+    """rho_2 r^2 / p - lambda_max for r^2 at least the trace, p = 4: lambda_min = l, the others l + a, l + a + b, l + a
+    + b + c, and what r^2 is more, d.
+    """
+    least, a, b, c, d = sympy.symbols("l a b c d", positive=True)
+    top = least + a + b + c
+    trace = 4 * least + 3 * a + 2 * b + c
+    yield "rho_2 r^2 / p - lambda_max", top / least * (trace + d) / (4 * share) - top
+
+
+ROOT_NORM = Symbolic(nonnegative=_spread, impostors={"half of it": {"nonnegative": {"share": 2}}})
+NORM = (
+    "Let $B = Sigma^(1\\/2)$. Its rows sum to $2 B_(i i)$ at most, since it dominates its other entries; $B_(i i) <= "
+    'norm(B)_2 = norm(Sigma)^(1\\/2)$; and $p lambda_min <= op("Tr") Sigma = bb(E) norm(x)_2^2 <= r^2$ gives '
+    "$norm(Sigma) = rho_2 lambda_min <= rho_2 r^2\\/p$. "
+)
+
+
 D2_NORM = Claim(
     id="glm/d2-norm",
     where="D.2",
@@ -245,8 +308,11 @@ D2_NORM = Claim(
             extremal=lambda: ({"entries": np.r_[np.ones(6), np.full(4, 0.0)]},),
             evaluations=3000,
             impostors={"1.9 in place of 2": {"sides": {"factor": 1.9}}},
+            role="control",
         ),
+        ROOT_NORM,
     ),
+    derivation=Derivation(text=NORM, lemmas=("Rayleigh",)),
 )
 
 
