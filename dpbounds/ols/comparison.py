@@ -72,7 +72,7 @@ class Comparison:
 
     @property
     def ranking(self) -> tuple[Compared, ...]:
-        """At equal true privacy, the least predicted risk first; PRN's estimate, which is optimistic, counts six-fold."""
+        """At equal true privacy, the least predicted risk first; PRN's, which is optimistic, counts sixfold."""
         return tuple(sorted(self.under("tight"), key=_ranked))
 
     @property
