@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import partial
 from itertools import product
 from typing import Literal
@@ -204,19 +203,14 @@ DEF_2_3 = Claim(
 # --- Assumption 1: when (2) has one solution ---
 
 
-def _curvature(Z: np.ndarray, x: np.ndarray) -> Fraction:
-    """n times the second derivative of beta -> min in (2): x'Z adj(Z'Z) Z'x / det(Z'Z), 0 if every beta is optimal."""
-    (a, b), (_, d) = (Z.T @ Z).tolist()
-    g, h = (Z.T @ x).tolist()
-    return Fraction(d * g * g - 2 * b * g * h + a * h * h, a * d - b * b)
-
-
-def _small_data_sets() -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """All Z (3 x 2, full rank) and X (3 x 1, not 0) with entries -1, 0, 1: condition (i) with q = 2 > p = 1."""
+def _small_data_sets(rng: np.random.Generator) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Z of every rank: each seventh Z (3 x 2) with each X (3 x 1) of entries -1, 0, 1; then 4 x 2 ones, q = p = 2."""
     designs = np.array(list(product((-1, 0, 1), repeat=6))).reshape(-1, 3, 2)
-    for Z in designs[::7]:
-        if np.linalg.matrix_rank(Z) == 2:
-            yield from ((Z, np.array(x)) for x in product((-1, 0, 1), repeat=3) if any(x))
+    regressors = [np.array(x, dtype=object)[:, None] for x in product((-1, 0, 1), repeat=3)]
+    yield from product(designs[::7].astype(object), regressors)
+    for _ in range(100):
+        Z, X = (rng.integers(-1, 2, size=(4, 2)).astype(object) for _ in range(2))
+        yield Z, X
 
 
 # X = (z_1 + u_1, z_1 + u_2) with u_1, u_2 orthogonal to Z: q = 3 > p = 2, both of full rank, Z'X of rank 1.
@@ -238,22 +232,25 @@ def _uniqueness_as_printed(rng: np.random.Generator) -> Iterator[Fact]:
     yield Fact(label, values.count(min(values)), 1, 0, {**ranks, "value": float(values[0]) / len(Y)})
 
 
-def _uniqueness_corrected(rng: np.random.Generator, *, ranks_of_data: bool = False) -> Iterator[Fact]:
-    """Unique exactly where Z'X is not 0 (p = 1), by the curvature of the objective; then q = p and larger ones."""
-    sets = list(_small_data_sets())
-    unique = [_curvature(Z, x) > 0 for Z, x in sets]
-    stated = [True if ranks_of_data else bool(np.any(Z.T @ x)) for Z, x in sets]
-    yield Fact(f"{len(sets)} data sets with n = 3, q = 2, p = 1: unique exactly if Z'X has rank 1", unique, stated, 0)
-    found, rule = [], []
-    for _ in range(60):
-        Z, X = (rng.integers(-1, 2, size=(4, 2)).astype(object) for _ in range(2))
-        if rank(Z) == rank(X) == 2:
-            found.append(rank(projection(Z) @ X) == 2)
-            rule.append(True if ranks_of_data else rank(Z.T @ X) == 2)
-    yield Fact(f"{len(found)} data sets with n = 4, q = p = 2: unique exactly if Z'X has rank 2", found, rule, 0)
+def _uniqueness_corrected(
+    rng: np.random.Generator,
+    *,
+    stated: Callable[[np.ndarray, np.ndarray], bool] = lambda Z, X: rank(Z.T @ X) == X.shape[1],
+) -> Iterator[Fact]:
+    """The objective |Y - P_Z X beta|^2/n has one minimiser exactly if P_Z X has rank p; P_Z by Gram-Schmidt."""
+    sets = list(_small_data_sets(rng))
+    unique = [rank(projection(Z) @ X) == X.shape[1] for Z, X in sets]
+    label = f"{len(sets)} data sets, n = 3, q = 2, p = 1 and n = 4, q = p = 2: unique exactly if Z'X has rank p"
+    yield Fact(label, unique, [stated(Z, X) for Z, X in sets], 0)
 
 
-_UNIQUE = Agreement(facts=_uniqueness_corrected, impostors={"rank of Z and X": {"facts": {"ranks_of_data": True}}})
+_UNIQUE = Agreement(
+    facts=_uniqueness_corrected,
+    impostors={
+        "rank of Z and X": {"facts": {"stated": lambda Z, X: rank(Z) == Z.shape[1] and rank(X) == X.shape[1]}},
+        "Z'Z invertible too": {"facts": {"stated": lambda Z, X: rank(Z) == Z.shape[1] and rank(Z.T @ X) == X.shape[1]}},
+    },
+)
 
 ASS_1_UNIQUE = Claim(
     id="iv/ass-1-unique",
@@ -280,8 +277,8 @@ ASS_1_UNIQUE = Claim(
     correction=Correction(
         statement=(
             (
-                "The solution of (2) is unique if and only if $Z^top Z$ is invertible and $Z^top X$ has rank $p$: "
-                "every regressor needs an instrument of its own."
+                "The solution $hat(beta)$ of (2) is unique if and only if $Z^top X$ has rank $p$, whatever the rank of "
+                "$Z$: every regressor needs an instrument of its own."
             ),
             "$q = p$ is enough.",
         ),
