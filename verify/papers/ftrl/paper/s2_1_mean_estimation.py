@@ -392,8 +392,8 @@ THM_2_1_NEG = Claim(
     page=5,
     kind="inequality",
     statement="$beta^star_t < 0$ for all $t >= 1$.",
-    hypotheses="$0 < eta <= 1$.",
-    remark="For $eta < 1$; at $eta = 1$ all later weights are 0 and the noise is independent.",
+    hypotheses="$0 < eta < 1$.",
+    remark="Theorem 2.1 has $eta = 1$ as well; there all later weights are 0 and the noise is independent.",
     checks=(
         Symbolic(nonnegative=_factors, impostors={"other sign": {"nonnegative": {"sign": -1}}}),
         Agreement(facts=_signs, impostors={"eta = 1": {"facts": {"largest": 1.0}}}, role="control"),
