@@ -68,6 +68,7 @@ def build(results: Results, summary: str = "") -> Data:
         "fronts": [_front(paper, results, found, of) for paper in papers],
         "counts": _counts(results, papers),
         "grounds": [[how, GROUND_MEANINGS[how]] for how in GROUNDS if any(e.how == how for e in results.entries)],
+        "proofs": any(entry.proofs for entry in results.entries),
         "severities": [_severity(name, found, papers) for name in SEVERITY_TITLES if name in severities],
         "again": _command(found[0].entry, [one_line(found[0].entry.claim)]) if found else "",
         "rates": rates_used([row for chapter in chapters for row in chapter["rows"]]),
@@ -233,6 +234,7 @@ def _finding(item: Finding) -> Data:
         "verdict": entry.verdict,
         "how": grounds_of(entry),
         "touches": entry.touches or "",
+        "proofs": list(entry.proofs),
         "root": one_line(entry.root),
         "support": [
             {"how": on_clauses(evidence, entry), "summary": typographic(evidence.summary)}
@@ -301,6 +303,7 @@ def _claim(entry: Entry, of: Mapping[str, int]) -> Data:
         "correction": markup(entry.typeset["correction"]) if follows else "",
         "evidence": typographic(f"{_evidence(entry)} {by_clause(entry)}".strip()),
         "derivation": markup(entry.typeset["derivation"]),
+        "proofs": list(entry.proofs),
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -14,21 +14,30 @@ import typst
 from reports.consistency import markup_texts
 from reports.document import SUMMARIES, SUMMARY_PAGES, Data, build
 from reports.reader import read
-from reports.results import ReportError, Results
+from reports.results import Entry, ReportError, Results
 from reports.text import one_line, printable
 
 TEMPLATE, PROBE = "template.typ", "probe.typ"
 
 
-def report(results: Path, out: Path, names: Sequence[str] = (), *, summary: bool = False) -> Results:
+def report(
+    results: Path,
+    out: Path,
+    names: Sequence[str] = (),
+    *,
+    summary: bool = False,
+    proofs: Callable[[Entry], Sequence[str]] = lambda _: (),
+) -> Results:
     """Write the PDF for a results file (all of it, or the topics and claims named) and return what it shows.
 
-    A summary has at most four pages a paper. The same results give the same bytes. Raises `ReportError` for a file that
+    A summary has at most four pages a paper; `proofs` gives the names of a claim's proof files. The same results give
+    the same bytes. Raises `ReportError` for a file that
     cannot be read, an unknown name, markup that does not compile (naming the claim) and a target that cannot be
     written; then `out` is as it was.
     """
     check_target(out)
     chosen = select(read(results), names)
+    chosen = replace(chosen, entries=tuple(replace(entry, proofs=tuple(proofs(entry))) for entry in chosen.entries))
     write(out, compile_summary(chosen) if summary else compile_pdf(chosen))
     return chosen
 

@@ -164,6 +164,7 @@ class Entry:
     code: str
     clauses: tuple[Clause, ...]
     evidence: tuple[Evidence, ...]
+    proofs: tuple[str, ...] = ()  # names of files, not of the results file
 
     @property
     def open_clauses(self) -> tuple[Clause, ...]:

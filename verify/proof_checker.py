@@ -11,7 +11,8 @@ steps, each a number, a variable, or an operation on steps before it, and is pri
   the one corner that decides has exactly 0. With `factor`: larger - smaller = factor * certificate, factor >= 0 and
   certificate >= 0 on every part.
 - `point`: relations between steps at a point of fractions; `exact`: the same by fractions, without enclosures.
-- `generic`: left = right, an identity of rational functions in the variables and in what other functions give.
+- `generic`: identities of rational functions in the variables and in what other functions give.
+- `sign`: for positive variables such a function is >= 0, being equal to one in which nothing is subtracted.
 - `derivation`: a statement from files and from lemmas of the list LEMMAS.
 
 Numbers are intervals whose ends are whole numbers times powers of 2, rounded outwards. Identities are tried modulo a
@@ -35,10 +36,12 @@ from typing import Any
 
 End = tuple[int, int]  # m and e of m * 2^e
 Interval = tuple[End, End]
+Box = tuple[tuple[Fraction, Fraction], ...]
+Passed = list[tuple[int, int, Interval | None]]
 Residue = tuple[int, Fraction | None, tuple[int, int]]  # modulo the prime, exactly if known, and degrees
 Sensitivity = tuple[Interval | None, Interval | None]  # d f / d step, and step * d f / d step; to be added
 
-FORMAT = "dpbounds-proof/1"
+FORMAT = "dpbounds-proof/2"
 # What is looked at: bytes, steps, cuts times steps, bits, digits of a number, whole powers, signs of a text.
 MOST_BYTES, MOST_STEPS, MOST_WORK, MOST_BITS, MOST_DIGITS = 4_000_000, 5000, 5_000_000, 4000, 4000
 MOST_POWER, MOST_SHOWN = 10_000, 4000
@@ -49,12 +52,13 @@ UNIT: Interval = (ONE, ONE)
 TWO: Interval = ((1, 1), (1, 1))
 FOUR: Interval = ((1, 2), (1, 2))
 SMALL, GUARD = prod(range(3, 2000, 2)), 32  # small factors; bits that fixed-point sums have to spare
-LEMMAS = {
-    "conjunction": "statements that hold, hold together",
-    "Jensen": "f(E X) <= E f(X) for convex f",
-    "Cauchy-Schwarz": "(E X Y)^2 <= E X^2 E Y^2",
-    "means": "the geometric mean is at most the arithmetic-geometric mean, which is at most the arithmetic mean",
-}
+LEMMAS = (  # by the names under which the books have them
+    "conjunction, Cauchy-Schwarz, Jensen, Hölder, triangle inequality, submultiplicativity, Rayleigh, Weyl, spectral "
+    "theorem, Schur complement, Loewner monotony, Parseval, residues, geometric series, binomial series, induction, "
+    "monotony, mean value theorem, concavity, smooth convex functions, linearity, independence, total expectation, "
+    "Isserlis, Stein, Markov, union bound, data processing, Rényi divergence of normal laws, zCDP of a sum, GDP of a "
+    "sum, privacy profile of the Gaussian mechanism"
+)
 
 
 class Refused(Exception):
@@ -152,8 +156,7 @@ class Intervals:
 
     def inverse(self, x: Interval) -> Interval:
         """1 / x."""
-        if x[0][0] <= 0 <= x[1][0]:
-            raise Refused("a quotient by what may be 0")
+        demand(not x[0][0] <= 0 <= x[1][0], "a quotient by what may be 0")
         (a, e), (b, f) = x
         shifts = [self.bits + 2 + n.bit_length() for n in (a, b)]
         return self.down((1 << shifts[1]) // b, -f - shifts[1]), self.up(-((-1 << shifts[0]) // a), -e - shifts[0])
@@ -177,8 +180,7 @@ class Intervals:
 
     def sqrt(self, x: Interval) -> Interval:
         """The square root."""
-        if x[0][0] < 0:
-            raise Refused("the root of what may be negative")
+        demand(x[0][0] >= 0, "the root of what may be negative")
         return self._root(*x[0])[0], self._root(*x[1])[1]
 
     def _root(self, m: int, e: int) -> Interval:
@@ -217,8 +219,7 @@ class Intervals:
         7; what is cut off is at most the last term, which is below 8.
         """
         size, places = x[0].bit_length() + x[1], self.places
-        if size > 30 and x[0] > 0:
-            raise Refused("an exponential that is too large")
+        demand(size <= 30 or x[0] <= 0, "an exponential that is too large")
         if size > 30 or x[0] == 0:
             return (ZERO, (1, -(1 << 30))) if x[0] else UNIT
         extra = max(size, 0) + 4
@@ -238,8 +239,7 @@ class Intervals:
         division; what is cut off is less than 1.
         """
         m, e = x
-        if m <= 0:
-            raise Refused("the logarithm of what may not be positive")
+        demand(m > 0, "the logarithm of what may not be positive")
         one, k = 1 << m.bit_length(), m.bit_length() + e
         if 10 * m < 7 * one:
             m, k = 2 * m, k - 1
@@ -268,8 +268,7 @@ class Intervals:
         if t[0] < 0:  # M(-t) + M(t) = sqrt(2 pi) e^{t^2 / 2}
             whole = self.mul(self.sqrt(self.mul(TWO, self.pi)), self._exp((t[0] * t[0], 2 * t[1] - 1)))
             return self.sub(whole, self._mills((-t[0], t[1])))
-        if t[0].bit_length() + t[1] > 6:
-            raise Refused("a tail of the normal distribution beyond 64")
+        demand(t[0].bit_length() + t[1] <= 6, "a tail of the normal distribution beyond 64")
         most = self._fixed((t[0] * t[0], 2 * t[1]), 0) + 1  # t^2 <= most
         grown = (73 * most) // 100 + 2
         finer = Intervals(self.bits + GUARD + grown)
@@ -310,8 +309,7 @@ class Intervals:
         """Whether two numbers agree to more than half of the bits: their means then agree to all."""
         (m, e), half = self.most(x[1], y[1]), self.bits // 2 + 4
         low = self.least(x[0], y[0])
-        if low[0] <= 0:
-            raise Refused("a mean of what may be 0")
+        demand(low[0] > 0, "a mean of what may be 0")
         return self.sign_of_difference(low, ((m << half) - m, e - half)) >= 0
 
     def _mean(self, y: End, rounded: Callable[[int, int], End], way: int) -> End:
@@ -348,8 +346,7 @@ class Intervals:
 
     def _complement(self, a: End) -> Interval:
         """c at k = 1 - a, a in (0, 1]: c^2 = a (2 - a)."""
-        if a[0] <= 0 or self.sign_of_difference(a, ONE) > 0:
-            raise Refused("not in (0, 1]")
+        demand(a[0] > 0 and self.sign_of_difference(a, ONE) <= 0, "not in (0, 1]")
         return self.sqrt(self.mul((a, a), self.sub(TWO, (a, a))))
 
     def _integral_inverse(self, a: End) -> Interval:
@@ -402,6 +399,7 @@ ARITY: dict[str, int] = {
 MONOTONE: dict[str, bool] = {"exp": True, "log": True, "mills": False, "integral_inverse": False}
 SIGNS = {"add": " + ", "sub": " - ", "mul": " * ", "div": " / ", "power": "^"}
 LEAVES = ("number", "variable", "pi")
+GROWING = ("variable", "pi", "add", "mul", "div", "whole_power")  # positive if what they take is
 
 
 class Program:
@@ -494,9 +492,8 @@ class Program:
 
     def _plain(self, name: str, arguments: Any, texts: list[str]) -> str:
         if name in LEAVES:
-            return (
-                "pi" if name == "pi" else shown(*arguments) if name == "number" else str(self.variables[arguments[0]])
-            )
+            variable = name == "variable"
+            return self.variables[int(arguments[0])] if variable else "pi" if name == "pi" else shown(*arguments)
         if name == "whole_power":
             return f"{texts[arguments[0]]}^{shown(Fraction(arguments[1]))}"
         if name in SIGNS:
@@ -515,9 +512,6 @@ def slope(m: Intervals, own: Sensitivity, value: Interval) -> Interval:
     if r is None:
         return a or NIL
     return m.div(r, value) if a is None else m.add(a, m.div(r, value))
-
-
-Passed = list[tuple[int, int, Interval | None]]
 
 
 def passed(m: Intervals, v: list[Interval], place: int, name: str, arguments: Any, own: Sensitivity) -> Passed:
@@ -673,9 +667,6 @@ def exactly(name: str, values: Sequence[Any]) -> Fraction | None:
         "absolute": lambda: abs(x), "minimum": lambda: min(x, y), "maximum": lambda: max(x, y),
     }  # fmt: skip
     return simple[name]() if name in simple else None
-
-
-Box = tuple[tuple[Fraction, Fraction], ...]
 
 
 class Inequality:
@@ -920,8 +911,8 @@ class Folder:
             return reason
         if set(node) == {"lemma"}:
             lemma = text("lemma", node["lemma"])
-            demand(lemma in LEMMAS, f"no lemma is called {lemma[:40]!r}")
-            return LEMMAS[lemma]
+            demand(lemma in LEMMAS.split(", "), f"no lemma is called {lemma[:40]!r}")
+            return lemma
         says, rest = fields(node, "says", "from")
         demand(isinstance(rest, list) and 0 < len(rest) <= 100, "a step of the derivation rests on nothing")
         for each in rest:
@@ -966,16 +957,24 @@ def _point(data: Any, content: bytes) -> str:
 
 
 def _generic(data: Any, content: bytes) -> str:
-    variables, steps, left, right = fields(data, "variables", "steps", "left", "right")
-    program = Program(steps, names_of(variables))
-    one, other = (index(place, k, len(steps)) for place, k in (("left", left), ("right", right)))
+    sides = [name for name in ("equal", "nonnegative") if isinstance(data, dict) and name in data] or ["equal"]
+    variables, steps, *given = fields(data, "variables", "steps", *sides)
+    program, said, above = Program(steps, names_of(variables)), [], list[bool]()
     values = Residues(content).values(program)
-    demand(values[one] == values[other], "the two sides are not equal")
-    left, right, where = program.plain(one, other)
-    return f"{left} = {right} wherever defined{where}"
+    for name, arguments in program.steps:  # what is seen to be positive for positive variables
+        of_such = name in GROWING and all(above[k] for k in used(name, arguments))
+        above.append(arguments[0] > 0 if name == "number" else of_such)
+    for side, pair in [(name, pair) for name, pairs in zip(sides, given, strict=True) for pair in rows(name, pairs, 2)]:
+        left, right = (index(side, k, len(steps)) for k in pair)
+        demand(values[left] == values[right], "the two sides are not equal")
+        demand(side == "equal" or above[right], "what is to be nonnegative does not show it")
+        first, other, where = program.plain(left, right)
+        said.append(f"{'' if side == 'equal' else '0 <= '}{first} = {other}{where}")
+    demand(said != [], "there are no pairs")
+    return f"{'; '.join(said)}, wherever defined{' for positive variables' if 'nonnegative' in sides else ''}"
 
 
-PLAIN_KINDS = {"point": _point, "exact": _point, "generic": _generic}
+PLAIN_KINDS = {"point": _point, "exact": _point, "generic": _generic, "sign": _generic}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -36,6 +36,27 @@ def test_the_results_of_verify_can_be_read(tmp_path: Path, capsys: pytest.Captur
     assert "(claims: 1)" in capsys.readouterr().out
 
 
+def test_proof_files_are_checked_and_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    claims, store, out = ["iv/eq-5", "glm/lem-33-trace"], str(tmp_path / "store"), tmp_path / "report.pdf"
+    folder = tmp_path / "proofs"
+    assert main(["verify", *claims, "--jobs", "1", "--store", store]) == 0
+    assert main(["verify", *claims, "--proofs", str(folder)]) == 0
+    command = ["report", "--store", store, "--out", str(out), "--proofs", str(folder)]
+    assert main(command) == 0
+    text = "".join(page.get_text() for page in pymupdf.open(out)).replace("\n", "")
+    named = {path.name for path in folder.iterdir() if path.name in text}
+    whole = {path.name for path in folder.iterdir() if b'"kind": "derivation"' in path.read_bytes()}
+    assert whole and whole <= named and "Proof files" in text
+    kept = out.read_bytes()
+    false = next(iter(named))
+    (folder / false).write_bytes((folder / false).read_bytes().replace(b'"claim": "', b'"claim": "x'))
+    capsys.readouterr()
+    assert main(command) == 2 and out.read_bytes() == kept
+    assert f"{false} is refused: its name is not the hash of its content" in capsys.readouterr().err
+    assert main([*command[:-1], str(tmp_path / "no")]) == 2
+    assert "proofs: " in capsys.readouterr().err
+
+
 def test_a_claim_and_a_summary(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(tmp_path, one_of_each())
     common = ["report", "--store", str(tmp_path), "--out", str(tmp_path / "a.pdf")]

@@ -171,13 +171,22 @@ POINT = common(
 EXACT = common("exact", 4, point=[["x", "2/3"]], relations=[["=", 1, 2], ["<", 1, 0]],
                steps=[["variable", 0], ["mul", 0, 0], ["number", "4/9"]])  # fmt: skip
 GENERIC = common(
-    "generic", 5, variables=["x", "y"], left=4, right=7,
+    "generic", 5, variables=["x", "y"], equal=[[4, 7]],
     steps=[
         ["variable", 0], ["exp", 0], ["variable", 1], ["add", 1, 2], ["whole_power", 3, 2], ["mul", 1, 3],
         ["mul", 2, 3], ["add", 5, 6],
     ],
 )  # fmt: skip
-ALL = (BOXES, TIED, ZERO_CORNER, POINT, EXACT, GENERIC)
+# (x - y)^2 + 3 x y = x^2 + y^2 + x y, and x - x = 0.
+SIGN = common(
+    "sign", 6, variables=["x", "y"], equal=[[12, 11]], nonnegative=[[8, 13]],
+    steps=[
+        ["variable", 0], ["variable", 1], ["sub", 0, 1], ["whole_power", 2, 2], ["mul", 0, 1], ["number", "3"],
+        ["mul", 5, 4], ["mul", 0, 0], ["add", 3, 6], ["whole_power", 1, 2], ["add", 7, 9], ["number", "0"],
+        ["sub", 0, 0], ["add", 10, 4],
+    ],
+)  # fmt: skip
+ALL = (BOXES, TIED, ZERO_CORNER, POINT, EXACT, GENERIC, SIGN)
 
 
 def put(folder, data):
@@ -217,7 +226,7 @@ FALSE = (
     {**BOXES, "bits": True},
     {**BOXES, "check": -1},
     {**BOXES, "extra": 1},
-    {**BOXES, "format": "dpbounds-proof/2"},
+    {**BOXES, "format": "dpbounds-proof/1"},
     {**BOXES, "kind": "integral"},
     {**BOXES, "kind": ["boxes"]},
     {**BOXES, "steps": [["variable", 0], ["log", 1], *BOXES["steps"][2:]]},
@@ -241,9 +250,21 @@ FALSE = (
     {**POINT, "relations": [[["<"], 1, 0]]},
     {**EXACT, "relations": [["!=", 1, 2]]},
     {**EXACT, "steps": [["variable", 0], ["log", 0], ["number", "4/9"]]},
-    {**GENERIC, "right": 6},
+    {**GENERIC, "equal": [[4, 6]]},
+    {**GENERIC, "equal": []},
+    {**GENERIC, "equal": [[4, 7, 7]]},
+    {**GENERIC, "equal": [[4, 8]]},
+    {**SIGN, "nonnegative": [[8, 8]]},
+    {**SIGN, "nonnegative": [[8, 10]]},
+    {**SIGN, "nonnegative": [[2, 2]]},
+    {**SIGN, "equal": [[8, 11]]},
+    {**SIGN, "steps": [*SIGN["steps"][:5], ["number", "2"], *SIGN["steps"][6:]]},
+    common("sign", 6, variables=["x"], nonnegative=[[1, 1]], steps=[["variable", 0], ["log", 0]]),
+    common("sign", 6, variables=["x"], nonnegative=[[1, 1]], steps=[["variable", 0], ["number", "-1"]]),
+    common("sign", 6, variables=["x"], nonnegative=[[2, 2]], steps=[["variable", 0], ["number", "0"], ["mul", 0, 1]]),
+    common("sign", 6, variables=["x"], nonnegative=[[1, 1]], steps=[["variable", 0], ["neg", 0]]),
     {**GENERIC, "steps": [*GENERIC["steps"][:4], ["whole_power", 3, 3], *GENERIC["steps"][5:]]},
-    common("generic", 5, variables=["x"], left=1, right=0, steps=[["variable", 0], ["absolute", 0]]),
+    common("generic", 5, variables=["x"], equal=[[1, 0]], steps=[["variable", 0], ["absolute", 0]]),
     common("derivation", None, tree={"says": "it", "from": [{"lemma": "conjunction"}]}),
     common("derivation", None, tree={"says": "it", "from": [{"file": "0.json"}]}),
     common("derivation", None, tree={"says": "it", "from": [{"lemma": "it is plain"}]}),
@@ -313,9 +334,11 @@ def is_false(data, rng):
                 if v is None or v[data["smaller"]] > v[data["larger"]] + mpmath.mpf(10) ** -30:
                     return True
             return False
-        if data["kind"] == "generic":
+        if data["kind"] in ("generic", "sign"):
             v = floats(data, [mpmath.mpf(rng.random()) for _ in data["variables"]])
-            return v is not None and abs(v[data["left"]] - v[data["right"]]) > 1e-30
+            pairs = [*data.get("equal", ()), *data.get("nonnegative", ())]
+            negative = v is not None and any(v[left] < -1e-30 for left, _ in data.get("nonnegative", ()))
+            return negative or (v is not None and any(abs(v[left] - v[right]) > 1e-30 for left, right in pairs))
         v = floats(data, [mpmath.mpf(Fraction(x).numerator) / Fraction(x).denominator for _, x in data["point"]])
         tiny = mpmath.mpf(10) ** -35
         holds = {"<": lambda x, y: x < y, "<=": lambda x, y: x <= y + tiny, "!=": lambda x, y: x != y,
@@ -343,11 +366,12 @@ def changed(data, rng):
         place = rng.randrange(len(data["cuts"]) + 1)
         data["cuts"] = data["cuts"][:place] + rng.choice(("", "v", "d", "z", "0")) + data["cuts"][place + 1 :]
     elif way == 5:
-        key = rng.choice(
-            [key for key in ("smaller", "larger", "left", "right", "factor", "certificate", "bits") if key in data]
-            or ["check"]
-        )
-        data[key] = rng.randint(0, 130)
+        places = ("smaller", "larger", "equal", "nonnegative", "factor", "certificate", "bits")
+        key = rng.choice([key for key in places if key in data] or ["check"])
+        if isinstance(data[key], list):
+            data[key][0][rng.randrange(2)] = rng.randrange(len(steps))
+        else:
+            data[key] = rng.randint(0, 130)
     else:
         del data[rng.choice(list(data))]
     return data
@@ -356,7 +380,7 @@ def changed(data, rng):
 def test_of_2000_changed_files_none_that_is_false_is_accepted(tmp_path):
     rng, accepted = random.Random(3), 0
     for turn in range(2000):
-        original = (*ALL, BOXES, POINT, EXACT)[turn % 9]
+        original = (*ALL, BOXES, POINT, SIGN)[turn % 10]
         if turn % 5 == 4:  # a byte of the file
             content = bytearray(json.dumps(original).encode())
             place = rng.randrange(len(content))

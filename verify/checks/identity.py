@@ -104,19 +104,19 @@ class Identity(Check):
 class Symbolic(Check):
     """A proof by computer algebra: every residual simplifies to 0, every nonnegative expression is shown to be so.
 
-    `residuals` gives pairs (label, sympy expression). `nonnegative` likewise: an expression in positive symbols is
-    accepted if, over a common denominator, numerator and denominator have only nonnegative coefficients (substitute so
-    that this shows).
+    `residuals` gives (label, left, right), sympy expressions or matrices that are equal, or (label, expression) for one
+    that is 0. `nonnegative` gives pairs: an expression in positive symbols is accepted if, over a common denominator,
+    numerator and denominator have only nonnegative coefficients (substitute so that this shows).
     """
 
-    residuals: Callable[[], Iterable[tuple[str, Any]]] = tuple
+    residuals: Callable[[], Iterable[tuple[Any, ...]]] = tuple
     nonnegative: Callable[[], Iterable[tuple[str, Any]]] = tuple
 
     def run(self, task: Task, seed: Seed) -> Result:
         """The labels proved, and what is left of those that are not."""
         proved, open_cases = [], {}
-        for label, expression in self.residuals():
-            rest = _simplified(expression)
+        for label, left, *right in self.residuals():
+            rest = _simplified(left - right[0] if right else left)
             proved.append(label) if rest == 0 else open_cases.setdefault(label, f"{rest} != 0")
         for label, expression in self.nonnegative():
             reason = _sign_obstacle(expression)
@@ -148,8 +148,17 @@ def _simplified(expression: Any) -> Any:
     import sympy
 
     if isinstance(expression, sympy.MatrixBase):
-        rest = expression.applyfunc(lambda entry: sympy.simplify(sympy.expand(entry)))
+        rest = expression.applyfunc(_rest)
         return 0 if rest.is_zero_matrix else rest
+    return _rest(sympy.sympify(expression))
+
+
+def _rest(expression: Any) -> Any:
+    """0 if the expression is; of a rational function it is enough that the numerator vanishes."""
+    import sympy
+
+    if expression.is_rational_function() and sympy.expand(sympy.fraction(sympy.together(expression))[0]) == 0:
+        return sympy.Integer(0)
     return sympy.simplify(sympy.expand(expression))
 
 

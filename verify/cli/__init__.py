@@ -214,6 +214,7 @@ def _add_report(commands: argparse._SubParsersAction) -> None:
     _add_store(command)
     command.add_argument("--results", metavar="FILE", help="results of verify (default: results.json in the store)")
     command.add_argument("--summary", action="store_true", help="at most four pages a paper")
+    command.add_argument("--proofs", metavar="DIR", help="check the proof files there, and name them by their claims")
     command.add_argument("--out", required=True, metavar="FILE.pdf", help="where to write")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import sys
 from argparse import Namespace
@@ -10,9 +11,11 @@ from pathlib import Path
 
 from dpbounds import DomainError
 from reports.reader import read
-from reports.render import report
-from reports.results import ReportError
+from reports.render import check_target, report
+from reports.results import Entry, ReportError
 from verify.cli import printable
+from verify.cli.console import progress
+from verify.proof_checker import Folder, Refused
 from verify.running.entries import RESULTS
 from verify.running.registry import resolve, spread
 from verify.statements.naming import joined
@@ -23,12 +26,49 @@ def run(arguments: Namespace) -> int:
     file = Path(arguments.results) if arguments.results else Path(arguments.store, RESULTS)
     try:
         names = _ids(file, [*arguments.names, *arguments.topic])
-        shown = report(file, Path(arguments.out), names, summary=arguments.summary)
+        check_target(Path(arguments.out))
+        proofs = _proofs(Path(arguments.proofs)) if arguments.proofs else {}
+        shown = report(
+            file, Path(arguments.out), names, summary=arguments.summary, proofs=lambda entry: _of(entry, proofs)
+        )
     except ReportError as error:
         print(f"dpbounds: {printable(str(error))}", file=sys.stderr)
         return 2
     print(f"Report: {arguments.out} (claims: {len(shown.entries)})")
     return 0
+
+
+Proofs = dict[tuple[str, str], dict[str, list[str]]]
+
+
+def _proofs(folder: Path) -> Proofs:
+    """The proof files by claim and code, and by form: what joins them where there is that. All must be accepted."""
+    try:
+        proofs = Folder(folder)
+    except Refused as refusal:
+        raise ReportError(f"proofs: {refusal}") from None
+    found: Proofs = {}
+    joined_by: dict[tuple[str, str, str], str] = {}
+    with progress("proofs") as show:
+        for number, (name, path) in enumerate(proofs.paths.items()):
+            show(number, len(proofs.paths), name)
+            verdict, said = proofs.verdict(name)
+            if verdict != "accepted":
+                raise ReportError(f"{path} is refused: {said}")
+            data = json.loads(path.read_bytes())
+            claim, form, code = data["claim"], data["form"], data["code"]
+            if data["check"] is None:
+                joined_by[claim, code, form] = name
+            found.setdefault((claim, code), {}).setdefault(form, []).append(name)
+        show(len(proofs.paths), len(proofs.paths), "")
+    for (claim, code, form), name in joined_by.items():
+        found[claim, code][form] = [name]
+    return found
+
+
+def _of(entry: Entry, proofs: Proofs) -> list[str]:
+    """The files of a claim, computed by the same code."""
+    return [name for names in proofs.get((entry.claim, entry.code), {}).values() for name in names]
 
 
 def _ids(file: Path, names: Sequence[str]) -> list[str]:

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from fractions import Fraction
 from typing import Any
@@ -17,7 +17,7 @@ import numpy as np
 
 from dpbounds import DomainError
 from dpbounds.arithmetic import Arithmetic
-from verify.proof_checker import ARITY
+from verify import proof_checker as checker
 
 # Formulas with more are not for a reader.
 MOST_STEPS = 2000
@@ -103,7 +103,7 @@ class Trace:
         self.variables = list(variables)
         self.steps: list[list[Any]] = []
         self._places: dict[tuple[Any, ...], int] = {}
-        offered = {name: self._operation(name) for name in ARITY}
+        offered = {name: self._operation(name) for name in checker.ARITY}
         own = {"number": self.number, "power": self.power, "elliptic_k": self._elliptic_k, "ndtr": self._ndtr}
         refused = {field.name: self._refused(field.name) for field in fields(Arithmetic)}
         known = {name: offered[name] for name in refused if name in offered}
@@ -205,3 +205,13 @@ def traced(trace: Trace, formula: Callable[..., Any]) -> int:
         return trace.number(formula(trace.arithmetic, **arguments)).place
     except (TypeError, ValueError, AttributeError, DomainError, OverflowError) as error:
         raise Untraceable(" ".join(str(error).split())) from None
+
+
+def accepted(proof: Mapping[str, Any]) -> bool:
+    """Whether the checker accepts what a file will say; not of a file that takes its content or others."""
+    data = {name: value for name, value in proof.items() if name != "kind"}
+    try:
+        checker.PLAIN_KINDS[proof["kind"]](data, b"")
+    except checker.Refused:
+        return False
+    return True

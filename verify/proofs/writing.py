@@ -1,8 +1,9 @@
 """Proof files of claims: which checks have one, and why the others have none.
 
 An inequality that is certified becomes `boxes`, directly or by a factor that is divided out; one that is violated, and
-an identity that fails, a `point`; an identity of rational functions `generic`. A form of a claim all of whose checks
-have files becomes a `derivation` from them. A file names the code that it is of, and is kept while that is the same.
+an identity that fails, a `point`; an identity of rational functions `generic`, and what computer algebra proved that or
+`sign`. A form of a claim all of whose proofs have files becomes a `derivation` from them: by the lemmas of its written
+chain where it has one. A file names the code that it is of, and is kept while that is the same.
 """
 
 from __future__ import annotations
@@ -17,16 +18,18 @@ from typing import Any
 from dpbounds import DomainError
 from simulators.engine import seed_sequence
 from verify import proof_checker as checker
-from verify.checks import Identity, Inequality
+from verify.checks import Identity, Inequality, Symbolic
 from verify.checks.base import Check, Seed
 from verify.checks.domains import Box
 from verify.proofs import cutting
-from verify.proofs.tracing import Trace, Untraceable, traced
+from verify.proofs.algebra import of_symbolic
+from verify.proofs.tracing import Trace, Untraceable, accepted, traced
 from verify.running.registry import topics
 from verify.running.store import write_whole
 from verify.running.versions import code_version
 from verify.statements.claims import Claim
 from verify.statements.clauses import whole
+from verify.statements.derivations import Derivation
 from verify.statements.plain import plain
 
 # Bits of intervals, and where sides meet at the rim of the range of floats.
@@ -34,7 +37,7 @@ BITS, FINE_BITS = 112, 1200
 # Parts that are tried before a factor is, with one, then without, and with the fine bits.
 DIRECT, TIED, MOST, FINE = 1000, 2500, 4000, 300
 # Kinds that prove what their check says; the others refute it.
-HOLDING = ("boxes", "generic")
+HOLDING = ("boxes", "generic", "sign")
 Data = dict[str, Any]
 
 
@@ -93,31 +96,49 @@ def _written(claim: Claim, folder: Path, kept: Mapping[Key, tuple[str, str]]) ->
         proofs = []
         for number, check in enumerate(checks):
             outcome = _of_check({**about, "check": number}, check, folder, kept)
-            proofs.append(outcome if outcome and outcome.kind in HOLDING else None)
+            if check.role == "proof":
+                proofs.append(outcome.file if outcome and outcome.kind in HOLDING else "")
             if outcome:
                 yield outcome
-        if proofs and None not in proofs:
-            rests = [{"lemma": "conjunction"}, *({"file": proof.file} for proof in proofs if proof)]
-            tree = {"kind": "derivation", "tree": {"says": f"every check of {claim.id}, {form}, holds", "from": rests}}
-            name = _put({**about, "check": None, **tree}, folder)
+        if proofs and all(proofs):
+            tree = _tree(f"{claim.id}, {form}", proofs, claim.derivations().get(form))
+            name = _put({**about, "check": None, "kind": "derivation", "tree": tree}, folder)
             yield Outcome(claim=claim.id, form=form, check=None, kind="derivation", file=name)
+
+
+def _tree(place: str, proofs: Sequence[str], derivation: Derivation | None) -> Data:
+    """What joins the proofs to the statement: the written chain with its lemmas, or that all of them hold."""
+    if derivation is None:
+        return {"says": f"every check of {place}, holds", "from": [{"lemma": "conjunction"}, *_leaves("file", proofs)]}
+    chain = f"{place}: {plain(derivation.text)}"[: checker.MOST_SHOWN]
+    return {"says": chain, "from": [*_leaves("lemma", derivation.lemmas), *_leaves("file", proofs)]}
+
+
+def _leaves(kind: str, names: Sequence[str]) -> list[Data]:
+    return [{kind: name} for name in names]
 
 
 def _of_check(about: Data, check: Check, folder: Path, kept: Mapping[Key, tuple[str, str]]) -> Outcome | None:
     """The file of one check; None for a check of a kind that has none."""
-    if not isinstance(check, (Inequality, Identity)):
+    if not isinstance(check, (Inequality, Identity, Symbolic)):
         return None
     key = about["claim"], about["form"], about["check"]
     known = kept.get((*key, about["code"]))
-    certified = isinstance(check, Inequality) and check.certify
+    certified = isinstance(check, Symbolic) or (isinstance(check, Inequality) and check.certify)
     place = {**dict(zip(("claim", "form", "check"), key, strict=True)), "certified": certified}
     if known and (folder / known[0]).exists():
         return Outcome(**place, file=known[0], kind=known[1])
     try:
-        proof = of_inequality(check) if isinstance(check, Inequality) else of_identity(check)
+        proof = _proof(check)
     except (Untraceable, cutting.Resists) as error:
         return Outcome(**place, reason=str(error))
     return Outcome(**place, file=_put({**about, **proof}, folder), kind=proof["kind"])
+
+
+def _proof(check: Inequality | Identity | Symbolic) -> Data:
+    if isinstance(check, Inequality):
+        return of_inequality(check)
+    return of_identity(check) if isinstance(check, Identity) else of_symbolic(check)
 
 
 def content_of(data: Data) -> bytes:
@@ -129,7 +150,8 @@ def _put(data: Data, folder: Path) -> str:
     content = content_of(data)
     name = checker.name_of(content)
     try:
-        write_whole(folder / name, content)
+        if not (folder / name).is_file() or (folder / name).read_bytes() != content:
+            write_whole(folder / name, content)
     except OSError as error:
         raise DomainError("proofs", folder, "a folder that can be written", error.strerror or str(error)) from None
     return name
@@ -239,7 +261,7 @@ def at_point(point: Mapping[str, float], left: Any, right: Any, sign: str) -> Da
     named = [[name, str(Fraction(value))] for name, value in point.items()]
     data = {"point": named, "steps": trace.steps, "relations": [relation]}
     for proof in ({"kind": "exact", **data}, *({"kind": "point", **data, "bits": bits} for bits in (BITS, FINE_BITS))):
-        if _accepted(proof):
+        if accepted(proof):
             return proof
     raise Untraceable("the sides are too close to be told apart")
 
@@ -248,20 +270,10 @@ def of_identity(check: Identity) -> Data:
     """`generic`, or the `point` at which the sides differ."""
     trace = Trace(list(check.box))
     left, right = traced(trace, check.left), traced(trace, check.right)
-    proof = {"kind": "generic", "variables": trace.variables, "steps": trace.steps, "left": left, "right": right}
-    if _accepted(proof):
+    proof = {"kind": "generic", "variables": trace.variables, "steps": trace.steps, "equal": [[left, right]]}
+    if accepted(proof):
         return proof
     failure = check.run({}, SEED)["failure"]
     if failure is None:
         raise Untraceable("the sides agree at points, and are not equal as rational functions")
     return at_point({name: failure[name] for name in check.box}, check.left, check.right, "!=")
-
-
-def _accepted(proof: Data) -> bool:
-    """Whether the checker accepts what the file will say."""
-    data = {name: value for name, value in proof.items() if name != "kind"}
-    try:
-        checker.PLAIN_KINDS[proof["kind"]](data, b"")
-    except checker.Refused:
-        return False
-    return True

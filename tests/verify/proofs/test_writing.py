@@ -9,16 +9,19 @@ import pytest
 
 from dpbounds.arithmetic import balls
 from verify import proof_checker as checker
-from verify.checks import Identity, Inequality
+from verify.checks import Identity, Inequality, Symbolic
 from verify.checks.domains import Real
 from verify.cli import main
 from verify.proofs import writing
+from verify.proofs.algebra import of_symbolic
 from verify.proofs.cutting import Resists
 from verify.proofs.tracing import Trace, Untraceable, traced
 from verify.running.registry import claim_named
 
 # Of every kind of file, and quick: with a factor, an exact corner, many bits, elliptic integrals, two parameters.
 CLAIMS = ("iv/eq-5", "iv/lem-d.3", "ols/lem-3", "ftrl/eq-32-bound", "ftrl/thm-2.1-rate", "ftrl/thm-3.1")
+# What computer algebra proved: identities, signs, matrices, a written chain with its lemmas, a residual that is not 0.
+ALGEBRA = ("glm/lem-6", "glm/lem-33-trace", "iv/prop-3.1b", "ols/def-gradient")
 IMPOSTORS = (*CLAIMS[:5], "ftrl/tab-2-nu", "ftrl/cor-d.15-gamma", "ftrl/lem-c.21-i", "ols/lem-7", "ols/eq38")
 
 
@@ -30,9 +33,9 @@ def checks_of(name, kind):
 
 
 def test_what_is_written_is_accepted_and_traced_again_the_same(tmp_path):
-    claims = [claim_named(name) for name in CLAIMS]
+    claims = [claim_named(name) for name in (*CLAIMS, *ALGEBRA)]
     outcomes = writing.write(claims, tmp_path, lambda *_: None)
-    assert {item.kind for item in outcomes if item.file} >= {"boxes", "exact", "generic"}
+    assert {item.kind for item in outcomes if item.file} >= {"boxes", "exact", "generic", "sign", "derivation"}
     folder = checker.Folder(tmp_path)
     for item in outcomes:
         if not item.file:
@@ -40,6 +43,8 @@ def test_what_is_written_is_accepted_and_traced_again_the_same(tmp_path):
         verdict, said = folder.verdict(item.file)
         assert verdict == "accepted", said
         data = json.loads((tmp_path / item.file).read_bytes())
+        if item.check is None:
+            continue
         check = dict(claim_named(item.claim).forms())[item.form][item.check]
         if isinstance(check, Inequality) and data["kind"] == "boxes":
             trace = Trace(list(check.box))
@@ -52,6 +57,26 @@ def test_what_is_written_is_accepted_and_traced_again_the_same(tmp_path):
     assert len(times) == sum(bool(item.file) for item in outcomes)
     writing.write(claims, tmp_path, lambda *_: None)
     assert {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == times
+
+
+def test_a_written_chain_becomes_a_file_that_names_its_lemmas(tmp_path):
+    claim = claim_named("glm/lem-33-trace")
+    files = {(item.form, item.check): item.file for item in writing.write([claim], tmp_path, lambda *_: None)}
+    tree = json.loads((tmp_path / files["corrected", None]).read_bytes())["tree"]
+    assert tree["from"] == [{"lemma": "spectral theorem"}, {"file": files["corrected", 1]}]
+    assert "eigenbasis" in tree["says"]
+    (tmp_path / files["corrected", 1]).unlink()
+    assert checker.Folder(tmp_path).verdict(files["corrected", None])[0] == "refused"
+
+
+@pytest.mark.parametrize("name", ALGEBRA)
+def test_no_impostor_of_algebra_has_a_proof(name):
+    for _, _, check in checks_of(name, Symbolic):
+        for impostor in check.impostors:
+            try:
+                assert of_symbolic(check.impostor(impostor))["kind"] == "exact"
+            except Untraceable as error:
+                assert "sees no identity" in str(error)
 
 
 @pytest.mark.parametrize("name", IMPOSTORS)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from dpbounds import DomainError
+from verify import proof_checker
 from verify.checks import Agreement, Holds
 from verify.checks.evidence import Evidence, weakest
 from verify.statements.claims import Claim, Correction, Fault
@@ -25,6 +26,10 @@ def found(how: str, role: str = "proof", outcome: str = "holds", clauses: str = 
 def claim(*checks, derivation=CHAIN, **fields) -> Claim:
     settings = {"id": "a/one", "where": "here", "kind": "identity", "statement": "$x = x$."}
     return Claim(**{**settings, "checks": checks, "derivation": derivation, **fields})
+
+
+def test_the_checker_knows_the_same_lemmas():
+    assert {*proof_checker.LEMMAS.split(", ")} == {*LEMMAS, "conjunction"}
 
 
 def test_controls_neither_lower_nor_raise_a_ground_but_refute():

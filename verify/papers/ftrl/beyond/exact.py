@@ -77,7 +77,7 @@ def _stationary_residuals(factor: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
     feedback = sum(x[j] ** 2 / decay[j] for j in range(2))
     stated = sum(x[j] * q[j] / decay[j] for j in range(2)) / (1 - feedback)
     sums = sympy.Add(*(x[j] * (x[j] * stated + q[j]) / decay[j] for j in range(2)))
-    yield "phi - sum x_j s_j", stated - sums
+    yield "phi - sum x_j s_j", stated, sums
     s = [(x[j] * phi + q[j]) / (2 * x[j] - factor * (kappa - 1) * x[j] ** 2) for j in range(2)]
     missing = phi - sum(x[k] * s[k] for k in range(2))
     for i, j in ((0, 0), (1, 1), (0, 1)):

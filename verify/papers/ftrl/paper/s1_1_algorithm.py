@@ -240,13 +240,13 @@ def _conditioning(changed: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
     """
     y, a, b, alpha = sympy.symbols("y a b alpha", real=True)
     tilted = alpha * (y - a) ** 2 + (1 - alpha) * (y - b) ** 2
-    yield "a Gaussian integral", tilted - (y - alpha * a - (1 - alpha) * b) ** 2 - alpha * (1 - alpha) * (a - b) ** 2
+    yield "a Gaussian integral", tilted - (y - alpha * a - (1 - alpha) * b) ** 2, alpha * (1 - alpha) * (a - b) ** 2
     g, h = sympy.symbols("g:3"), sympy.symbols("h:3")
     for t in range(3):
         row = sympy.symbols(f"c{t}_:3")[: t + 1]
         first = sympy.Add(*(c * g[s] for s, c in enumerate(row)))
         second = sympy.Add(*(c * (h[s] if 1 <= s <= changed else g[s]) for s, c in enumerate(row)))
-        yield f"shift of row {t}", first - second - (row[1] * (g[1] - h[1]) if t >= 1 else sympy.Integer(0))
+        yield f"shift of row {t}", first - second, row[1] * (g[1] - h[1]) if t >= 1 else sympy.Integer(0)
 
 
 def _adaptive(rng: np.random.Generator, *, exposed: bool = False) -> Iterator[Fact]:

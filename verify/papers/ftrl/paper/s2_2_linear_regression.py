@@ -164,14 +164,14 @@ ONE = 'Gaussian inputs, $G = lambda_1 = 1$, so that $d_(e f f) = op("Tr") H$.'
 def _sgd_column(power: int = 1) -> Pairs:
     """eta d over the lower bound eta^2 d_eff, less the printed ratio."""
     eta, d, effective = sympy.symbols("eta d d_eff", positive=True)
-    yield "ratio column, Noisy-SGD", eta * d / (eta**2 * effective) - d / (eta**power * effective)
+    yield "ratio column, Noisy-SGD", eta * d / (eta**2 * effective), d / (eta**power * effective)
 
 
 def _nu_column(power: int = 2) -> Pairs:
     eta, mu, effective = sympy.symbols("eta mu d_eff", positive=True)
     logarithm = sympy.log(1 / (eta * mu))
     error = eta**2 * effective * logarithm**2
-    yield "ratio column, nu-Noisy-FTRL", error / (eta**2 * effective) - logarithm**power
+    yield "ratio column, nu-Noisy-FTRL", error / (eta**2 * effective), logarithm**power
 
 
 TAB_1_LOWER = Claim(

@@ -208,7 +208,7 @@ def _dimension_exchange(power: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
     k, e, d, n, s, rho, T = sympy.symbols("kappa d_e d n s rho T", positive=True)
     sgd = k * e * (d * e * n / (rho * T) + d * s / (rho * T) + s / T)
     ftrl = k * e * (k * e**2 * n / (rho * T**2) + k * e * s / (rho * T**2) + s / T)
-    yield "the bound for DP-SGD at d = kappa d_e / T", sgd.subs(d, k * e / T**power) - ftrl
+    yield "the bound for DP-SGD at d = kappa d_e / T", sgd.subs(d, k * e / T**power), ftrl
 
 
 def _shipped_rates(rng: np.random.Generator) -> Iterator[Fact]:

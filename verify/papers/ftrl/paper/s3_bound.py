@@ -101,14 +101,14 @@ def _program_f(slip: int = 0) -> Iterator[tuple[str, sympy.Expr]]:
     p, q = sympy.symbols("p q", real=True)
     theta = (p + q) / ell
     stated = (a * p**2 + 2 * a * p * q + b * q**2) / ell**2
-    yield "F - F*", stated - (p * theta - p**2 / (2 * ell) + mu * theta**2 / 2)
+    yield "F - F*", stated, p * theta - p**2 / (2 * ell) + mu * theta**2 / 2
     z, c = complex_symbol("z"), complex_symbol("c")
     u, v = z - eta * mu, z - eta * smooth
     change = sympy.Matrix([[u / eta, -1], [-v / eta, 1]])
-    yield "det T", change.det() - ell
+    yield "det T", change.det(), ell
     form = change.H * sympy.Matrix([[a, c], [sympy.conjugate(c), b]]) * change
     yield "D", form[0, 0] + (2 * real_part(c * sympy.conjugate(u) * v) - a * squared(u) - b * squared(v)) / eta**2
-    yield "det", form.det() - ell**2 * (a * b - squared(c))
+    yield "det", form.det(), ell**2 * (a * b - squared(c))
 
 
 # --- what dpbounds computes ---

@@ -240,7 +240,7 @@ def _damped(sign: int = -1) -> Iterator[tuple[str, sympy.Basic]]:
     nu, omega = sympy.symbols("nu omega", real=True)
     B = sympy.Matrix(6, 6, lambda t, s: {0: 1, 1: sign * (1 - nu)}.get(int(t) - int(s), 0))
     C = sympy.Matrix(6, 6, lambda t, s: (1 - nu) ** (int(t) - int(s)) if int(t) >= int(s) else 0)
-    yield "C_(t, 0) = (1 - nu)^t", B * C - sympy.eye(6)
+    yield "C_(t, 0) = (1 - nu)^t", B * C, sympy.eye(6)
     squared = (1 + sign * (1 - nu) * sympy.cos(omega)) ** 2 + ((1 - nu) * sympy.sin(omega)) ** 2
     yield "|B|^2 = E_nu^2", sympy.expand_trig(squared - (nu**2 + 2 * (1 - nu) * (1 - sympy.cos(omega))))
 

@@ -95,8 +95,8 @@ def _projected() -> Iterator[tuple[str, sympy.Expr]]:
     T = [sympy.Matrix(3, 3, lambda t, k, rate=value: (1 - eta * rate) ** abs(t - k)) for value in eigenvalues]
     P = U * sympy.diag(*((beta.T * matrix * beta)[0] for matrix in T)) * U.T
     H = U * sympy.diag(*eigenvalues) * U.T
-    yield "P H - H P", P * H - H * P
-    yield "Tr P - <beta, T beta>", P.trace() - (beta.T * (T[0] + T[1]) * beta)[0]
+    yield "P H - H P", P * H, H * P
+    yield "Tr P - <beta, T beta>", P.trace(), (beta.T * (T[0] + T[1]) * beta)[0]
 
 
 def _wrong_basis() -> Iterator[tuple[str, sympy.MatrixBase]]:

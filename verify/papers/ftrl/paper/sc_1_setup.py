@@ -138,9 +138,9 @@ def _inverse_columns(exponent: int = 2) -> Iterator[tuple[str, sympy.Expr]]:
     for T in (1, 2, 3):
         block = sympy.Matrix(T, T, lambda t, s: beta[t - s] if t >= s else 0).inv()
         norms = [_sum_of_squares(column) for column in block.T.tolist()]
-        yield f"gamma_{T + 1}^2 - gamma_{T}^2", _sum_of_squares(first[: T + 1]) - norms[0] - first[T] ** exponent
+        yield f"gamma_{T + 1}^2 - gamma_{T}^2", _sum_of_squares(first[: T + 1]) - norms[0], first[T] ** exponent
         for s in range(1, T):
-            yield f"columns 0 and {s} of {T}", norms[0] - norms[s] - _sum_of_squares(first[T - s : T])
+            yield f"columns 0 and {s} of {T}", norms[0] - norms[s], _sum_of_squares(first[T - s : T])
 
 
 def _sum_of_squares(entries: Iterable[sympy.Expr]) -> sympy.Expr:
@@ -346,12 +346,12 @@ def _gaussian_fourth() -> Iterator[tuple[str, sympy.MatrixBase]]:
     A = sympy.Matrix(2, 2, sympy.symbols("a0:4"))
     x, H = A * sympy.Matrix(z[:2]), A * A.T
     left = ((x.T * x)[0] * x * x.T).applyfunc(lambda entry: _gaussian_mean(sympy.expand(entry), z))
-    yield "E ||x||^2 x x^T", left - 2 * H * H - H.trace() * H
+    yield "E ||x||^2 x x^T", left - 2 * H * H, H.trace() * H
     p = sympy.symbols("p0:6")
     P = sympy.Matrix([[p[0], p[1], p[2]], [p[1], p[3], p[4]], [p[2], p[4], p[5]]])
     outer = sympy.Matrix(z) * sympy.Matrix(z).T
     middle = (outer * P * outer).applyfunc(lambda entry: _gaussian_mean(sympy.expand(entry), z))
-    yield "E z z^T P z z^T", middle - 2 * P - P.trace() * sympy.eye(3)
+    yield "E z z^T P z z^T", middle - 2 * P, P.trace() * sympy.eye(3)
 
 
 def _gaussian_constants(constant: int = 3) -> Iterator[tuple[str, sympy.Expr]]:

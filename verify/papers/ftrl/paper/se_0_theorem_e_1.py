@@ -119,8 +119,8 @@ def _least_psi(slip: int = 0) -> Iterator[tuple[str, sympy.Expr]]:
     form = change.H * sympy.Matrix([[0, multiplier], [sympy.conjugate(multiplier), 0]]) * change
     denominator = sympy.expand(-(eta**2) - form[0, 0])
     numerator = eta**4 * ((smooth - mu) ** 2 * squared(multiplier) + (2 + slip) * real_part(multiplier))
-    yield "least psi", numerator - sympy.expand(form[1, 1] * denominator + form[0, 1] * form[1, 0])
-    yield "D", denominator - (2 * real_part(multiplier * sympy.conjugate(u) * v) - eta**2)
+    yield "least psi", numerator, sympy.expand(form[1, 1] * denominator + form[0, 1] * form[1, 0])
+    yield "D", denominator, 2 * real_part(multiplier * sympy.conjugate(u) * v) - eta**2
 
 
 def _refuting_cases() -> list[Case]:

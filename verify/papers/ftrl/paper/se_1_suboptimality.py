@@ -208,7 +208,7 @@ def _cone_form(slip: int = 0) -> Iterator[tuple[str, sympy.Expr]]:
         hessian = sympy.hessian(sympy.expand(matrix[i, j]), unknowns)
         yield f"second derivatives of entry {i + 1}{j + 1}", hessian
     d, y, x = *sympy.symbols("D Y", real=True), complex_symbol("X")
-    yield "determinant", (d + y) ** 2 - (d - y) ** 2 - (4 + slip) * squared(x) - 4 * (d * y - squared(x))
+    yield "determinant", (d + y) ** 2 - (d - y) ** 2 - (4 + slip) * squared(x), 4 * (d * y - squared(x))
 
 
 MU, ETA, NODES, LAGS = 0.2, 0.6, 64, 3

@@ -249,7 +249,7 @@ def _minimum(sign: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
     """f at tau* = log(1/rho)/a below t - 1, and the derivative of its convex part there."""
     tau, a, log = sympy.symbols("tau a log", positive=True)
     value = tau + sympy.exp(log - a * tau) / a
-    yield "f(tau*) = (1 + log(1/rho))/a", value.subs(tau, log / a) - (sign + log) / a
+    yield "f(tau*) = (1 + log(1/rho))/a", value.subs(tau, log / a), (sign + log) / a
     yield "f'(tau*) = 0", sympy.diff(value, tau).subs(tau, log / a)
 
 

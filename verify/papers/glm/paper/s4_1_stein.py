@@ -178,7 +178,7 @@ def _chernoff(*, power: int = 2) -> Iterator[tuple[str, sympy.Expr]]:
     """
     u, s, c, v = sympy.symbols("u s c v", positive=True)
     gap: Any = sympy.diff(u**2 / (1 - 2 * u) + sympy.log(1 - 2 * u) / 2 + u, u)
-    yield "derivative", sympy.simplify(gap - 2 * u**power / (1 - 2 * u) ** 2)
+    yield "derivative", gap, 2 * u**power / (1 - 2 * u) ** 2
     at = s / (1 + c * s)
     yield "exponent", at**2 * v / (1 - c * at) - at * (2 * v * s + c * v * s**2) + v * s**2
 

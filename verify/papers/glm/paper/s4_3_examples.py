@@ -134,7 +134,7 @@ def _derivatives() -> Iterator[tuple[str, sympy.Expr]]:
     printed = {2: u / (1 + u) ** 2, 3: (u - u**2) / (1 + u) ** 3}
     for order, value in printed.items():
         derivative: Any = sympy.diff(sympy.log(1 + u), z, order)
-        yield f"derivative {order}", sympy.simplify(derivative - value)
+        yield f"derivative {order}", derivative, value
 
 
 THM_19_B = Claim(

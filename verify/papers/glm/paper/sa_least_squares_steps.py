@@ -32,7 +32,7 @@ def _step(*, sign: int = -1) -> Iterator[tuple[str, sympy.Expr]]:
     plain, private = gram.inv() * cross, (gram + noise).inv() * (cross + other)
     right = (gram + noise).inv() * (sign * noise * plain + other)
     for k in range(2):
-        yield f"component {k + 1}", sympy.simplify(private[k] - plain[k] - right[k])
+        yield f"component {k + 1}", private[k] - plain[k], right[k]
 
 
 LEM_33_ID = Claim(

@@ -207,7 +207,7 @@ def _antiderivative(*, share: int = 2) -> Iterator[tuple[str, sympy.Expr]]:
     v = sympy.Symbol("v", positive=True)
     for sign in (1, -1):
         derivative: Any = sympy.diff(sign * v**2 / share, v)
-        yield f"side {sign}", derivative - sign * v
+        yield f"side {sign}", derivative, sign * v
 
 
 COUPLED = Symbolic(

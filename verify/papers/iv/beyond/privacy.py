@@ -114,11 +114,11 @@ def _account(less: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
     parts = ((T, gamma1, lambda1), (T - less, gamma2, lambda2))
     cost = sympy.Add(*(release_cost(n, uses, gamma, scale, c) for uses, gamma, scale in parts))
     stated = c**2 / (2 * n**2) * (T * gamma1**2 / lambda1**2 + (T - 1) * gamma2**2 / lambda2**2)
-    yield "zCDP", cost - stated
-    yield "mu", sum(uses * (c * gamma / (n * scale)) ** 2 for uses, gamma, scale in parts) - 2 * stated
+    yield "zCDP", cost, stated
+    yield "mu", sum(uses * (c * gamma / (n * scale)) ** 2 for uses, gamma, scale in parts), 2 * stated
     tight = {lambda1: c * gamma1 / n * sympy.sqrt(T / (2 * rho1))}
     tight |= {lambda2: c * gamma2 / n * sympy.sqrt((T - 1) / (2 * rho2))}
-    yield "spent", cost.subs(tight) - rho1 - rho2
+    yield "spent", cost.subs(tight) - rho1, rho2
 
 
 BEYOND_JOINT_COST = Claim(

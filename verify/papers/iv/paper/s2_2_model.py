@@ -173,7 +173,7 @@ def _two_forms(*, projected: bool = True) -> Iterator[tuple[str, sympy.Expr]]:
     turned = XZ * W**-1  # theta_hat'
     for name, other in (("X", ZX), ("Y", ZY)):
         left = turned * W * (W**-1 * other) if name == "X" else turned * other
-        yield name, left - XZ * (W**-1 if projected else 1) * other
+        yield name, left, XZ * (W**-1 if projected else 1) * other
 
 
 DEF_2_3 = Claim(

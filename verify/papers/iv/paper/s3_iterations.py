@@ -75,7 +75,7 @@ def _crossings(exponent: int = 2) -> Iterator[tuple[str, sympy.Expr]]:
     T_a = sympy.log(n / (p * q * L**exponent)) / sympy.log(1 / kappa)
     T_b = n * rho * q * L**exponent / Q**6
     yield "log at T_a", sympy.expand_log(T_a / 2 * sympy.log(kappa) - sympy.log(floor), force=True)
-    yield "at T_b", sympy.sqrt(p) * Q**3 * sympy.sqrt(T_b) / (n * sympy.sqrt(rho)) - floor
+    yield "at T_b", sympy.sqrt(p) * Q**3 * sympy.sqrt(T_b) / (n * sympy.sqrt(rho)), floor
 
 
 def _ordered(orderly: bool = True) -> Iterator[tuple[str, sympy.Expr]]:

@@ -240,10 +240,10 @@ def _spent(share: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
     (n, rho1, rho2, gamma1, gamma2), T = _SYMBOLS, sympy.Symbol("T", positive=True)
     lambda1, lambda2 = _scales_of_4(T)
     cost = release_cost(n, T, gamma1, lambda1) + release_cost(n, T - 1, gamma2, lambda2)
-    yield "cost under (4)", cost - share * (rho1 + (1 - 1 / T) * rho2) / 2
+    yield "cost under (4)", cost, share * (rho1 + (1 - 1 / T) * rho2) / 2
     scales = [gamma / n * sympy.sqrt(2 * T / rho) for gamma, rho in ((gamma1, rho1), (gamma2, rho2))]
     cost = release_cost(n, T, gamma1, scales[0]) + release_cost(n, T, gamma2, scales[1])
-    yield "at most, with less noise", cost - share * (rho1 + rho2)
+    yield "at most, with less noise", cost, share * (rho1 + rho2)
 
 
 PROP_3_1B = Claim(
@@ -358,7 +358,7 @@ def _attained(factor: str = "2") -> Iterator[tuple[str, sympy.Expr]]:
         # Of length gamma or more: K is gamma / s + s + more.
         one, other = (gradient(sign * (gamma / s + gamma + s + K)) for sign in (1, -1))
         clipped = [value * gamma / sympy.sqrt(value**2) for value in (one, other)]
-        yield name, sympy.simplify((clipped[1] - clipped[0]) / n) - sympy.Rational(factor) * gamma / n
+        yield name, sympy.simplify((clipped[1] - clipped[0]) / n), sympy.Rational(factor) * gamma / n
 
 
 PROP_3_1_SENS = Claim(
@@ -408,9 +408,9 @@ def _per_iteration(factor: Any = 2) -> Iterator[tuple[str, sympy.Expr]]:
     lambda1, lambda2 = sympy.symbols("lambda_1 lambda_2", positive=True)
     one = sum((factor * gamma / n) ** 2 / (2 * scale**2) for gamma, scale in ((gamma1, lambda1), (gamma2, lambda2)))
     parts = [release_cost(n, 1, gamma, scale) for gamma, scale in ((gamma1, lambda1), (gamma2, lambda2))]
-    yield "one iteration", one - printed_budget(n, 1, gamma1, gamma2, lambda1, lambda2)
-    yield "one iteration, stage by stage", one - sympy.Add(*parts)
-    yield "T iterations", sympy.summation(one, (t, 1, T)) - printed_budget(n, T, gamma1, gamma2, lambda1, lambda2)
+    yield "one iteration", one, printed_budget(n, 1, gamma1, gamma2, lambda1, lambda2)
+    yield "one iteration, stage by stage", one, sympy.Add(*parts)
+    yield "T iterations", sympy.summation(one, (t, 1, T)), printed_budget(n, T, gamma1, gamma2, lambda1, lambda2)
 
 
 def _steps_from(*starts: float, variance: float = 1.0) -> Iterator[Neighbours]:

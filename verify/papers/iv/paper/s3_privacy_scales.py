@@ -44,7 +44,7 @@ REM_3_1 = Claim(
 def _doubling(factor: int = 2) -> Iterator[tuple[str, sympy.Expr]]:
     n, T, rho, gamma = sympy.symbols("n T rho gamma", positive=True)
     scale = noise_scale(sympy, n, T, rho, gamma)
-    yield "lambda at 2 gamma", scale.subs(gamma, 2 * gamma) - factor * scale
+    yield "lambda at 2 gamma", scale.subs(gamma, 2 * gamma), factor * scale
 
 
 def _same_cost(rng: np.random.Generator, factor: float = 2.0) -> Iterator[Fact]:

@@ -42,8 +42,8 @@ def _population_gradients() -> Iterator[tuple[str, sympy.Expr]]:
     first = z2 * theta_t - (z2 * theta + cross)
     second = theta * (z2 * theta * beta_t - (z2 * theta * beta + cross * beta + cross))
     isotropic = {z2: 1, cross: 0}
-    yield "first stage", first.subs(isotropic) - (theta_t - theta)
-    yield "second stage", second.subs(isotropic) - theta**2 * (beta_t - beta)
+    yield "first stage", first.subs(isotropic), theta_t - theta
+    yield "second stage", second.subs(isotropic), theta**2 * (beta_t - beta)
 
 
 def _descent_limits(rng: np.random.Generator) -> Iterator[Fact]:
@@ -92,8 +92,8 @@ def _limits_of_condition(share: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
     delta = a / sympy.sqrt(n)
     psi = b / (sympy.sqrt(n) * (1 - delta) ** 2)
     lower, upper = (1 - delta) ** 2 * (least - psi) ** 2, (1 + delta) ** 2 * (norm + psi) ** 2
-    yield "eta", sympy.limit(2 / (1 + delta) ** 2, n, sympy.oo) - 2
-    yield "alpha", sympy.limit(4 / (2 * upper + lower), n, sympy.oo) - 4 / (2 * norm**2 + share * least**2)
+    yield "eta", sympy.limit(2 / (1 + delta) ** 2, n, sympy.oo), 2
+    yield "alpha", sympy.limit(4 / (2 * upper + lower), n, sympy.oo), 4 / (2 * norm**2 + share * least**2)
 
 
 def _many_records(rng: np.random.Generator, share: float = 1.0) -> Iterator[Fact]:
@@ -245,12 +245,12 @@ def _experiment_steps(share: int = 2) -> Iterator[tuple[str, sympy.Expr]]:
     """kappa_Theta = 1 - ((1 - d) / (1 + d))² and kappa_beta = 2 g / (2 g + g-lower) at half of the limits (3)."""
     delta, low, high = sympy.symbols("delta low high", positive=True)
     eta, alpha = 1 / (1 + delta) ** 2, 2 / (2 * high + low)
-    yield "eta is half of the limit", share * eta - 2 / (1 + delta) ** 2
-    yield "alpha is half of the limit", share * alpha - 4 / (2 * high + low)
-    yield "kappa_Theta, upper branch", 1 - eta * (1 + delta) ** 2
-    yield "kappa_beta, upper branch", 1 - alpha * (2 * high + low) / 2
-    yield "kappa_Theta", 1 - eta * (1 - delta) ** 2 - 4 * delta / (1 + delta) ** 2
-    yield "kappa_beta", 1 - alpha * low / 2 - 2 * high / (2 * high + low)
+    yield "eta is half of the limit", share * eta, 2 / (1 + delta) ** 2
+    yield "alpha is half of the limit", share * alpha, 4 / (2 * high + low)
+    yield "kappa_Theta, upper branch", 1, eta * (1 + delta) ** 2
+    yield "kappa_beta, upper branch", 1, alpha * (2 * high + low) / 2
+    yield "kappa_Theta", 1 - eta * (1 - delta) ** 2, 4 * delta / (1 + delta) ** 2
+    yield "kappa_beta", 1 - alpha * low / 2, 2 * high / (2 * high + low)
 
 
 def _experiment_rates(rng: np.random.Generator, numerator: float = 2.0) -> Iterator[Fact]:

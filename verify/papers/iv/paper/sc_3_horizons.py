@@ -141,9 +141,9 @@ def _limits(inside: int = 0) -> Iterator[tuple[str, sympy.Expr]]:
     square = (1 - delta) ** 2 * (least - psi) ** 2 / (2 * (1 + delta) ** 2 * norm**2)
     limit = sympy.limit(square, n, sympy.oo)
     stated = sympy.sqrt(1 - inside + least**2 / (2 * norm**2)) - 1 + inside
-    yield "under the logarithm", (sympy.sqrt(1 + limit) - 1) / 2 - stated / 2
+    yield "under the logarithm", (sympy.sqrt(1 + limit) - 1) / 2, stated / 2
     for sign in (1, -1):
-        yield "contraction", sympy.limit(1 - eta * (1 + sign * delta) ** 2, n, sympy.oo) - (1 - eta)
+        yield "contraction", sympy.limit(1 - eta * (1 + sign * delta) ** 2, n, sympy.oo), 1 - eta
 
 
 EQ_22_LIMIT = Claim(

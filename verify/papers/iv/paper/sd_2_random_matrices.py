@@ -347,7 +347,7 @@ def _inverted(doubled: int = 2) -> Iterator[tuple[str, sympy.Expr]]:
     """The tail at the level of Lemma D.3 is e^{-tau}."""
     pq, tau, scale = sympy.symbols("N tau c", positive=True)
     level = scale * (tau + sympy.log(doubled * pq))
-    yield "2pq exp(-level / c)", 2 * pq * sympy.exp(-level / scale) - sympy.exp(-tau)
+    yield "2pq exp(-level / c)", 2 * pq * sympy.exp(-level / scale), sympy.exp(-tau)
 
 
 def _tails(rng: np.random.Generator, doubled: int = 2) -> Iterator[Fact]:

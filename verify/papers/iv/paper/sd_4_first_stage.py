@@ -69,8 +69,8 @@ def _law_of_theta(rng: np.random.Generator) -> Iterator[Fact]:
 def _geometric(older: int = 0) -> Iterator[tuple[str, sympy.Expr]]:
     """One term more: m an eigenvalue of M^2, P = m^(t + 1)."""
     m, P = sympy.symbols("m P")
-    yield "t = 0", 1 - (1 - m ** (1 - older)) / (1 - m)
-    yield "from t to t + 1", 1 + m * (1 - P) / (1 - m) - (1 - m * P) / (1 - m)
+    yield "t = 0", 1, (1 - m ** (1 - older)) / (1 - m)
+    yield "from t to t + 1", 1 + m * (1 - P) / (1 - m), (1 - m * P) / (1 - m)
 
 
 LEM_D_4A = Claim(

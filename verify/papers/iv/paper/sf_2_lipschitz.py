@@ -36,7 +36,7 @@ def _moments(*, divided: bool = True) -> Iterator[tuple[str, sympy.Expr]]:
     W, across, down, outcome = sympy.symbols("W XZ ZX Zy", commutative=False)
     for name, other in (("G", down), ("h", outcome)):
         product = (across / n) * (n * W**-1) * (other / n)
-        yield name, across * W**-1 * other / (n if divided else 1) - product
+        yield name, across * W**-1 * other / (n if divided else 1), product
 
 
 FC_G = Claim(

@@ -304,7 +304,7 @@ TAB_1_RATIO_HESS = Claim(
 def _scales(extra: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
     theta, C_Y = sympy.symbols("theta C_Y", positive=True)
     linear, other = (1 + theta**2) * (1 + C_Y**2), theta**2 + C_Y**2
-    yield "difference", sympy.expand(linear - other - extra - C_Y**2 * theta**2)
+    yield "difference", linear - other - extra, C_Y**2 * theta**2
     yield "at C_Y = theta", sympy.expand(linear.subs(C_Y, theta) - (1 + theta**2) ** 2 - extra + 1)
 
 

@@ -200,7 +200,7 @@ def _minimised(factor: int = 2) -> Iterator[tuple[str, sympy.Expr]]:
     curve = alpha * T * C**2 / (2 * sigma**2) + l / (alpha - 1)
     best = 1 + sigma * sympy.sqrt(factor * l / T) / C
     yield "stationary", sympy.diff(curve, alpha).subs(alpha, best)
-    yield "(38)", curve.subs(alpha, best) - sympy.sqrt(2 * T * l) * C / sigma - T * C**2 / (2 * sigma**2)
+    yield "(38)", curve.subs(alpha, best) - sympy.sqrt(2 * T * l) * C / sigma, T * C**2 / (2 * sigma**2)
 
 
 def _convex() -> Iterator[tuple[str, sympy.Expr]]:

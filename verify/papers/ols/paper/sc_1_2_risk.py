@@ -224,8 +224,8 @@ def _extreme(rng: np.random.Generator) -> Iterator[Fact]:
 def _extremes(factor: int = 2) -> Iterator[tuple[str, sympy.Expr]]:
     """The corrected first bound, and the second, at the extreme chi and k; both sides grow with chi."""
     chi, a = 1 / sympy.sqrt(8), sympy.Symbol("a_3", positive=True)
-    yield "1/(1 - chi/2) / sqrt 8 - 2/q", sympy.radsimp(1 / (1 - chi / 2) / sympy.sqrt(8) - factor / Q)
-    yield "chi sqrt(a_3)/(2 - chi) - sqrt(a_3)/q", sympy.radsimp(chi * sympy.sqrt(a) / (2 - chi) - sympy.sqrt(a) / Q)
+    yield "1/(1 - chi/2) / sqrt 8 - 2/q", 1 / (1 - chi / 2) / sympy.sqrt(8), factor / Q
+    yield "chi sqrt(a_3)/(2 - chi) - sqrt(a_3)/q", chi * sympy.sqrt(a) / (2 - chi), sympy.sqrt(a) / Q
 
 
 def _within_extremes(chi, spread, kappa, share: float = 1.0):

@@ -26,7 +26,7 @@ def _steps(twice: int = 2) -> Iterator[tuple[str, sympy.Expr]]:
     R, N, L, chi = sympy.symbols("R N L chi", positive=True)
     left = (1 + chi) ** 2 * (R + N) - N - L
     right = (1 + chi) ** 2 * (R + N - N - L) + (chi**2 + twice * chi) * (N + L)
-    yield "(a)", sympy.expand(left - right)
+    yield "(a)", left, right
 
 
 def _last_step(square: int = 4) -> Iterator[tuple[str, sympy.Expr]]:
