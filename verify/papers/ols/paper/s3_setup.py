@@ -14,6 +14,7 @@ from simulators.ols import ClippedSums, LeastSquares, hessian_step
 from verify.checks import Agreement, Fact, Search, Symbolic, Times, Within
 from verify.checks.domains import Real
 from verify.statements.claims import Claim, Correction, Fault
+from verify.statements.derivations import Derivation
 
 # --- the risk, (1) and (85) ---
 
@@ -120,8 +121,14 @@ DEF_RISK = Claim(
         ),
         ground="The residual $b - A theta^*$ is orthogonal to the columns of $A$.",
         checks=(
-            Symbolic(residuals=_excess_loss),
-            Agreement(facts=_with_square, impostors={"1 % more": {"facts": {"factor": 1.01}}}),
+            Symbolic(residuals=_excess_loss, impostors={"factor 2": {"residuals": {"factor": 2}}}),
+            Agreement(facts=_with_square, impostors={"1 % more": {"facts": {"factor": 1.01}}}, role="control"),
+        ),
+        derivation=Derivation(
+            text=(
+                "$b - A theta = (b - A theta^*) - A (theta - theta^*)$. $theta^*(A, b)$ solves $A^top (b - A theta^*) "
+                "= 0$, so the mixed term of the square is 0, for every $A$, $b$, $theta$."
+            ),
         ),
     ),
 )
@@ -181,6 +188,25 @@ LEVELS = (Fraction(1, 2), Fraction(1), Fraction(5, 2))
 VALUES = tuple(Fraction(value) for value in ("0", "1/4", "-1/4", "1/2", "-1/2", "3/4", "-2", "5/2", "3"))
 
 
+def _truncated(part: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+    """C/|v| - 1 where |v| = b and C = b + a: the minimum is 1."""
+    a, b = sympy.symbols("a b", positive=True)
+    yield "C / |v| - 1 for |v| <= C", (part * b + a) / b - 1
+
+
+def _cut(power: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+    """v C/|v| where |v| = C + a is beyond C, v of either sign; there C/|v| is the minimum."""
+    C, a = sympy.symbols("C a", positive=True)
+    for sign in (1, -1):
+        yield f"sign {sign}", sign * (C + a) * (C / (C + a)) ** power - sign * C
+
+
+def _beyond() -> Iterator[tuple[str, sympy.Expr]]:
+    yield from _truncated()
+    C, a = sympy.symbols("C a", positive=True)
+    yield "1 - C / |v| for |v| = C + a", 1 - C / (C + a)
+
+
 def _clipped(rng: np.random.Generator, at_zero: int = 0) -> Iterator[Fact]:
     """`ClippedSums` of records that are unit vectors, one per axis, against v min{1, C / |v|} in rationals."""
     for level in LEVELS:
@@ -202,7 +228,23 @@ DEF_CLIP = Claim(
     kind="identity",
     statement='$op("clip")_C (v_i) = v_i min{1, C \\/ abs(v_i)}$ entry by entry: truncation to $[-C, C]$.',
     remark="Read as $0$ at $v_i = 0$.",
-    checks=(Agreement(facts=_clipped, impostors={"1 at 0": {"facts": {"at_zero": 1}}}),),
+    checks=(
+        Symbolic(
+            residuals=_cut,
+            nonnegative=_beyond,
+            impostors={
+                "the square of C / |v|": {"residuals": {"power": 2}},
+                "C < |v| within": {"nonnegative": lambda: _truncated(0)},
+            },
+        ),
+        Agreement(facts=_clipped, impostors={"1 at 0": {"facts": {"at_zero": 1}}}, role="control"),
+    ),
+    derivation=Derivation(
+        text=(
+            "For $abs(v_i) <= C$ the minimum is 1 and leaves $v_i$; beyond it is $C\\/abs(v_i) < 1$, and $v_i "
+            "C\\/abs(v_i)$ is $C$ with the sign of $v_i$."
+        ),
+    ),
 )
 
 # --- the step of (3) ---
@@ -256,7 +298,14 @@ EQ3_ARGMIN = Claim(
     hypotheses="$tilde(X)^top tilde(X) succ 0$: $k >= d$ and $M succ 0$.",
     checks=(
         Symbolic(residuals=_argmin, impostors={"half of the step": {"residuals": {"factor": sympy.Rational(1, 2)}}}),
-        Agreement(facts=_steps, impostors={"0.1 % off": {"facts": Times(1.001)}}),
+        Agreement(facts=_steps, impostors={"0.1 % off": {"facts": Times(1.001)}}, role="control"),
+    ),
+    derivation=Derivation(
+        text=(
+            "With $H = 1/k tilde(X)^top tilde(X) succ 0$ and $u = theta - hat(theta)$ the objective is $1/2 u^top H u "
+            "- u^top g = 1/2 norm(u - H^(-1) g)_H^2$ up to what is free of $theta$, for every $d$: least at $u = "
+            "H^(-1) g$ and nowhere else, where the gradient vanishes."
+        ),
     ),
 )
 
@@ -297,6 +346,23 @@ EQ10_11 = Claim(
 # --- the energy of the fit ---
 
 
+def _pythagoras(factor: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+    """||Y||² - ||X theta*||² - ||Y - X theta*||² is twice theta*'X'(Y - X theta*), which the normal equations make
+    0.
+    """
+    for d in (1, 2, 3):
+        X, Y, fit, _ = _system(d)
+        rest = Y - X * fit
+        left = _square(Y) - _square(X * fit) - factor * _square(rest)
+        yield f"d = {d}", sympy.expand(left - 2 * (fit.T * X.T * rest)[0])
+
+
+def _outcomes(least: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+    """C_Y² - y² for C_Y = |y| + a."""
+    y, a = sympy.symbols("y a", positive=True)
+    yield "C_Y² - y_i²", (least * y + a) ** 2 - y**2
+
+
 def _energies(X: np.ndarray, y: np.ndarray, width: float, upper: float = 1.0) -> tuple[Any, Any]:
     """||X theta*||² <= ||Y||² <= n C_Y², as two pairs: 4 records of 2 columns, `width` scales the second."""
     matrix = X.reshape(4, 2) * np.array([1.0, width])
@@ -333,6 +399,21 @@ ENERGY = Claim(
             extremal=_fitted,
             evaluations=1000,
             impostors={"1 % less": {"sides": {"upper": 0.99}}},
+            role="control",
+        ),
+        Symbolic(
+            residuals=_pythagoras,
+            nonnegative=_outcomes,
+            impostors={
+                "twice the residual": {"residuals": {"factor": 2}},
+                "any C_Y": {"nonnegative": {"least": 0}},
+            },
+        ),
+    ),
+    derivation=Derivation(
+        text=(
+            "$X^top (Y - X theta^*) = 0$ for every minimiser $theta^*$, whatever the rank of $X$, so $norm(Y)^2 = "
+            "norm(X theta^*)^2 + norm(Y - X theta^*)^2$; and $norm(Y)^2$ has $n$ terms $y_i^2 <= C_Y^2$."
         ),
     ),
 )
