@@ -221,6 +221,15 @@ def _clipped(rng: np.random.Generator, at_zero: int = 0) -> Iterator[Fact]:
         yield Fact(f"share beyond {level}", share[0], np.mean([abs(v) > level for v in VALUES]), 1e-12)
 
 
+TRUNCATES = Symbolic(
+    residuals=_cut,
+    nonnegative=_beyond,
+    impostors={
+        "the square of C / |v|": {"residuals": {"power": 2}},
+        "C < |v| within": {"nonnegative": lambda: _truncated(0)},
+    },
+)
+
 DEF_CLIP = Claim(
     id="ols/def-clip",
     where="Section 3, after (3)",
@@ -229,14 +238,7 @@ DEF_CLIP = Claim(
     statement='$op("clip")_C (v_i) = v_i min{1, C \\/ abs(v_i)}$ entry by entry: truncation to $[-C, C]$.',
     remark="Read as $0$ at $v_i = 0$.",
     checks=(
-        Symbolic(
-            residuals=_cut,
-            nonnegative=_beyond,
-            impostors={
-                "the square of C / |v|": {"residuals": {"power": 2}},
-                "C < |v| within": {"nonnegative": lambda: _truncated(0)},
-            },
-        ),
+        TRUNCATES,
         Agreement(facts=_clipped, impostors={"1 at 0": {"facts": {"at_zero": 1}}}, role="control"),
     ),
     derivation=Derivation(

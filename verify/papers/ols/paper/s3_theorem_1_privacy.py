@@ -192,6 +192,8 @@ def _half_tail(*, share: int = 2) -> Iterator[tuple[str, sympy.Expr]]:
     yield "e^(-tau²/2)/2 = p/8", sympy.exp(-sympy.log(4 / p)) / share - p / 8
 
 
+HALF_TAIL = Symbolic(residuals=_half_tail, impostors={"a third of it": {"residuals": {"share": 3}}})
+
 THM_1_TAU = Claim(
     id="ols/thm-1-tau",
     where="Theorem 1, C.1.1, (46)",
@@ -202,7 +204,7 @@ THM_1_TAU = Claim(
     ),
     remark="With a factor 2 and more to spare.",
     checks=(
-        Symbolic(residuals=_half_tail, impostors={"a third of it": {"residuals": {"share": 3}}}),
+        HALF_TAIL,
         Agreement(facts=_printed_tau, impostors={"1 % more": {"facts": {"scale": 1.01}}}, role="control"),
         Search(
             sides=_tails,

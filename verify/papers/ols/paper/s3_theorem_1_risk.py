@@ -8,15 +8,17 @@ from functools import partial
 from typing import Any, cast
 
 import numpy as np
+import sympy
 from scipy import optimize, special
 
 from dpbounds.ols import Features, bounds, calibration, utility
 from simulators.engine import Experiment
 from simulators.ols import HessianMixing, LeastSquares, hessian_mixing
-from verify.checks import Agreement, Event, Fact, Frequency, Rate, Search, Times
+from verify.checks import Agreement, Event, Fact, Frequency, Rate, Search, Symbolic, Times
 from verify.checks.domains import Real, Whole
 from verify.papers.ols.tools.settings import records
 from verify.statements.claims import Claim, Correction, Fault
+from verify.statements.derivations import Derivation
 
 # --- (4) and C ---
 
@@ -303,6 +305,32 @@ def _branches(rng: np.random.Generator) -> Iterator[Fact]:
         yield Fact(f"gamma_ASSP, d = {d}", bounds.adassp_multiplier(epsilon, delta, failure, d), assp, 1e-12)
 
 
+def _at_the_split(*, power: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+    """Both branches at lambda = gamma."""
+    gamma, lam, scale = sympy.symbols("gamma lambda s", positive=True)
+    second = gamma * scale * gamma / lam**power
+    yield "first less second branch", gamma * scale - second.subs(lam, gamma)
+
+
+def _order_of_branches(*, sign: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+    """gamma/lambda - 1 where gamma = lambda + a, 1 - gamma/lambda where lambda = gamma + a, and less the derivative of
+    the second branch by lambda.
+    """
+    gamma, lam, a, scale = sympy.symbols("gamma lambda a s", positive=True)
+    yield "1 is the minimum below the split", (lam + a) / lam - 1
+    yield "gamma / lambda is beyond", sign * (1 - gamma / (gamma + a))
+    yield "the second branch falls", -sign * sympy.diff(gamma * scale * gamma / lam, lam)
+
+
+BRANCHES = Symbolic(
+    residuals=_at_the_split,
+    nonnegative=_order_of_branches,
+    impostors={
+        "the square at the split": {"residuals": {"power": 2}},
+        "the other order": {"nonnegative": {"sign": -1}},
+    },
+)
+
 THM_1_CASE_SPLIT = Claim(
     id="ols/thm-1-case-split",
     where="Theorem 1, (4)",
@@ -312,7 +340,16 @@ THM_1_CASE_SPLIT = Claim(
         'The second term of (4) has two branches split at $lambda^X = gamma_"hess"$;',
         r'it is $gamma_"hess" (C_Y^2 + norm(theta^*)^2) min{1, gamma_"hess" \/ lambda^X}$, continuous there.',
     ),
-    checks=(Agreement(decides="ab", facts=_branches, impostors={"1 % off": {"facts": Times(1.01)}}),),
+    checks=(
+        BRANCHES.deciding("ab"),
+        Agreement(decides="ab", facts=_branches, impostors={"1 % off": {"facts": Times(1.01)}}, role="control"),
+    ),
+    derivation=Derivation(
+        text=(
+            '$min{1, gamma_"hess"\\/lambda^X}$ is 1 up to $lambda^X = gamma_"hess"$ and the quotient from there on, '
+            "and both are 1 at the split, for every scale."
+        ),
+    ),
 )
 
 
@@ -345,6 +382,15 @@ THM_1_MONO = Claim(
             },
             evaluations=1000,
             impostors={"times lambda^X": {"sides": {"power": -1.0}}},
+            role="control",
         ),
+        BRANCHES,
+    ),
+    derivation=Derivation(
+        text=(
+            "The first term and the first branch have no $lambda^X$, the second branch falls in it, and they meet at "
+            '$gamma_"hess"$ (`ols/thm-1-case-split`).'
+        ),
+        lemmas=("monotony",),
     ),
 )

@@ -254,7 +254,7 @@ EIGENVALUES = Inequality(
     box={"chi": Real(1e-4, 1.0, "log")},
     impostors={"0.23": {"smaller": Times("2300/2247")}},
 )
-EXPONENT = Inequality(
+TAILS = Inequality(
     smaller=lambda m, chi: m.number(C2) * chi**2,
     larger=lambda m, chi: (m.number(ROOM) - 1 / m.sqrt(m.number(C0))) ** 2 / 2 * chi**2,
     box={"chi": Real(0.01, 1.0)},
@@ -309,7 +309,7 @@ LEM_7 = Claim(
         ),
         checks=(
             EIGENVALUES,
-            EXPONENT,
+            TAILS,
             Search(
                 sides=_failure_of_events,
                 box={"logk": Real(math.log(C0), math.log(1e5)), "d": Real(1.0, 1.0), "chi": Real(0.05, 1.0, "log")},

@@ -9,14 +9,17 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import sympy
 from scipy.special import ndtr
 
 from dpbounds.arithmetic import FLOATS
 from dpbounds.ols import DynamicMixing, LinearMixingScales, linear_mixing_scales, sketch
-from verify.checks import Agreement, Fact, Identity, Rate, Search, Times, Unbounded, Within
+from verify.checks import Agreement, Fact, Identity, Rate, Search, Symbolic, Times, Unbounded, Within
 from verify.checks.domains import Real, Whole
+from verify.papers.ols.paper.s3_theorem_1_privacy import HALF_TAIL
 from verify.papers.ols.paper.sb_sketch_privacy import TEST_TERM
 from verify.statements.claims import Claim, Correction, Fault
+from verify.statements.derivations import Derivation
 
 # --- (130), (131) ---
 
@@ -341,6 +344,17 @@ def _units_facts(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact
         yield Within(f"(146) at C_Y = {C_Y}", found, least=stated)
 
 
+def _shares_of_tau(*, least: int = 3) -> Iterator[tuple[str, sympy.Expr]]:
+    """In units of the noise c of line 4: lambda = 3 tau + a; z at which the released eigenvalue is lambda / 2 against
+    -tau / 2; and rho / 2 less both tails at most, e^(-tau²/8) = rho / (4 + b), at most 1/4.
+    """
+    tau, a, b, rest = sympy.symbols("tau a b r", positive=True)
+    yield "-tau / 2 - (tau - lambda / 2)", -tau / 2 - (tau - (least * tau + a) / 2)
+    rho = 1 / (1 + rest)
+    tail = rho / (4 + b)
+    yield "rho / 2 less both tails", rho / 2 - tail / 2 - tail**4 / 2
+
+
 THM_2_LAMHALF = Claim(
     id="ols/thm-2-lamhalf",
     where="App. D.1, step 5",
@@ -373,7 +387,9 @@ THM_2_LAMHALF = Claim(
         ),
         ground="In the units of line 4, $PP(z >= -tau\\/2)$ and $PP(z > tau)$.",
         checks=(
-            Agreement(facts=_units_facts, impostors={"1 % more": {"facts": {"factor": 1.01}}}),
+            HALF_TAIL,
+            Symbolic(nonnegative=_shares_of_tau, impostors={"2 tau for 3 tau": {"nonnegative": {"least": 2}}}),
+            Agreement(facts=_units_facts, impostors={"1 % more": {"facts": {"factor": 1.01}}}, role="control"),
             Search(
                 sides=_in_units,
                 box={
@@ -384,7 +400,18 @@ THM_2_LAMHALF = Claim(
                 },
                 vectorised=True,
                 impostors={"2 tau for 3 tau": {"sides": {"share": 2 / 3}}},
+                role="control",
             ),
+        ),
+        derivation=Derivation(
+            text=(
+                "With $c = gamma (C_X^2 + C_Y^2)\\/sqrt(k)$, $lambda = lambda^(X Y)_min$: $tilde(lambda) >= lambda - "
+                "c (tau - z) >= lambda\\/2$ for $z >= tau - lambda\\/(2 c)$, which is at most $-tau\\/2$, and "
+                "$tilde(lambda) > lambda$ needs $z > tau$. $PP(z > t) <= 1/2 e^(-t^2\\/2)$ for $t >= 0$ "
+                "(`ols/thm-1-tau`), so these fail with at most $1/2 e^(-tau^2\\/8)$ and $1/2 e^(-tau^2\\/2)$, where "
+                "$e^(-tau^2\\/8) = min{delta\\/3, rho.alt\\/4}$: together at most $rho.alt\\/2$."
+            ),
+            lemmas=("monotony", "union bound"),
         ),
     ),
 )
