@@ -25,6 +25,7 @@ from dpbounds.privacy import gaussian_mu
 from dpbounds.privacy.covariance import rows_log_delta
 from verify.checks import Agreement, Audit, Fact, Identity, Rate, Search, Symbolic, Times, Within
 from verify.checks.domains import Real, Whole
+from verify.papers.ols.paper.sb_sketch_privacy import FITS, ROWS_FIT, ROWS_NEEDED
 from verify.papers.ols.tools.divergences import joint_delta
 from verify.papers.ols.tools.symbols import SYMBOLS
 from verify.papers.ols.tools.worst_pair import audited
@@ -244,7 +245,9 @@ def _ratio(epsilon: float, delta: float, k: float, steps: float) -> tuple[float,
     return _exact_gamma(epsilon, delta, int(k), int(steps)), printed
 
 
-def _with_rows(epsilon: float, delta: float, ratio: float, steps: float, least: float = 3.0) -> tuple[float, float]:
+def _with_rows(
+    epsilon: float, delta: float, ratio: float, steps: float, least: float = float(ROWS_NEEDED)
+) -> tuple[float, float]:
     """The same with kT >= `least` * ratio * log(5/delta) rows, where the printed gamma is above 5/2."""
     k = math.ceil(least * ratio * math.log(5 / delta) / steps)
     exact, printed = _ratio(epsilon, delta, k, steps)
@@ -277,7 +280,7 @@ THM_1_REM = Claim(
         "The printed $gamma$, $sigma$ are upper bounds;",
         "exact expressions give smaller noise.",
     ),
-    hypotheses="$k T >= 3 log(5\\/delta)$, as for the $k$ of item 2; $epsilon <= 10$, $gamma > 5\\/2$.",
+    hypotheses="$k T >= 3.2 log(5\\/delta)$, as for the $k$ of item 2; $epsilon <= 10$, $gamma > 5\\/2$.",
     remark=(
         "With fewer rows in all the printed $gamma$ may be too small: at $k = T = epsilon = 1$, $delta = 10^(-6)$ the "
         "exact expression of (42) asks for ${exact}$, the print is ${print}$ (`ols/eq18`). $sigma$ needs no rows."
@@ -289,6 +292,7 @@ THM_1_REM = Claim(
             box={"epsilon": Real(0.01, 10.0, "log"), "delta": Real(1e-10, 1e-2, "log")},
             evaluations=600,
             impostors={"half of it": {"sides": {"factor": 0.5}}},
+            role="control",
         ),
         Search(
             decides="ab",
@@ -296,8 +300,22 @@ THM_1_REM = Claim(
             box={**BUDGET_BOX, "ratio": Real(1.0, 30.0, "log"), "steps": Whole(1, 6)},
             evaluations=120,
             impostors={"rows from log(5/delta) / 2 on": {"sides": {"least": 0.5}}},
+            role="control",
         ),
-        Agreement(decides="a", facts=_few_rows, impostors={"100 rows": {"facts": {"k": 100}}}),
+        Agreement(decides="a", facts=_few_rows, impostors={"100 rows": {"facts": {"k": 100}}}, role="control"),
+        *(check.deciding("ab") for check in ROWS_FIT),
+        Symbolic(decides="ab", residuals=_shares, impostors={"0.51 epsilon": {"residuals": {"half": "51/100"}}}),
+    ),
+    derivation=Derivation(
+        text="At the printed $sigma$ (38) is $epsilon\\/2$ (`ols/thm-1-sigma`). (36) is less, by two negative terms "
+        "(`ols/eq38`), and an upper bound on the exact $epsilon$ at $delta\\/4$; all fall in $sigma$, so the exact and "
+        "(36)'s $sigma$ are smaller. "
+        + FITS
+        + "Here $k T$ rows stand for $k$, $ell = log(5\\/delta)$, $log(4\\/delta) = "
+        "ell - log(5\\/4)$, and the bound is $epsilon\\/2 <= 5$ at the printed $gamma$ (`ols/thm-1-gamma`). So (44), "
+        "and (42), whose test has $sqrt(2 k ell_5)$, are less than $epsilon\\/2$ there, and fall in $gamma$: their "
+        "$gamma$ are smaller.",
+        lemmas=("monotony", "privacy profile of the Gaussian mechanism"),
     ),
 )
 

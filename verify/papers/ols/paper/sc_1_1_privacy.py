@@ -17,6 +17,7 @@ from simulators.ols import ClippedSums, LeastSquares
 from verify.checks import Agreement, Fact, Inequality, Search, Symbolic, Times
 from verify.checks.domains import Real, Whole
 from verify.papers.ols.paper.s3_setup import TRUNCATES
+from verify.papers.ols.paper.sb_sketch_privacy import CLASSICAL_TEST, TEST
 from verify.papers.ols.tools.divergences import gaussian_delta as delta_of_two_normals
 from verify.papers.ols.tools.divergences import two_sketches_delta
 from verify.papers.ols.tools.symbols import SYMBOLS
@@ -169,7 +170,7 @@ EIGTEST = Claim(
         "\\/ gamma, delta\\/4)$-DP."
     ),
     hypotheses="$gamma$ of Theorem 1, or of the experiments.",
-    setting="$epsilon <= 19$.",
+    setting="$epsilon <= 19$; in the experiments, of $T = 3$, $epsilon <= 10$.",
     remark=(
         "This is the classical bound for Gaussian noise. For Theorem 1's $gamma$ its $epsilon$ is at most a quarter of "
         "the theorem's; for large $epsilon$ it fails (ols/prop-5)."
@@ -180,13 +181,24 @@ EIGTEST = Claim(
             box={**TEST_BOX, "steps": Whole(1, 6)},
             evaluations=1500,
             impostors={"half of it": {"sides": {"factor": 0.5}}},
+            role="control",
         ),
         Search(
             sides=_test_in_experiments,
             box={"epsilon": Real(0.05, 10.0, "log"), "delta": Real(1e-12, 0.5, "log"), "k": Whole(5, 2000, "log")},
             evaluations=100,
             impostors={"half of it": {"sides": {"factor": 0.5}}},
+            role="control",
         ),
+        CLASSICAL_TEST,
+    ),
+    derivation=Derivation(
+        text=TEST
+        + "Here $delta' = delta\\/4$. For Theorem 1's $gamma$ twice $epsilon_t sqrt(T)$ is less than $epsilon\\/2$ "
+        "(`ols/thm-1-gamma`), so $epsilon_t <= 19\\/4$; the experiments' $gamma$ spends $sqrt(2 k T "
+        "log(7.5\\/delta))\\/gamma <= epsilon\\/2$ on the test of (17) at $delta\\/2$, the rows' part being none "
+        "below 0, so $epsilon_t <= 10\\/(2 sqrt(3))$.",
+        lemmas=("privacy profile of the Gaussian mechanism", "monotony"),
     ),
 )
 
