@@ -28,5 +28,5 @@ def inverse_step(shift: int = 0) -> Iterator[tuple[str, sympy.Expr]]:
     beta: Any = sympy.IndexedBase("beta")
     c: Any = sympy.IndexedBase("c")
     row: Any = sympy.Sum(beta[T - k] * c[k - s], (k, s, T - 1))
-    recursion: Any = -sympy.Sum(beta[T - s - k + shift] * c[k], (k, 0, T - s - 1)) / beta[0]
-    yield "entry s of the last row", sympy.simplify(row.change_index(k, k - s) + beta[0] * recursion)
+    known: Any = sympy.Sum(beta[T - s - k + shift] * c[k], (k, 0, T - s - 1))
+    yield "entry s of the last row", sympy.simplify(row.change_index(k, k - s) + beta[0] * (-known / beta[0]))

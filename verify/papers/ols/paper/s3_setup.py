@@ -13,6 +13,7 @@ import sympy
 from simulators.ols import ClippedSums, LeastSquares, hessian_step
 from verify.checks import Agreement, Fact, Search, Symbolic, Times, Within
 from verify.checks.domains import Real
+from verify.papers.ols.tools.forms import data, scalar, square
 from verify.statements.claims import Claim, Correction, Fault
 from verify.statements.derivations import Derivation
 
@@ -34,14 +35,11 @@ def _square(vector: sympy.Matrix) -> sympy.Expr:
 
 def _excess_loss(factor: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
     """L(theta) - L(theta*) - ||theta - theta*||²_A, which is twice (theta* - theta)'(X'Y - A theta*), for any theta*;
-    the normal equations make that 0. For d = 1 with the solution put in.
+    the normal equations make that 0; for every n and d. For d = 1 with the solution put in.
     """
-    for d in (1, 2, 3):
-        X, Y, theta, _ = _system(d)
-        fit = sympy.Matrix(sympy.symbols(f"f0:{d}"))
-        excess = _square(Y - X * theta) - _square(Y - X * fit) - factor * _square(X * (theta - fit))
-        slope = X.T * Y - X.T * X * fit
-        yield f"d = {d}", sympy.expand(excess - 2 * ((fit - theta).T * slope)[0])
+    X, Y, theta, fit, *_ = data()
+    excess = square(Y - X * theta) - square(Y - X * fit) - factor * square(X * (theta - fit))
+    yield "every n, d", scalar(excess - 2 * (fit - theta).T * (X.T * Y - X.T * X * fit))
     X, Y, theta, fit = _system(1)
     excess = _square(Y - X * theta) - _square(Y - X * fit)
     yield "d = 1, solved", sympy.cancel(sympy.together(excess - factor * _square(X * (theta - fit))))
@@ -137,8 +135,15 @@ DEF_RISK = Claim(
 
 
 def _gradient(factor: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
-    """The derivative of L(theta) + eta² ||theta||², entry by entry, less factor times the printed vector."""
+    """The derivative of L(theta) + eta² ||theta||², less factor times the printed vector: what is linear in a step, for
+    every n and d, and entry by entry.
+    """
     eta = sympy.Symbol("eta")
+    X, Y, theta, _, step, _ = data()
+    printed = X.T * (X * theta - Y) + eta**2 * theta
+    objective = [square(Y - X * at) + eta**2 * square(at) for at in (theta + step, theta)]
+    quadratic = square(X * step) + eta**2 * square(step)
+    yield "every n, d: linear in a step", scalar(objective[0] - objective[1] - factor * step.T * printed - quadratic)
     for d in (1, 2, 3):
         X, Y, theta, _ = _system(d)
         objective = _square(Y - X * theta) + eta**2 * _square(theta)
@@ -177,7 +182,7 @@ DEF_GRADIENT = Claim(
         statement=(
             "$X^top (X theta - Y) + eta^2 theta$ is the gradient of $theta |-> 1/2 (L(theta) + eta^2 norm(theta)^2)$."
         ),
-        ground="The derivative, entry by entry, for $d = 1, 2, 3$ and $d + 1$ records with free entries.",
+        ground="The derivative: of any size, and entry by entry for $d = 1, 2, 3$ and $d + 1$ records.",
         checks=(Symbolic(residuals=lambda: _gradient(2), impostors={"as printed": {"residuals": _gradient}}),),
     ),
 )
@@ -253,8 +258,15 @@ DEF_CLIP = Claim(
 
 
 def _argmin(factor: Any = 1) -> Iterator[tuple[str, sympy.Expr]]:
-    """The derivative of 1/(2k) ||X~(theta - theta^)||² - theta'g at theta^ + factor (X~'X~/k)⁻¹ g, times det(X~'X~)."""
+    """1/(2k) ||X~ u||² - u'g at u = theta - theta^ and g = X~'X~ f/k is the square of X~ (u - factor f) less that of X~
+    f, over 2k; and its derivative by theta at theta^ + factor (X~'X~/k)⁻¹ g, times det(X~'X~).
+    """
     k = sympy.Symbol("k", positive=True)
+    rows, _, change, best, *_ = data()
+    right = rows.T * rows * best / k
+    objective = square(rows * change) / (2 * k) - change.T * right
+    least = square(rows * (change - factor * best)) - square(rows * best)
+    yield "a square, every k, d", scalar(objective - least / (2 * k))
     for d in (1, 2):
         sketch, _, hat, _ = _system(d)
         theta, g = (sympy.Matrix(sympy.symbols(f"{name}0:{d}")) for name in ("s", "g"))
@@ -315,7 +327,15 @@ EQ3_ARGMIN = Claim(
 
 
 def _recentred(constant: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
-    """The derivatives by theta of both sides of (10) and (11); what is free of theta drops out."""
+    """Both for every n and d, D = ||Y||²/2 and D~ = ||rest||²/2 + theta^'X'rest; and the derivatives by theta of both
+    sides for small d.
+    """
+    X, Y, theta, hat, *_ = data()
+    rest = Y - X * hat
+    first = square(Y - X * theta) - square(Y) - square(X * theta) + 2 * constant * Y.T * X * theta
+    yield "(10), every n, d", scalar(first)
+    second = square(rest - X * (theta - hat)) - square(rest) - square(X * (theta - hat))
+    yield "(11), every n, d", scalar(second - 2 * hat.T * X.T * rest + 2 * constant * theta.T * X.T * rest)
     for d in (1, 2):
         X, Y, theta, _ = _system(d)
         hat = sympy.Matrix(sympy.symbols(f"h0:{d}"))
@@ -352,11 +372,10 @@ def _pythagoras(factor: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
     """||Y||² - ||X theta*||² - ||Y - X theta*||² is twice theta*'X'(Y - X theta*), which the normal equations make
     0.
     """
-    for d in (1, 2, 3):
-        X, Y, fit, _ = _system(d)
-        rest = Y - X * fit
-        left = _square(Y) - _square(X * fit) - factor * _square(rest)
-        yield f"d = {d}", sympy.expand(left - 2 * (fit.T * X.T * rest)[0])
+    X, Y, _, fit, *_ = data()
+    rest = Y - X * fit
+    left = square(Y) - square(X * fit) - factor * square(rest)
+    yield "every n, d", scalar(left - 2 * fit.T * X.T * rest)
 
 
 def _outcomes(least: int = 1) -> Iterator[tuple[str, sympy.Expr]]:

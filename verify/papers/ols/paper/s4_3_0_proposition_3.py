@@ -11,6 +11,7 @@ import sympy
 from dpbounds.ols import Features, Gram, bounds, features
 from verify.checks import Search, Symbolic
 from verify.checks.domains import Real
+from verify.papers.ols.tools.forms import data, scalar, square
 from verify.statements.claims import Claim
 from verify.statements.derivations import Derivation
 
@@ -42,9 +43,12 @@ RECORDS = {"X": (Real(-1.0, 1.0), 8), "y": (Real(-1.0, 1.0), 4), "width": Real(0
 
 
 def _quotients(*, least: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
-    """The quadratic form of (X, Y)'(X, Y) at (theta, -1) is L(theta), and at (v, 0) ||X v||²; d = 1, 2, 3, d + 1
-    records.
+    """The quadratic form of (X, Y)'(X, Y) at (theta, -1) is L(theta), and at (v, 0) ||X v||²: by its blocks for every n
+    and d, and whole for d = 1, 2, 3 and d + 1 records.
     """
+    X, Y, theta, *_ = data()
+    blocks = square(X * theta) - 2 * least * theta.T * X.T * Y + least**2 * square(Y)
+    yield "every n, d", scalar(blocks - square(Y - X * theta))
     for d in (1, 2, 3):
         X = sympy.Matrix(d + 1, d, lambda i, j: sympy.Symbol(f"x{i}{j}"))
         Y, theta = (sympy.Matrix(sympy.symbols(f"{name}0:{size}")) for name, size in (("y", d + 1), ("t", d)))

@@ -13,6 +13,7 @@ from scipy import integrate, special
 from simulators.ols import hessian_step
 from verify.checks import Agreement, Event, Fact, Frequency, Inequality, Rate, Search, Symbolic, Times
 from verify.checks.domains import Real
+from verify.papers.ols.tools.forms import data, scalar, square
 from verify.papers.ols.tools.sketched import spectra_runs
 from verify.statements.claims import Claim, Correction, Fault
 from verify.statements.derivations import Derivation
@@ -78,8 +79,14 @@ def _printed_minimiser(rng: np.random.Generator) -> Iterator[Fact]:
 
 
 def _minimiser(power: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
-    """The gradient of (21) at v + k^power G^-1 r, G = A'B'BA, r = A'(b - Av) + u, d = 1, 2, 3."""
+    """The gradient of (21) at v + k^power G^-1 r, G = A'B'BA, r = A'(b - Av) + u, d = 1, 2, 3; and, for all sizes, (21)
+    at v + w with r = G f/k is the square of BA (w - k^(power - 1) f) less that of BA f, over 2k.
+    """
     k = sympy.Symbol("k", positive=True)
+    rows, _, change, best, *_ = data()
+    objective = square(rows * change) / (2 * k) - change.T * rows.T * rows * best / k
+    least = square(rows * (change - k ** (power - 1) * best)) - square(rows * best)
+    yield "a square, all sizes", scalar(objective - least / (2 * k))
     for d in (1, 2, 3):
         G = sympy.Matrix(d, d, lambda i, j: sympy.Symbol(f"g{min(i, j)}{max(i, j)}"))
         r = sympy.Matrix(sympy.symbols(f"r0:{d}"))
