@@ -32,9 +32,10 @@ def square(vector: Any) -> Any:
 
 def scalar(expression: Any) -> sympy.Expr:
     """A 1 x 1 expression as a sum of its products, each of which is the same as its transpose: 0 if it is 0 for all."""
-    expanded = expression.expand().doit()
+    expanded: Any = expression.expand().doit()
     total = sympy.Integer(0)
-    for term in expanded.args if isinstance(expanded, sympy.MatAdd) else (expanded,):
+    terms: Any = expanded.args if isinstance(expanded, sympy.MatAdd) else (expanded,)
+    for term in terms:
         coefficient, product = term.as_coeff_mmul()
         if not product.is_ZeroMatrix:
             name = min(str(product), str(sympy.transpose(product).doit()))
