@@ -29,14 +29,16 @@ def _collected_29(constant: float = 272.0, power: float = 2.0, **at: float) -> t
     return left, constant * right * c ** (power - 1)
 
 
-def _printed_29(m: Any, s: Any) -> Any:
-    """(28) as it is, with c^2, times the bound (w_ols) of Lemma 12, over (29) as printed, at c = s, all else 1."""
-    return 16 * s**2 * (1 / s + 16) / m.maximum(1, s)
+def _printed_29(m: Any, s: Any, constant: int = 16) -> Any:
+    """(28) as it is, with c^2, times the bound (w_ols) of Lemma 12, over (29) as printed, at c = s, all else 1: the
+    constants of the hypotheses too; `constant` is Lemma 12's.
+    """
+    return constant * s**2 * (1 / s + constant) / m.maximum(1, s)
 
 
-def _reduced_29(m: Any, x: Any) -> Any:
+def _reduced_29(m: Any, x: Any, constant: int = 16) -> Any:
     """The quotient itself."""
-    return 16 * (x + 16)
+    return constant * (x + constant)
 
 
 def _three_terms(rng: np.random.Generator, *, factor: float = 1.0) -> Iterator[Within]:
@@ -179,6 +181,7 @@ EQ_29 = Claim(
     checks=(
         _THREE.deciding("a"),
         Unbounded(decides="b", quotient=_printed_29, reduced=_reduced_29, shown={"first": 10, "last": 1000}),
+        Unbounded(decides="b", quotient=partial(_printed_29, constant=1), reduced=partial(_reduced_29, constant=1)),
     ),
 )
 

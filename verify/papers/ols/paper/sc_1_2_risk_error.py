@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -166,14 +167,16 @@ def _bias_over_branch(decades: float) -> Iterator[tuple[str, float]]:
     yield "$d = T = 1$, $rho.alt = 1\\/2$", noise * lam / gamma**2
 
 
-def _noise_over_branch(m: Any, s: Any) -> Any:
-    """The same at delta = 100^-s: eta² lambda / gamma² = tau / sqrt(k), tau = sqrt(2 log(4 / delta))."""
-    return m.sqrt(2 * (m.log(4) + s * m.log(100)))
+def _noise_over_branch(m: Any, s: Any, rows: int = 1) -> Any:
+    """The same at delta = 100^-s: eta² lambda / gamma² = tau / sqrt(k), tau = sqrt(2 log(4 / delta)); k is `rows`, the
+    constant a_0 of Theorem 1, 1 or another.
+    """
+    return m.sqrt(2 * (m.log(4) + s * m.log(100)) / rows)
 
 
-def _reduced_branch(m: Any, x: Any) -> Any:
+def _reduced_branch(m: Any, x: Any, rows: int = 1) -> Any:
     """The quotient itself."""
-    return m.sqrt(2 * (x * m.log(4) + m.log(100)))
+    return m.sqrt(2 * (x * m.log(4) + m.log(100)) / rows)
 
 
 def _exact_bias(lam, gamma, tau, z, beta, share: float = 1.0):
@@ -214,10 +217,16 @@ THM_1_RIDGEBIAS = Claim(
         "$norm(theta^*(eta^2) - theta^*)_M^2 <= eta^2 norm(theta^*)^2$ (Lemma 4);",
         "with (78) the three terms of (77b) give (4).",
     ),
-    setting="Constants that the paper leaves open are 1.",
+    setting="Constants that the paper leaves open are 1, and $a_0 = 10^3$.",
     checks=(
         Rate(decides="b", ratios=_bias_over_branch, relation="upper", extents=(1.0, 2.0, 4.0, 8.0)),
         Unbounded(decides="b", quotient=_noise_over_branch, reduced=_reduced_branch, power=Fraction(1, 2)),
+        Unbounded(
+            decides="b",
+            quotient=partial(_noise_over_branch, rows=1000),
+            reduced=partial(_reduced_branch, rows=1000),
+            power=Fraction(1, 2),
+        ),
         Search(
             decides="a",
             sides=_lemma_4,
@@ -269,7 +278,7 @@ THM_1_RIDGEBIAS = Claim(
         ),
         derivation=Derivation(
             text=(
-                "In an eigenbasis of $A$ the first norm is $sum_i eta^4 theta_i^(*2)\\/(lambda_i + eta^2)$, where "
+                "In an eigenbasis of $A$ the first norm is $sum_i eta^4 (theta^*_i)^2\\/(lambda_i + eta^2)$, where "
                 "$eta^2 <= gamma$ and $lambda_i + eta^2 >= max{gamma, lambda^X}$ on the event (`ols/thm-1-lmin`). So "
                 "(77b) is $4^(-T) norm(X theta^*)^2$ and $O((sigma^2 E + gamma^2 norm(theta^*)^2)\\/max{gamma, "
                 "lambda^X})$, $E = max{d, log(T\\/rho.alt)}$. By (78) (`ols/thm-1-theta`) and $k$ of the order of "
