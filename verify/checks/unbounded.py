@@ -25,7 +25,8 @@ class Unbounded(Check):
 
     `reduced(m, x)` is a lower bound of quotient(m, 1/x) x^power, or that itself, written so that it has a value at x =
     0; its docstring must say why. It is tried at points, and proved to be positive on all of [0, 1] by balls: the
-    statement then fails, whatever its constants. Without a proof the check is unclear; for a quotient that is bounded
+    statement then fails, whatever the constants of its rate. Constants that its hypotheses leave open have one value, 1
+    unless the quotient's docstring says another. Without a proof the check is unclear; for a quotient that is bounded
     there is `Rate`. `shown` are scales by the names under which texts show the quotient there.
     """
 

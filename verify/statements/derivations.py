@@ -44,6 +44,14 @@ LEMMAS: Mapping[str, str] = {
     "Isserlis": "Moments of centred normal variables by pairings.",
     "Stein": "$EE x f(x) = Sigma EE nabla f(x)$ for $x ~ cal(N)(0, Sigma)$.",
     "Markov": "$PP(X >= a) <= EE X\\/a$, of exponentials too (Chernoff).",
+    "Davidson and Szarek": (
+        "A $k times r$ matrix of independent standard normal entries has its singular values within $sqrt(k) "
+        "plus.minus (sqrt(r) + t)$ but for probability $2 e^(-t^2\\/2)$ (Theorem II.13)."
+    ),
+    "matrix Chernoff": (
+        "$PP(norm(sum_i g_i A_i) >= t) <= 2 d e^(-t^2\\/(2 v))$, $v = norm(sum_i A_i^2)$, for symmetric $d times d$ "
+        "$A_i$ and independent standard normal $g_i$ (Tropp, Theorem 4.1)."
+    ),
     "union bound": "$PP(union A_i) <= sum PP(A_i)$.",
     "data processing": "What is computed from a private release costs no more.",
     "Rényi divergence of normal laws": "$alpha norm(mu_1 - mu_2)^2_(Sigma^(-1))\\/2$ for a common covariance.",

@@ -12,6 +12,7 @@ import sympy
 
 from dpbounds.ftrl import correlations
 from verify.checks import Agreement, Fact, Symbolic, Times
+from verify.papers.ftrl.tools.weights import inverse_step
 from verify.statements.claims import Claim, Correction, Fault
 from verify.statements.derivations import Derivation
 
@@ -167,6 +168,7 @@ FN_5 = Claim(
     setting="By computer algebra for $T = 5$ symbols.",
     checks=(
         Symbolic(residuals=_toeplitz_inverse, impostors={"symmetric Toeplitz": {"residuals": {"symmetric": True}}}),
+        Symbolic(residuals=inverse_step, impostors={"one weight further": {"residuals": {"shift": 1}}}),
         Agreement(facts=_series_inverse, impostors={"sign of the recurrence": {"facts": {"sign": 1}}}, role="control"),
         Agreement(facts=_library_inverse, impostors={"1 % off": {"facts": Times(1.01)}}, role="control"),
     ),
@@ -174,8 +176,10 @@ FN_5 = Claim(
         text=(
             "Let $c_0 = 1\\/beta_0$ and $c_t = -sum_(k = 1)^t beta_k c_(t - k) \\/ beta_0$, and $C$ the "
             "lower-triangular Toeplitz matrix with the first column $c$. For every $T$ the entry $(t, s)$ of $B C$ is "
-            "$sum_(k = s)^t beta_(t - k) c_(k - s)$, which is 1 for $t = s$ and 0 else, and a square matrix has one "
-            "inverse; the check inverts the general matrix for $T = 5$."
+            "$sum_(k = s)^t beta_(t - k) c_(k - s)$, which is 1 for $t = s$ and 0 else, row after row as the second "
+            "check has it for every $T$, and a square matrix has one inverse; the first inverts the general matrix "
+            "for $T = 5$."
         ),
+        lemmas=("induction",),
     ),
 )

@@ -17,6 +17,7 @@ from verify.checks import Agreement, Fact, Search, Symbolic, Times, Within
 from verify.checks.domains import Real
 from verify.papers.ftrl.tools.input_laws import PLANAR, gaussian, planar
 from verify.papers.ftrl.tools.second_moments import Systems
+from verify.papers.ftrl.tools.weights import inverse_step
 from verify.statements.claims import Claim, Correction, Fault
 from verify.statements.derivations import Derivation
 
@@ -179,15 +180,17 @@ EQ_24_MONO = Claim(
     remark="In the weak sense: for $beta = (1, 0, ...)$ it is constant.",
     checks=(
         Symbolic(residuals=_inverse_columns, impostors={"entry instead of its square": {"residuals": {"exponent": 1}}}),
+        Symbolic(residuals=inverse_step, impostors={"one weight further": {"residuals": {"shift": 1}}}),
         Agreement(facts=_exact_growth, impostors={"strictly": {"facts": {"least": 1e-9}}}, role="control"),
     ),
     derivation=Derivation(
         text=(
             "With $c$ the coefficients of $1\\/B(z)$, so that $sum_k beta_k c_(t - k)$ is 1 for $t = 0$ and else 0, "
-            "the matrix with entries $c_(t - s)$, $s <= t$, is the inverse for every $T$. Its column $s$ holds $c_0, "
-            "..., c_(T - 1 - s)$, the longest is the first, and $gamma_(T + 1)^2 - gamma_T^2 = c_T^2 >= 0$, as the "
-            "check has it for $T <= 3$."
+            "the matrix with entries $c_(t - s)$, $s <= t$, is the inverse for every $T$, row after row, as the second "
+            "check has it. Its column $s$ holds $c_0, ..., c_(T - 1 - s)$, the longest is the first, and $gamma_(T + "
+            "1)^2 - gamma_T^2 = c_T^2 >= 0$, which the first has for $T <= 3$ by inverting."
         ),
+        lemmas=("induction",),
     ),
 )
 
@@ -273,8 +276,20 @@ PROP_C_1 = Claim(
 # --- Assumption C.2, Property C.3 ---
 
 
+def _variance_of_any(share: str = "1") -> Iterator[tuple[str, sympy.Expr]]:
+    """Mean of (a - m)^2 for any law of a = ||x||^2, by linearity: a has the mean m, a^2 the mean q, constants their
+    own.
+    """
+    a, m, q = sympy.symbols("a m q")
+    mean = {2: q, 1: m, 0: sympy.Integer(1)}
+    terms = sympy.Poly((a - m) ** 2, a).terms()
+    total = sympy.Add(*(coefficient * mean[power] for (power,), coefficient in terms))
+    yield "E (a - m)^2 - (q - m^2)", total - sympy.Rational(share) * (q - m**2)
+
+
 def _norm_variance(share: str = "1") -> Iterator[tuple[str, sympy.Expr]]:
     """Four values a of ||x||^2: E ||x||^4 - (E ||x||^2)^2 is a sum of squares, so R^2 Tr H >= E ||x||^4 >= (Tr H)^2."""
+    yield from _variance_of_any(share)
     weights, values = sympy.symbols("w0:4", positive=True), sympy.symbols("a0:4")
     p = [w / sum(weights) for w in weights]
     mean = sympy.Add(*(p[k] * values[k] for k in range(4)))
@@ -325,10 +340,10 @@ ASM_C_2_TRACE = Claim(
     derivation=Derivation(
         text=(
             '$(op("Tr") H)^2 = (EE norm(x)^2)^2 <= EE norm(x)^4 = op("Tr") EE[norm(x)^2 x x^top] <= R^2 op("Tr") H$: '
-            "the first inequality, that a variance is not negative, holds for every law, as the check has it for four "
-            'values; $op("Tr") H > 0$ is divided out.'
+            "the difference in the first inequality is the mean of $(norm(x)^2 - EE norm(x)^2)^2$, for every law, and "
+            'a sum of squares for four values; $op("Tr") H > 0$ is divided out.'
         ),
-        lemmas=("Jensen", "Loewner monotony"),
+        lemmas=("linearity", "Loewner monotony"),
     ),
 )
 

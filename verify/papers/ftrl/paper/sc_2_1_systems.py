@@ -53,6 +53,9 @@ def _steady_state(sign: int = -1) -> Iterator[tuple[str, sympy.MatrixBase]]:
     H = sympy.Matrix([[a, b], [b, c]])
     G = sign * eta * ((1 - w) * sympy.eye(2) - eta * H).inv()
     yield "G e^{i omega} - (I - eta H) G - eta I", w * G - (sympy.eye(2) - eta * H) * G - eta * sympy.eye(2)
+    value = sympy.Symbol("lambda")
+    gain = sign * eta / ((1 - w) - eta * value)
+    yield "in the direction of an eigenvalue", sympy.Matrix([w * gain - (1 - eta * value) * gain - eta])
 
 
 def _response(H: np.ndarray, eta: float, push: np.ndarray, omega: float) -> np.ndarray:
@@ -99,9 +102,9 @@ PROP_C_8 = Claim(
     derivation=Derivation(
         text=(
             "For $u_t = e^(i omega t) v$ the recursion keeps $z_t = e^(i omega t) G v$ if $(e^(i omega) I - (I - eta "
-            "H)) G = eta I$, which is $G = -eta M_omega$ in every dimension, as the check has it for two. With $0 "
-            "prec eta H prec I$ all eigenvalues of $I - eta H$ lie in $(0, 1)$: without input $z_t = (I - eta H)^t "
-            "z_0 -> 0$."
+            "H)) G = eta I$, which is $G = -eta M_omega$: in every dimension, since it is in each direction of an "
+            "eigenbasis of $H$, and for any matrix of two. With $0 prec eta H prec I$ all eigenvalues of $I - eta H$ "
+            "lie in $(0, 1)$: without input $z_t = (I - eta H)^t z_0 -> 0$."
         ),
         lemmas=("spectral theorem",),
     ),

@@ -33,6 +33,24 @@ def _uncorrelated(*, with_noise: bool = False, independent: bool = True) -> Iter
         yield f"entry ({i}, {j})", _expectation(product[i, j], x, xi, theta, delta, noise, H, independent)
 
 
+def _every_dimension(*, with_noise: bool = False, independent: bool = True) -> Iterator[tuple[str, sympy.Expr]]:
+    """The same step in products that do not commute, for any d: X = x x^T has the mean H given the past, a product with
+    xi_t the mean 0, and theta or noise times delta^T of the past the mean 0.
+    """
+    theta, theta_T, delta_T, noise, x, X, H = sympy.symbols("theta theta_T delta_T noise x X H", commutative=False)
+    eta, xi = sympy.symbols("eta xi")
+    following = noise if with_noise else (1 - eta * H) * theta + eta * xi * x - eta * noise
+    product = sympy.expand(following * (delta_T * (1 - eta * X) + eta * theta_T * (H - X)))
+    total = sympy.Integer(0)
+    for term in sympy.Add.make_args(product):
+        if independent and term.has(xi):
+            continue
+        if not term.has(xi):
+            term = term.subs(X, H)
+        total += term.subs({theta * delta_T: 0, noise * delta_T: 0})
+    yield "any dimension", sympy.expand(total)
+
+
 def _expectation(expression, x, xi, theta, delta, noise, H, independent: bool) -> Any:
     """Past pairs (theta or noise, delta) have expectation 0, all other moments of the past stay as symbols."""
     variables = (*x, xi, *theta, *delta, *noise)
@@ -112,6 +130,10 @@ PROP_C_19 = Claim(
             residuals=_uncorrelated,
             impostors={"residuals that depend on x, means not 0": {"residuals": {"independent": False}}},
         ),
+        Symbolic(
+            residuals=_every_dimension,
+            impostors={"residuals that depend on x, in any dimension": {"residuals": {"independent": False}}},
+        ),
         Agreement(
             facts=partial(_paths, which=0),
             impostors={"5 % off in H": {"facts": {"drive": Fraction(21, 20)}}},
@@ -124,7 +146,8 @@ PROP_C_19 = Claim(
             "beta_k w_(t - k)$ and that of $delta^((0))$, with $x_t$, $xi_t$ independent of the past and of each "
             "other, $EE xi_t = 0$, $EE x_t x_t^top = H$, gives $EE theta^((0))_(t + 1) times.o delta^((0))_(t + 1) = "
             "(I - eta H) EE[theta^((0))_t times.o delta^((0))_t] (I - eta H)$, the draws adding nothing by "
-            "Proposition C.20, from $delta^((0))_0 = 0$ on; the check has it in the plane."
+            "Proposition C.20, from $delta^((0))_0 = 0$ on; the checks have it moment by moment in the plane, and for "
+            "every $d$ in products that do not commute."
         ),
         lemmas=("independence", "induction"),
     ),
@@ -139,6 +162,7 @@ PROP_C_20 = Claim(
     hypotheses="Assumption C.17.",
     checks=(
         Symbolic(residuals=partial(_uncorrelated, with_noise=True)),
+        Symbolic(residuals=partial(_every_dimension, with_noise=True)),
         Agreement(
             facts=partial(_paths, which=1),
             impostors={"5 % off in H": {"facts": {"drive": Fraction(21, 20)}}},
@@ -149,8 +173,8 @@ PROP_C_20 = Claim(
         text=(
             "$delta^((0))_(t + 1) = (I - eta x_t x_t^top) delta^((0))_t + eta (H - x_t x_t^top) theta^((0))_t$ with "
             "$x_t$ independent of $w_tau$ and the past and $EE x_t x_t^top = H$: $EE w_tau times.o delta^((0))_(t + "
-            "1) = EE w_tau times.o delta^((0))_t (I - eta H)$, from $delta^((0))_0 = 0$ on; the check has it in the "
-            "plane."
+            "1) = EE w_tau times.o delta^((0))_t (I - eta H)$, from $delta^((0))_0 = 0$ on; the checks have it moment "
+            "by moment in the plane, and for every $d$ in products that do not commute."
         ),
         lemmas=("independence", "induction"),
     ),

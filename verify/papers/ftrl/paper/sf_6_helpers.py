@@ -171,6 +171,21 @@ def _nuclear_norm(rng: np.random.Generator, *, dimension: bool) -> Iterator[Fact
         yield Fact(f"Schatten 1-norm of A_1 = I, d = {d}", norm, float(d) if dimension else 1.0)
 
 
+def _in_an_eigenbasis(sign: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+    """1 -+ a b for an eigenvalue a = 1/(1 + s) of A_1 and an entry b = -+1/(1 + t) on the diagonal of the others'
+    product.
+    """
+    s, t = sympy.symbols("s t", positive=True)
+    for side in (1, -1):
+        yield f"1 - ({side}) a b", 1 - side * (1 + s) ** -sign / (1 + t)
+
+
+def _trace_of_identity(share: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+    d = sympy.Symbol("d", integer=True, positive=True)
+    identity: Any = sympy.Trace(sympy.Identity(d)).doit()
+    yield "Tr I - d", identity - d**share
+
+
 TRACES = Search(
     sides=_product_trace,
     box={"entries": (Real(-2.0, 2.0), 36)},
@@ -209,12 +224,29 @@ LEM_F_19 = Claim(
         ),
         ground="Hölder's inequality for Schatten norms; equality for $A_i = I$.",
         checks=(
-            TRACES.deciding("a"),
+            TRACES.deciding("a").as_control(),
             Agreement(
                 decides="b",
                 facts=lambda rng: _nuclear_norm(rng, dimension=True),
                 impostors={"as printed": {"facts": lambda rng: _nuclear_norm(rng, dimension=False)}},
+                role="control",
             ),
+            Symbolic(
+                decides="a",
+                nonnegative=_in_an_eigenbasis,
+                impostors={"an eigenvalue beyond 1": {"nonnegative": {"sign": -1}}},
+            ),
+            Symbolic(decides="b", residuals=_trace_of_identity, impostors={"1": {"residuals": {"share": 0}}}),
+        ),
+        derivation=Derivation(
+            text=(
+                'In an eigenbasis of $A_1$, of eigenvalues $a_i$ in $[0, 1]$, $op("Tr")[A_1 B] = sum_i a_i b_(i i)$ '
+                "with $B = A_2 dots.c A_k$ and $abs(b_(i i)) <= norm(B) <= 1$: $d$ terms of at most 1 each, for every "
+                '$k$ and $d$. The singular values of $A_1 >= 0$ are the $a_i$, so $norm(A_1)_(S_1) = op("Tr")[A_1] <= '
+                'op("Tr")[I] '
+                "= d$."
+            ),
+            lemmas=("spectral theorem", "submultiplicativity"),
         ),
     ),
 )

@@ -15,7 +15,7 @@ import sympy
 from dpbounds import DomainError
 from dpbounds.glm import LINKS, Link, TwoPointDesign, bias, least_squares, sign_design
 from dpbounds.glm.bounds import bias_bound
-from verify.checks import Agreement, Fact, Search, Unbounded, Within
+from verify.checks import Agreement, Fact, Search, Symbolic, Unbounded, Within
 from verify.checks.domains import Real
 from verify.papers.glm.paper.sd_zero_bias import COUPLED, MOMENT, NORM, ROOT_NORM
 from verify.papers.glm.tools.bounded_designs import SKEWED, SYMMETRIC, design_of
@@ -336,6 +336,12 @@ def _power_of_scale(rng: np.random.Generator) -> Iterator[Fact]:
     yield Fact("power of c_Phi", 1, sympy.Poly(inserted, c).degree(), 0, {"c": example})
 
 
+def _inserted(*, power: int = 2) -> Iterator[tuple[str, sympy.Expr]]:
+    """c G r ||c w_ols - w*|| with ||w_ols - w*/c|| <= L G r b, L the constant of Lemma 12."""
+    c, G, r, L, b = sympy.symbols("c G r L b", positive=True)
+    yield "(28)", c * G * r * (c * (L * G * r * b)) - L * c**power * G**2 * r**2 * b
+
+
 EQ_28 = Claim(
     id="glm/eq-28",
     where="(28)",
@@ -361,17 +367,31 @@ EQ_28 = Claim(
     ),
     correction=Correction(
         statement=(
-            "$abs(overline(c)_Phi - c_Phi) <= 16 M^(-1) c_Phi^2 G^2 r^2 kappa^3 sqrt(rho_2) rho_infinity "
+            "$abs(overline(c)_Phi - c_Phi) <= 2^6 M^(-1) c_Phi^2 G^2 r^2 kappa^3 sqrt(rho_2) rho_infinity "
             "norm(w^*)_infinity^2\\/sqrt(p)$."
         ),
-        ground='$c_Phi w^"ols" - w^* = c_Phi (w^"ols" - w^*\\/c_Phi)$.',
+        ground='$c_Phi w^"ols" - w^* = c_Phi (w^"ols" - w^*\\/c_Phi)$; $2^6$ is the constant derived for Lemma 12.',
         checks=(
             Search(
                 sides=_scales,
                 box={"w": (Real(-3.0, 3.0), 4), "radius": Real(0.5, 4.0), "skewed": Real(0.0, 1.0)},
                 evaluations=30,
                 impostors={"a hundredth": {"sides": {"factor": 0.01}}, "c^1": {"sides": {"power": 1}}},
+                role="control",
             ),
+            Symbolic(residuals=_inserted, impostors={"as printed": {"residuals": {"power": 1}}}),
+            COUPLED,
+            ROOT_NORM,
+        ),
+        derivation=Derivation(
+            text=(
+                "With $f(c) = c bb(E) Phi''(c chevron.l x, w^\"ols\" chevron.r)$, $f(overline(c)_Phi) = 1 = c_Phi "
+                "bb(E) Phi''(chevron.l x, w^* chevron.r)$, so $M abs(overline(c)_Phi - c_Phi) <= abs(f(c_Phi) - 1) <= "
+                'c_Phi G bb(E) abs(x^top (c_Phi w^"ols" - w^*)) <= c_Phi G r norm(c_Phi w^"ols" - '
+                "w^*)_infinity$, $M$ the least slope of $f$ between the two (Assumption 3) and $norm(x)_1 <= r$. The "
+                "norm is $c_Phi$ times that of Lemma 12. " + STEPS.text
+            ),
+            lemmas=("mean value theorem", "Hölder", *STEPS.lemmas),
         ),
     ),
     checks=(Agreement(facts=_power_of_scale, closed=True),),

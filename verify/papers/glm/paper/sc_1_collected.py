@@ -8,12 +8,14 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import sympy
 
-from verify.checks import Agreement, Fact, Search, Unbounded, Within
+from verify.checks import Agreement, Fact, Search, Symbolic, Unbounded, Within
 from verify.checks.domains import Real
 from verify.papers.glm.tools.appendix_c import CONSTANTS, w_ols_bound
 from verify.papers.glm.tools.bounded_designs import SKEWED, design_of, limit_bias
 from verify.statements.claims import Claim, Correction, Fault
+from verify.statements.derivations import Derivation
 
 # --- (29), (31), (33), (35), (47): collecting powers ---
 
@@ -27,14 +29,16 @@ def _collected_29(constant: float = 272.0, power: float = 2.0, **at: float) -> t
     return left, constant * right * c ** (power - 1)
 
 
-def _printed_29(m: Any, s: Any) -> Any:
-    """(28) as it is, with c^2, times the bound (w_ols) of Lemma 12, over (29) as printed, at c = s, all else 1."""
-    return 16 * s**2 * (1 / s + 16) / m.maximum(1, s)
+def _printed_29(m: Any, s: Any, constant: int = 16) -> Any:
+    """(28) as it is, with c^2, times the bound (w_ols) of Lemma 12, over (29) as printed, at c = s, all else 1: the
+    constants of the hypotheses too; `constant` is Lemma 12's.
+    """
+    return constant * s**2 * (1 / s + constant) / m.maximum(1, s)
 
 
-def _reduced_29(m: Any, x: Any) -> Any:
+def _reduced_29(m: Any, x: Any, constant: int = 16) -> Any:
     """The quotient itself."""
-    return 16 * (x + 16)
+    return constant * (x + constant)
 
 
 def _three_terms(rng: np.random.Generator, *, factor: float = 1.0) -> Iterator[Within]:
@@ -98,6 +102,30 @@ def _collected(sides: object, impostor: float) -> Search:
     )
 
 
+def _one_bound(*, room: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+    """(1 + L) Q m max{1, c} - 1 - L c Q omega / sqrt(p), m = max{1, omega}: Lemma 12 with the constant L times c /
+    omega, Q = G r kappa^3 varrho = 1 + z, sqrt(p) = 1 + s, for omega and c on either side of 1.
+    """
+    L, z, s, a, b = sympy.symbols("L z s a b", positive=True)
+    Q, root = 1 + z, 1 + s
+    for omega, larger in ((1 + a, 1 + a), (1 / (1 + a), sympy.Integer(1))):
+        for c, whole in ((1 + b, 1 + b), (1 / (1 + b), sympy.Integer(1))):
+            yield f"omega = {omega}, c = {c}", (room + L) * Q * larger * whole - 1 - L * c * Q * omega / root
+
+
+def _telescoped(*, sign: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+    """(27): the three terms add to the difference, of the three scales."""
+    c, root, found, w, ols, estimate = sympy.symbols("c c_bar c_hat w w_ols w_hat")
+    terms = (found * estimate - root * ols) + (root - c) * ols + sign * (c * ols - w)
+    yield "the three terms", sympy.expand(terms - (found * estimate - w))
+
+
+COLLECTED = Symbolic(nonnegative=_one_bound, impostors={"L for 1 + L": {"nonnegative": {"room": 0}}})
+LEMMA_12 = (
+    'By Lemma 12 with its constant $L$, $c_Phi norm(w^"ols")_infinity <= omega (1 + L c_Phi Q omega\\/sqrt(p))$, '
+    "$omega = norm(w^*)_infinity$, $Q = G r kappa^3 sqrt(rho_2) rho_infinity >= 1$, and the bracket is at most $(1 + "
+    "L) Q max{1, omega} max{1, c_Phi}$. "
+)
 _THREE = Agreement(facts=_three_terms, impostors={"1 % less": {"facts": {"factor": 0.99}}})
 EQ_29 = Claim(
     id="glm/eq-29",
@@ -133,11 +161,27 @@ EQ_29 = Claim(
             "$c_Phi$.",
         ),
         ground="(28) as corrected times Lemma 12.",
-        checks=(_THREE.deciding("a"), _collected(_collected_29, 100.0).deciding("b")),
+        checks=(
+            _THREE.deciding("a").as_control(),
+            _collected(_collected_29, 100.0).deciding("b").as_control(),
+            Symbolic(decides="a", residuals=_telescoped, impostors={"other sign": {"residuals": {"sign": -1}}}),
+            COLLECTED.deciding("b"),
+        ),
+        derivation=Derivation(
+            text="(a) The three terms add to $hat(w) - w^*$. (b) "
+            + LEMMA_12
+            + "The second is $abs(overline(c)_Phi - c_Phi) "
+            'norm(w^"ols")_infinity$, where (28) as corrected has $L M^(-1) c_Phi^2 G^2 r^2 kappa^3 sqrt(rho_2) '
+            "rho_infinity omega^2\\/sqrt(p)$: together $L (1 + L) M^(-1) G^3 r^3 kappa^6 rho_2 rho_infinity^2 omega^3 "
+            "max{1, omega} c_Phi max{1, c_Phi}\\/sqrt(p)$ at most. The third is $c_Phi$ times the left side of Lemma "
+            "12.",
+            lemmas=("triangle inequality",),
+        ),
     ),
     checks=(
         _THREE.deciding("a"),
         Unbounded(decides="b", quotient=_printed_29, reduced=_reduced_29, shown={"first": 10, "last": 1000}),
+        Unbounded(decides="b", quotient=partial(_printed_29, constant=1), reduced=partial(_reduced_29, constant=1)),
     ),
 )
 
@@ -153,7 +197,12 @@ EQ_31 = Claim(
     equation="(31)",
     setting="$G$, $r$, $kappa$, condition numbers at least 1.",
     remark=r"With $max{{1, 1\/c_Phi}}$, which is $O(1)$ by assumption; given (17).",
-    checks=(_collected(_collected_31, 8.0),),
+    checks=(_collected(_collected_31, 8.0).as_control(), COLLECTED),
+    derivation=Derivation(
+        text=LEMMA_12
+        + 'So $norm(w^"ols")_infinity <= (1 + L) Q omega max{1, omega} max{1, 1\\/c_Phi}$, and (17) times it, '
+        "$O(kappa p r^2 eta)$, is (31).",
+    ),
 )
 
 

@@ -252,6 +252,27 @@ _UNIQUE = Agreement(
     },
 )
 
+
+def _parabola(share: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+    """|Y - F (beta + t v)|^2 along a line, F = P_Z X, by its products: its second derivative in t is 2 |F v|^2, and
+    with F v = 0 it does not depend on t. Y'Y, Y'F v, ... as letters.
+    """
+    t, yy, yf, yv, ff, fv, vv = sympy.symbols("t yy yf yv ff fv vv")
+    along = yy - 2 * (yf + t * yv) + ff + 2 * t * fv + t**2 * vv
+    curvature: sympy.Expr = sympy.diff(along, t, 2)  # type: ignore[assignment]
+    yield "second derivative", curvature - 2 * share * vv
+    still: sympy.Expr = sympy.diff(along.subs({yv: 0, fv: 0, vv: 0}), t)  # type: ignore[assignment]
+    yield "constant where F v = 0", still
+
+
+_PARABOLA = Symbolic(residuals=_parabola, impostors={"twice that": {"residuals": {"share": 2}}})
+_RANKS = (
+    "Along $beta + t v$ the objective of (2) is a parabola in $t$ of second derivative $2/n norm(P_Z X v)^2$, and "
+    "constant where $P_Z X v = 0$, $P_Z$ the projection on the columns of $Z$. $P_Z u = 0$ exactly if $u$ is "
+    "orthogonal to these columns, $Z^top u = 0$, whatever the rank of $Z$; so there is no such $v != 0$ exactly if "
+    "$Z^top X$ has rank $p$. "
+)
+
 ASS_1_UNIQUE = Claim(
     id="iv/ass-1-unique",
     where="Assumption 1 and below",
@@ -283,7 +304,12 @@ ASS_1_UNIQUE = Claim(
             "$q = p$ is enough.",
         ),
         ground="The objective has Hessian $2/n X^top P_Z X$, of rank $p$ exactly if $Z^top X$ has rank $p$.",
-        checks=(_UNIQUE.deciding("ab"),),
+        checks=(_UNIQUE.deciding("ab").as_control(), _PARABOLA.deciding("ab")),
+        derivation=Derivation(
+            text=_RANKS + "A minimiser exists, as a least squares problem has one; it is the only one exactly if the "
+            "objective is strictly convex along every line. $Z^top X$ has $q$ rows and $p$ columns and can have rank "
+            "$p$ as soon as $q >= p$, as $Z = X$ of full rank shows.",
+        ),
     ),
 )
 
@@ -336,8 +362,23 @@ EQ_2 = Claim(
         ),
         ground="The first-order conditions of both levels use no other rank.",
         checks=(
-            Agreement(decides="a", facts=_first_order, impostors={"one stage": {"facts": {"one_stage": True}}}),
-            _UNIQUE.deciding("ab"),
+            Agreement(
+                decides="a",
+                facts=_first_order,
+                impostors={"one stage": {"facts": {"one_stage": True}}},
+                role="control",
+            ),
+            _UNIQUE.deciding("ab").as_control(),
+            Symbolic(
+                decides="a", residuals=_two_forms, impostors={"no projection": {"residuals": {"projected": False}}}
+            ),
+            _PARABOLA.deciding("ab"),
+        ),
+        derivation=Derivation(
+            text="Definition 2.3 inverts $Z^top Z$, and $hat(Theta)^top Z^top Z hat(Theta) = X^top P_Z X$, which the "
+            "first check has for any size. " + _RANKS + "That is when $X^top P_Z X$ is invertible, and the gradient "
+            "of the outer objective then vanishes at $hat(beta)$ alone, that of the inner one at $hat(Theta)$. $X v = "
+            "0$ gives $Z^top X v = 0$, so $X$ has rank $p$ too, and nothing asks for $q > p$.",
         ),
     ),
 )

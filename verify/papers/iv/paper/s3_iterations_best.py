@@ -20,10 +20,11 @@ from dpbounds.iv import (
     stationary_steps,
     stationary_steps_of_squares,
 )
-from verify.checks import Agreement, Fact, Holds
+from verify.checks import Agreement, Fact, Holds, Symbolic
 from verify.checks.pictures import Picture
 from verify.papers.iv.tools.setups import line
 from verify.statements.claims import Claim, Correction, Fault
+from verify.statements.derivations import Derivation
 
 KAPPA = 0.5
 
@@ -124,6 +125,18 @@ def _growth() -> Picture:
     return Picture(x="records $n$", y="best $T$ of (7) over $log n$", log=("x",), series=series)
 
 
+def _stationary(*, power: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+    """The derivative of e^(-l T/2) + c sqrt(T) by T, times 2 sqrt(T) / c, is 1 - sqrt(w e^-w / u), w = l T, u = c²/l;
+    and the derivative of w e^-w.
+    """
+    T, rate, c, w = sympy.symbols("T l c w", positive=True)
+    slope: Any = sympy.diff(sympy.exp(-rate * T / 2) + c * sympy.sqrt(T), T)
+    root = sympy.sqrt(rate * T * sympy.exp(-rate * T) / (c**2 / rate) ** power)
+    yield "slope", sympy.simplify(slope * 2 * sympy.sqrt(T) / c - (1 - root))
+    turn: Any = sympy.diff(w * sympy.exp(-w), w)
+    yield "w e^-w turns at 1", sympy.simplify(turn - (1 - w) * sympy.exp(-w))
+
+
 REM_3_7C = Claim(
     id="iv/rem-3.7c",
     where="Remark 3.7, Conclusion",
@@ -158,15 +171,38 @@ REM_3_7C = Claim(
         ),
         ground="Where the derivative of (7) in $T$ vanishes, $w = ell T$ solves $w e^(-w) = c^2\\/ell$.",
         checks=(
+            Symbolic(decides="ab", residuals=_stationary, impostors={"u squared": {"residuals": {"power": 2}}}),
             Agreement(
                 decides="a",
                 facts=_limit_of_optimum,
                 picture=_growth,
                 impostors={"no limit": {"facts": {"logarithmic": False}}},
+                role="control",
             ),
-            Agreement(decides="a", facts=_optimum, impostors={"0.1 % off": {"facts": {"factor": 1.001}}}),
-            Agreement(decides="ab", facts=_whole_steps, impostors={"a step late": {"facts": {"late": 1}}}),
-            Agreement(decides="b", facts=_no_optimum, impostors={"from u = 1 / (2 e) on": {"facts": {"share": 0.5}}}),
+            Agreement(
+                decides="a", facts=_optimum, impostors={"0.1 % off": {"facts": {"factor": 1.001}}}, role="control"
+            ),
+            Agreement(
+                decides="ab", facts=_whole_steps, impostors={"a step late": {"facts": {"late": 1}}}, role="control"
+            ),
+            Agreement(
+                decides="b",
+                facts=_no_optimum,
+                impostors={"from u = 1 / (2 e) on": {"facts": {"share": 0.5}}},
+                role="control",
+            ),
+        ),
+        derivation=Derivation(
+            text=(
+                "What depends on $T$ in (7) is $e^(-ell T\\/2) + c sqrt(T)$ up to a factor, and its slope has the "
+                "sign of $1 - sqrt(w e^(-w)\\/u)$, $w = ell T$. $w e^(-w)$ grows up to $w = 1$, where it is $1\\/e$, "
+                "and falls to 0. (b) For $u >= 1\\/e$ the slope is nowhere negative. (a) For $u < 1\\/e$ (7) grows, "
+                "falls between the two roots of $w e^(-w) = u$ and grows again: beside $T = 1$ only the larger root, "
+                "$w = -W_(-1)(-u)$, can be least. $c$ falls as $1\\/n$, so $log(1\\/u) = 2 log n + O(1)$ and $w - log "
+                "w = log(1\\/u)$ with $w >= 1$ gives $w\\/(2 log n) -> 1$; there (7) tends to 0, at $T = 1$ it does "
+                "not, so $T^* = w\\/ell$ for large $n$."
+            ),
+            lemmas=("monotony",),
         ),
     ),
 )

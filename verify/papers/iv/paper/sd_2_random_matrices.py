@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -226,14 +227,14 @@ def _dependent_products(constant: float = float(PROXIES)) -> list[Event]:
     return events
 
 
-def _equal_errors(m, s):
-    """||Z'E_2|| = n for e = z = +-1, p = q = 1, n = s, over sqrt(n) (tau + log 2), tau = 1."""
-    return s / (m.sqrt(s) * (1 + m.log(m.number(2))))
+def _equal_errors(m, s, tau=1):
+    """||Z'E_2|| = n for e = z = +-1, p = q = 1, n = s, over sqrt(n) (tau + log 2), tau = 1 or another."""
+    return s / (m.sqrt(s) * (tau + m.log(m.number(2))))
 
 
-def _equal_errors_reduced(m, x):
+def _equal_errors_reduced(m, x, tau=1):
     """The quotient is sqrt(n) / (tau + log 2) itself."""
-    return 1 / (1 + m.log(m.number(2)))
+    return 1 / (tau + m.log(m.number(2)))
 
 
 LEM_D_3 = Claim(
@@ -254,6 +255,11 @@ LEM_D_3 = Claim(
             reduced=_equal_errors_reduced,
             power=Fraction(1, 2),
             shown={"first": 10**2, "last": 10**6},
+        ),
+        Unbounded(
+            quotient=partial(_equal_errors, tau=100),
+            reduced=partial(_equal_errors_reduced, tau=100),
+            power=Fraction(1, 2),
         ),
     ),
     fault=Fault(

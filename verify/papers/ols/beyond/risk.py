@@ -9,12 +9,13 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import sympy
 from scipy import integrate, special, stats
 
 from dpbounds.gaussian_norm import norm_cdf
 from dpbounds.ols import Gram, risk
 from simulators.ols import GradientDescent, HessianMixing, LinearMixing, SketchAndSolve
-from verify.checks import Agreement, Case, Fact, Holds, Level, Means, MonteCarlo, Times
+from verify.checks import Agreement, Case, Fact, Holds, Level, Means, MonteCarlo, Symbolic, Times
 from verify.papers.ols.tools import second_moments
 from verify.papers.ols.tools.settings import (
     descent_runs,
@@ -25,6 +26,7 @@ from verify.papers.ols.tools.settings import (
     sketch_runs,
 )
 from verify.statements.claims import Claim
+from verify.statements.derivations import Derivation
 
 RESOLUTION: Mapping[Level, float] = {"quick": 0.1, "full": 0.02, "paper": 0.01}
 
@@ -57,6 +59,15 @@ def _released(rng: np.random.Generator) -> Iterator[Fact]:
         yield Fact(f"atom at the level, {label}", law.weights[law.values == level].sum(), special.ndtr(kinks[0]), 1e-9)
 
 
+def _thresholds(power: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+    """lambda - e (tau - z) at the two z: 0 and gamma; its derivative by z is e > 0."""
+    lam, gamma, e, tau, z = sympy.symbols("lambda gamma e tau z", positive=True)
+    released: Any = lam - e * (tau - z)
+    yield "0 at the first z", released.subs(z, tau - lam / e**power)
+    yield "gamma at the second z", released.subs(z, tau - (lam - gamma) / e**power) - gamma
+    yield "it grows in z", sympy.diff(released, z) - e
+
+
 BEYOND_RELEASED = Claim(
     id="ols/beyond-released",
     where="beyond Alg. 2",
@@ -66,7 +77,18 @@ BEYOND_RELEASED = Claim(
         "an atom of mass $Phi(tau - lambda^X \\/ eta_e)$ at $gamma$, one of mass $1 - Phi(tau - (lambda^X - gamma) \\/ "
         "eta_e)$ at 0, and the density of $gamma - lambda^X + eta_e (tau - z)$ between."
     ),
-    checks=(Agreement(facts=_released, impostors={"1 % off": {"facts": Times(1.01)}}),),
+    checks=(
+        Symbolic(residuals=_thresholds, impostors={"eta_e squared": {"residuals": {"power": 2}}}),
+        Agreement(facts=_released, impostors={"1 % off": {"facts": Times(1.01)}}, role="control"),
+    ),
+    derivation=Derivation(
+        text=(
+            "$lambda^X - eta_e (tau - z)$ grows in $z$; it is 0 at $z = tau - lambda^X\\/eta_e$, below which $eta^2 = "
+            "gamma$, and $gamma$ at $z = tau - (lambda^X - gamma)\\/eta_e$, above which $eta^2 = 0$; between, $eta^2 "
+            "= gamma - lambda^X + eta_e (tau - z)$."
+        ),
+        lemmas=("monotony",),
+    ),
 )
 
 # --- iterative Hessian mixing ---

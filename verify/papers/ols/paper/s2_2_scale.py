@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import sympy
 
 from dpbounds.ols.newton import Newton
 from simulators.engine import Streams
@@ -22,8 +23,9 @@ from simulators.ols import (
     linear_mixing,
     recentred_newton,
 )
-from verify.checks import Agreement, Fact
+from verify.checks import Agreement, Fact, Symbolic
 from verify.statements.claims import Claim
+from verify.statements.derivations import Derivation
 
 
 @cache
@@ -71,6 +73,15 @@ def _descent(c: float) -> GradientDescent:
     return GradientDescent(steps=3, rate=0.25 / c**2, sigma=0.1 * c, clip=0.3 * c)
 
 
+def _scaled_back(power: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+    """(X / c) (c theta) - X theta, d = 1, 2, 3, two records."""
+    c = sympy.Symbol("c", positive=True)
+    for d in (1, 2, 3):
+        X = sympy.Matrix(2, d, lambda i, j: sympy.Symbol(f"x{i}{j}"))
+        theta = sympy.Matrix(sympy.symbols(f"t0:{d}"))
+        yield f"d = {d}", (X / c) * (c**power * theta) - X * theta
+
+
 DEF_SCALE = Claim(
     id="ols/def-scale",
     where="Section 2.2",
@@ -83,5 +94,17 @@ DEF_SCALE = Claim(
         "Algorithms 1, 2, 4, 6 give the same fit on scaled data and bounds, draw by draw (linear mixing with $Y$ "
         "scaled too); Algorithm 7 with its rate over $C_X^2$; Algorithm 3 only without its last factor $C_X$."
     ),
-    checks=(Agreement(facts=_invariant, impostors={"0.1 % off": {"facts": {"wrong": 1.001}}}),),
+    checks=(
+        Symbolic(residuals=_scaled_back, impostors={"C_X² theta": {"residuals": {"power": 2}}}),
+        Agreement(facts=_invariant, impostors={"0.1 % off": {"facts": {"wrong": 1.001}}}, role="control"),
+    ),
+    derivation=Derivation(
+        text=(
+            "$(X\\/C_X) (C_X theta) = X theta$, record by record, so loss and risk of $theta'$ on $X'$ are those of "
+            "$theta$ on $X$; the rows of $X'$ are no longer than 1 exactly if those of $X$ are no longer than $C_X$, "
+            "and zero-out neighbours stay so. A method for $C_X = 1$, run on $X'$ and its answer divided by $C_X$, is "
+            "one for $C_X$ with the same privacy."
+        ),
+        lemmas=("data processing",),
+    ),
 )

@@ -7,15 +7,17 @@ from collections.abc import Iterator
 from typing import cast
 
 import numpy as np
+import sympy
 from scipy import optimize
 
 from dpbounds.ols import Features, bounds
 from dpbounds.ols.wishart import inverse_moments
 from simulators.ols import ClippedSums, HessianMixing, LeastSquares
-from verify.checks import Agreement, Fact, Search, Times, Within
+from verify.checks import Agreement, Fact, Inequality, Search, Symbolic, Times, Within
 from verify.checks.domains import Real, Whole
 from verify.papers.ols.tools.settings import mixing_runs
 from verify.statements.claims import Claim, Correction, Fault
+from verify.statements.derivations import Derivation
 
 # --- (5): the T that balances (4) ---
 
@@ -61,6 +63,20 @@ def _balance(rng: np.random.Generator) -> Iterator[Fact]:
             yield Fact(f"(5) in its first branch, {label}", first, max(math.ceil(flat), 1), 1e-9)
 
 
+def _balanced_terms(power: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+    """4^-T n C_Y² - C² gamma min{1, gamma/lambda} at 4^T = (epsilon n / B²) / min{...}, in both branches; G = sqrt(D
+    l_1) = epsilon gamma. And the two minima, at which one branch passes to the other.
+    """
+    n, C, C_Y, epsilon, G, lam = sympy.symbols("n C C_Y epsilon G lambda", positive=True)
+    gamma, B = G / epsilon, C / C_Y
+    for label, least, second in (
+        ("gamma <= lambda^X", G**2 / (epsilon**power * lam), gamma / lam),
+        ("lambda^X <= gamma", G, 1),
+    ):
+        yield label, n * C_Y**2 * least * B**2 / (epsilon * n) - C**2 * gamma * second
+    yield "both minima are at lambda^X / gamma = 1", G / (G**2 / (epsilon**power * lam)) - lam / gamma
+
+
 EQ5 = Claim(
     id="ols/eq5",
     where="Section 3.1 item 1, (5)",
@@ -95,7 +111,19 @@ EQ5 = Claim(
             "the factors of $T$."
         ),
         ground=r"It solves $4^(-T) n C_Y^2 = C^2 gamma min{{1, gamma\/lambda^X}}$, $gamma = sqrt(D ell_1)\/epsilon$.",
-        checks=(Agreement(facts=_balance, impostors={"one more": {"facts": Times(1.3)}}),),
+        checks=(
+            Symbolic(residuals=_balanced_terms, impostors={"as printed": {"residuals": {"power": 0}}}),
+            Agreement(facts=_balance, impostors={"one more": {"facts": Times(1.3)}}, role="control"),
+        ),
+        derivation=Derivation(
+            text=(
+                "Without its factors of $T$ and with scale $C^2$ the second term of (4) is $C^2 gamma min{1, "
+                "gamma\\/lambda^X}$, $gamma = sqrt(D ell_1)\\/epsilon$, free of $T$; the first is at most $4^(-T) n "
+                "C_Y^2$, which falls in $T$. They are equal at $4^T = (epsilon n\\/B^2)\\/min{sqrt(D ell_1), D "
+                "ell_1\\/(epsilon lambda^X)}$, in both branches, so $tilde(T)$ is the least whole $T >= 1$ from which "
+                "the first is no more than the second."
+            ),
+        ),
     ),
 )
 
@@ -159,6 +187,15 @@ def _examples(rng: np.random.Generator, length: float = 1e-3, budget: float = 1e
         yield Within(f"||X theta*||² over the right side of (6), {label}", n / d * size**2 / limit, most=1.0)
 
 
+def _one_is_enough(root: int = 2) -> Iterator[tuple[str, sympy.Expr]]:
+    """S = h and less: S/4 <= h at most 4 times that; and (4) at T >= 2 less (4) at T = 1, (root T - 1) h - S (1/4 -
+    4^-T), with h - S = a, root T - 1 = (sqrt 2 - 1) + c, 4^-T = e.
+    """
+    S, a, c, e = sympy.symbols("S a c e", positive=True)
+    yield "second term less S / 4 at S = 4 h", (4 * S + a) / 4 - S
+    yield "(4) at T less (4) at T = 1", (sympy.sqrt(root) - 1 + c) * (S + a) - S * (sympy.Rational(1, 4) - e)
+
+
 EQ6 = Claim(
     id="ols/eq6",
     where="Section 3.1 item 1, (6)",
@@ -175,13 +212,15 @@ EQ6 = Claim(
         "itself $T = 1$ gives the least of (4) over all $T$."
     ),
     checks=(
-        Agreement(decides="a", facts=_printed_limit, impostors={"1 % off": {"facts": Times(1.01)}}),
+        Symbolic(decides="ab", nonnegative=_one_is_enough, impostors={"root 1": {"nonnegative": {"root": 1}}}),
+        Agreement(decides="a", facts=_printed_limit, impostors={"1 % off": {"facts": Times(1.01)}}, role="control"),
         Search(
             decides="a",
             sides=_balanced,
             box=ONE_STEP_BOX,
             evaluations=600,
             impostors={"up to five times it": {"sides": {"most": 5.0}}},
+            role="control",
         ),
         Search(
             decides="a",
@@ -189,12 +228,25 @@ EQ6 = Claim(
             box=ONE_STEP_BOX,
             evaluations=600,
             impostors={"up to three times it": {"sides": {"most": 3.0}}},
+            role="control",
         ),
         Agreement(
             decides="b",
             facts=_examples,
             impostors={"theta* of length 1": {"facts": {"length": 1.0}}, "epsilon = 1": {"facts": {"budget": 1.0}}},
+            role="control",
         ),
+    ),
+    derivation=Derivation(
+        text=(
+            "(a) Let $S = norm(X theta^*)^2$ and $h_T$ the second term of (4) with scale $C^2$ and constants 1. The "
+            'right side of (6) is $C^2 gamma_"mix" min{1, gamma_"mix"\\/lambda^X} <= h_1$, since $gamma_"hess" >= '
+            'gamma_"mix"$ at $T = 1$, and $S\\/4 <= h_1$ up to 4 times it. Up to the right side itself no $T >= 2$ is '
+            'better: $gamma_"hess"$ and so $h_T$ grow at least as $sqrt(T)$, and $(sqrt(T) - 1) h_1 >= (1\\/4 - '
+            "4^(-T)) S$. (b) $S <= lambda_max norm(theta^*)^2 -> 0$ as $theta^* -> 0$, and the right side of (6) grows "
+            "without bound as $epsilon -> 0$; $X$ is fixed in both."
+        ),
+        lemmas=("Rayleigh",),
     ),
 )
 
@@ -227,6 +279,34 @@ def _steps_by_records(rng: np.random.Generator, shift: int = 0) -> Iterator[Fact
         yield Fact(f"n = {n}", _steps_at(n), steps + shift, 0)
 
 
+# Where (5) is 4 and where it is 3.
+FOUR, THREE = Real(2_200.0, 10_000.0), Real(500.0, float(FEWER))
+
+
+def _power(m, n):
+    """4^(the logarithm of (5)): epsilon n / sqrt(D l_1) with epsilon = 1/2, D = log(1/varrho) = log(10 n²), l_1 = 2 log
+    n."""
+    return n / (2 * m.sqrt(m.log(10 * n**2) * 2 * m.log(n)))
+
+
+def _rounded_up(box: Real, steps: int) -> tuple[Inequality, Inequality]:
+    """4^(steps - 1) < the power <= 4^steps."""
+    return (
+        Inequality(
+            smaller=lambda m, n: m.number(4 ** (steps - 1)) + 0 * n,
+            larger=_power,
+            box={"n": box},
+            impostors={"one more": {"smaller": lambda m, n: m.number(4**steps) + 0 * n}},
+        ),
+        Inequality(
+            smaller=_power,
+            larger=lambda m, n: m.number(4**steps) + 0 * n,
+            box={"n": box},
+            impostors={"one less": {"larger": lambda m, n: m.number(4 ** (steps - 1)) + 0 * n}},
+        ),
+    )
+
+
 T_CHOICE = Claim(
     id="ols/t-choice",
     where="App. H",
@@ -254,7 +334,18 @@ T_CHOICE = Claim(
             "$log(1\\/rho.alt) >= d$, $sqrt(D ell_1)\\/lambda^X >= 1$, and 3 at $n = {fewer}$."
         ),
         ground="Evaluated.",
-        checks=(Agreement(facts=_steps_by_records, impostors={"3": {"facts": {"shift": -1}}}),),
+        checks=(
+            *_rounded_up(FOUR, 4),
+            *_rounded_up(THREE, 3),
+            Agreement(facts=_steps_by_records, impostors={"3": {"facts": {"shift": -1}}}, role="control"),
+        ),
+        derivation=Derivation(
+            text=(
+                "There $D = log(1\\/rho.alt) = log(10 n^2)$, the minimum in (5) is $sqrt(D ell_1)$, and $4^3 < epsilon "
+                "n\\/sqrt(D ell_1) <= 4^4$ for $n$ from 2200 to $10^4$, $4^2 < epsilon n\\/sqrt(D ell_1) <= 4^3$ for "
+                "$n$ from 500 to 2000, neither of which depends on $d$ or $lambda^X$."
+            ),
+        ),
     ),
     given={"fewer": FEWER},
 )
@@ -279,6 +370,13 @@ def _experiments_size(rng: np.random.Generator) -> Iterator[Fact]:
         yield Fact(f"k at 2.5, d = {d}", bounds.sketch_size(d, failure, T, factor=2.5), stated, 1e-12)
 
 
+def _between(most: int = 4) -> Iterator[tuple[str, sympy.Expr]]:
+    """The larger of sqrt d and sqrt L is x + a, the smaller x."""
+    x, a = sympy.symbols("x a", positive=True)
+    yield "(sqrt d + sqrt L)² - max{d, L}", (2 * x + a) ** 2 - (x + a) ** 2
+    yield "4 max{d, L} - (sqrt d + sqrt L)²", most * (x + a) ** 2 - (2 * x + a) ** 2
+
+
 _FORMS = {"d": Whole(1, 10**5, "log"), "log_failure": Real(0.0, 60.0), "T": Whole(1, 50)}
 
 K_CHOICE = Claim(
@@ -296,19 +394,28 @@ K_CHOICE = Claim(
         "(`ols/beyond-contraction`). App. H prints $log(2 T\\/rho.alt)$."
     ),
     checks=(
+        Symbolic(nonnegative=_between, impostors={"3 for 4": {"nonnegative": {"most": 3}}}),
         Search(
             sides=lambda **p: _forms(side=1, **p),
             box=_FORMS,
             vectorised=True,
+            role="control",
             impostors={"3.9": {"sides": lambda **p: _forms(side=1, most=3.9, **p)}},
         ),
         Search(
             sides=lambda **p: _forms(side=0, **p),
             box=_FORMS,
             vectorised=True,
+            role="control",
             impostors={"1.1": {"sides": lambda **p: (1.1 + 0 * p["d"], _forms(side=0, **p)[1])}},
         ),
-        Agreement(facts=_experiments_size, impostors={"10 % off": {"facts": Times(1.1)}}),
+        Agreement(facts=_experiments_size, impostors={"10 % off": {"facts": Times(1.1)}}, role="control"),
+    ),
+    derivation=Derivation(
+        text=(
+            "With $L = log(4 T\\/rho.alt) >= log 4$: $max{d, L} <= (sqrt(d) + sqrt(L))^2 <= 4 max{d, L}$, so $6 max{d, "
+            "L} = b (sqrt(d) + sqrt(L))^2$ with $3\\/2 <= b <= 6$, for every $d$, $T$, $rho.alt$."
+        ),
     ),
 )
 
@@ -338,6 +445,12 @@ def _first_step(rng: np.random.Generator, clip: float = 1.0) -> Iterator[Fact]:
     yield Fact("share clipped in a run with T = 1", float(found["clipped"].max()), 0.0, 0)
 
 
+def _not_clipped(least: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+    """C/|y| - 1 for |y| = y, C_Y = y + a, C = C_Y + b."""
+    y, a, b = sympy.symbols("y a b", positive=True)
+    yield "C / |y_i| - 1", (least * y + a + b) / y - 1
+
+
 THM_1_NOCLIP1 = Claim(
     id="ols/thm-1-noclip1",
     where="Section 3.1 item 1, App. C.1.2 Step 2",
@@ -347,5 +460,15 @@ THM_1_NOCLIP1 = Claim(
         "With $hat(theta)_0 = 0$ and $C >= C_Y$ nothing is clipped in iteration 1;",
         "for $T = 1$ the condition on $kappa^X (psi)$ is not needed.",
     ),
-    checks=(Agreement(decides="ab", facts=_first_step, impostors={"C = 0.9 C_Y": {"facts": {"clip": 0.9}}}),),
+    checks=(
+        Symbolic(decides="ab", nonnegative=_not_clipped, impostors={"any C": {"nonnegative": {"least": 0}}}),
+        Agreement(decides="ab", facts=_first_step, impostors={"C = 0.9 C_Y": {"facts": {"clip": 0.9}}}, role="control"),
+    ),
+    derivation=Derivation(
+        text=(
+            "(a) At $hat(theta)_0 = 0$ the residuals are the $y_i$, and $C\\/abs(y_i) >= C_Y\\/abs(y_i) >= 1$ leaves "
+            "each as it is. (b) For $T = 1$ there are no others to clip; the condition on $kappa^X (psi)$ bounds those "
+            "of $hat(theta)_1, hat(theta)_2, dots$ (Lemma 11, (57) to (63)), and the rest of the proof has no $kappa$."
+        ),
+    ),
 )

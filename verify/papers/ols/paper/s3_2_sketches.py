@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache, partial
 
 import numpy as np
+import sympy
 from scipy.special import fdtrc, fdtri
 
 from dpbounds.ols import wishart
 from simulators.engine import Experiment
 from simulators.ols import HessianMixing, LeastSquares, SketchAndSolve, hessian_mixing, sketch_and_solve
-from verify.checks import Power, Quantiles, Reading, Search
+from verify.checks import Power, Quantiles, Reading, Search, Symbolic
 from verify.checks.domains import Real, Whole
+from verify.papers.ols.paper.sc_0_lemmas_utility import EIGENVALUES, EVENTS, TAILS
+from verify.papers.ols.paper.sc_0_lemmas_utility_steps import INVERSES, SPECTRUM
 from verify.statements.claims import Claim
+from verify.statements.derivations import Derivation
 
 # One choice of the universal constants c_0, c_1, 1/c_2 of both propositions.
 C0, C1, INVERSE_C2 = 16.0, 2.0, 16.0
@@ -83,6 +87,23 @@ def _f_quantile(d: int, k: int, probability: float) -> float:
     return float(fdtri(d, k - d + 1, probability)) * d / (k - d + 1)
 
 
+def _excess(*, twice: int = 2) -> Iterator[tuple[str, sympy.Expr]]:
+    """2 chi + chi² - ((1 + chi/2)/(1 - chi/2) - 1) at chi = 1/(1 + t); and 2 r - (r + 1) at r = 1 + a."""
+    t, a = sympy.symbols("t a", positive=True)
+    chi = 1 / (1 + t)
+    yield "2 chi + chi² less the excess", twice * chi + chi**2 - ((1 + chi / 2) / (1 - chi / 2) - 1)
+    yield "2 r - (r + 1)", 2 * (1 + a) - (2 + a)
+
+
+RATIO = Symbolic(nonnegative=_excess, impostors={"without 2 chi": {"nonnegative": {"twice": 0}}})
+EXCESS = (
+    'Lemma 7 (`ols/lem-7`) for $op("col")(X, Y)$, of rank at most $r + 1 <= 2 r$: for $k chi^2 >= 160 r$, but for '
+    "probability $2 e^(-0.006 k chi^2)$, $norm(S u)^2\\/k$ is within $1 plus.minus chi\\/2$ of $norm(u)^2$ for every "
+    "$u$ in it. Then $(1 - chi\\/2) L(hat(theta)) <= norm(S (Y - X hat(theta)))^2\\/k <= norm(S (Y - X "
+    "theta^*))^2\\/k <= (1 + chi\\/2) L(theta^*)$, the middle step because $hat(theta)$ minimises, and $(1 + "
+    "chi\\/2)\\/(1 - chi\\/2) - 1 <= 2 chi + chi^2$ for $chi <= 1$. "
+)
+
 PROP_1 = Claim(
     id="ols/prop-1",
     where="Proposition 1",
@@ -105,7 +126,11 @@ PROP_1 = Claim(
             box=BOX,
             evaluations=4000,
             impostors={"a thirtieth of c_0, no logarithm": {"sides": {"share": 1 / 30}}},
+            role="control",
         ),
+        RATIO,
+        EIGENVALUES,
+        TAILS,
         Quantiles(
             readings=_residual_shares,
             resolution={"quick": 0.08, "full": 0.02},
@@ -113,7 +138,13 @@ PROP_1 = Claim(
             trials={"quick": 6000, "full": 100_000},
             axes=("sketch size $k$", "median of $cal(R) \\/ L(theta^*)$"),
             impostors={"15 % more": {"scale": 1.15}},
+            role="control",
         ),
+    ),
+    derivation=Derivation(
+        text=EVENTS.text + " " + EXCESS + "So $c_0 = 160$, $c_1 = 2$, $c_2 = 0.006$ will do, for every $X$ of rank $r "
+        ">= 1$ and every $Y$.",
+        lemmas=EVENTS.lemmas,
     ),
 )
 
@@ -194,12 +225,25 @@ PROP_2 = Claim(
             box=BOX,
             evaluations=200,
             impostors={"a twentieth of c_0, no logarithm": {"sides": {"share": 0.05}}},
+            role="control",
         ),
+        EIGENVALUES,
+        TAILS,
+        INVERSES,
         Quantiles(
             readings=_contractions,
             resolution={"quick": 0.2, "full": 0.06},
             trials={"quick": 24_000, "full": 200_000},
             impostors={"half as much again": {"scale": 1.5}},
+            role="control",
         ),
+    ),
+    derivation=Derivation(
+        text=EVENTS.text
+        + " The $T$ events hold together but for $2 T e^(-0.006 k chi^2) <= rho.alt$, with $c_0 = 80$, "
+        "$c_1 = 2$, $c_2 = 0.006$. " + SPECTRUM + "A step multiplies $norm(R (theta - theta^*)) = norm(X (theta - "
+        "theta^*))$, the root of $cal(R)$, by at most $h <= chi$, and $cal(R)(hat(theta)_0) = norm(X theta^*)^2$. For "
+        "$X$ of less rank the same on its row space, where the steps of least norm stay.",
+        lemmas=(*EVENTS.lemmas, "union bound", "Rayleigh", "spectral theorem", "induction"),
     ),
 )

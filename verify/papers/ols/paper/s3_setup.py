@@ -13,7 +13,9 @@ import sympy
 from simulators.ols import ClippedSums, LeastSquares, hessian_step
 from verify.checks import Agreement, Fact, Search, Symbolic, Times, Within
 from verify.checks.domains import Real
+from verify.papers.ols.tools.forms import data, scalar, square
 from verify.statements.claims import Claim, Correction, Fault
+from verify.statements.derivations import Derivation
 
 # --- the risk, (1) and (85) ---
 
@@ -33,14 +35,11 @@ def _square(vector: sympy.Matrix) -> sympy.Expr:
 
 def _excess_loss(factor: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
     """L(theta) - L(theta*) - ||theta - theta*||²_A, which is twice (theta* - theta)'(X'Y - A theta*), for any theta*;
-    the normal equations make that 0. For d = 1 with the solution put in.
+    the normal equations make that 0; for every n and d. For d = 1 with the solution put in.
     """
-    for d in (1, 2, 3):
-        X, Y, theta, _ = _system(d)
-        fit = sympy.Matrix(sympy.symbols(f"f0:{d}"))
-        excess = _square(Y - X * theta) - _square(Y - X * fit) - factor * _square(X * (theta - fit))
-        slope = X.T * Y - X.T * X * fit
-        yield f"d = {d}", excess, 2 * ((fit - theta).T * slope)[0]
+    X, Y, theta, fit, *_ = data()
+    excess = square(Y - X * theta) - square(Y - X * fit) - factor * square(X * (theta - fit))
+    yield "every n, d", scalar(excess - 2 * (fit - theta).T * (X.T * Y - X.T * X * fit))
     X, Y, theta, fit = _system(1)
     excess = _square(Y - X * theta) - _square(Y - X * fit)
     yield "d = 1, solved", excess, factor * _square(X * (theta - fit))
@@ -120,8 +119,14 @@ DEF_RISK = Claim(
         ),
         ground="The residual $b - A theta^*$ is orthogonal to the columns of $A$.",
         checks=(
-            Symbolic(residuals=_excess_loss),
-            Agreement(facts=_with_square, impostors={"1 % more": {"facts": {"factor": 1.01}}}),
+            Symbolic(residuals=_excess_loss, impostors={"factor 2": {"residuals": {"factor": 2}}}),
+            Agreement(facts=_with_square, impostors={"1 % more": {"facts": {"factor": 1.01}}}, role="control"),
+        ),
+        derivation=Derivation(
+            text=(
+                "$b - A theta = (b - A theta^*) - A (theta - theta^*)$. $theta^*(A, b)$ solves $A^top (b - A theta^*) "
+                "= 0$, so the mixed term of the square is 0, for every $A$, $b$, $theta$."
+            ),
         ),
     ),
 )
@@ -130,8 +135,15 @@ DEF_RISK = Claim(
 
 
 def _gradient(factor: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
-    """The derivative of L(theta) + eta² ||theta||², entry by entry, less factor times the printed vector."""
+    """The derivative of L(theta) + eta² ||theta||², less factor times the printed vector: what is linear in a step, for
+    every n and d, and entry by entry.
+    """
     eta = sympy.Symbol("eta")
+    X, Y, theta, _, step, _ = data()
+    printed = X.T * (X * theta - Y) + eta**2 * theta
+    objective = [square(Y - X * at) + eta**2 * square(at) for at in (theta + step, theta)]
+    quadratic = square(X * step) + eta**2 * square(step)
+    yield "every n, d: linear in a step", scalar(objective[0] - objective[1] - factor * step.T * printed - quadratic)
     for d in (1, 2, 3):
         X, Y, theta, _ = _system(d)
         objective = _square(Y - X * theta) + eta**2 * _square(theta)
@@ -170,7 +182,7 @@ DEF_GRADIENT = Claim(
         statement=(
             "$X^top (X theta - Y) + eta^2 theta$ is the gradient of $theta |-> 1/2 (L(theta) + eta^2 norm(theta)^2)$."
         ),
-        ground="The derivative, entry by entry, for $d = 1, 2, 3$ and $d + 1$ records with free entries.",
+        ground="The derivative: of any size, and entry by entry for $d = 1, 2, 3$ and $d + 1$ records.",
         checks=(Symbolic(residuals=lambda: _gradient(2), impostors={"as printed": {"residuals": _gradient}}),),
     ),
 )
@@ -179,6 +191,25 @@ DEF_GRADIENT = Claim(
 
 LEVELS = (Fraction(1, 2), Fraction(1), Fraction(5, 2))
 VALUES = tuple(Fraction(value) for value in ("0", "1/4", "-1/4", "1/2", "-1/2", "3/4", "-2", "5/2", "3"))
+
+
+def _truncated(part: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+    """C/|v| - 1 where |v| = b and C = b + a: the minimum is 1."""
+    a, b = sympy.symbols("a b", positive=True)
+    yield "C / |v| - 1 for |v| <= C", (part * b + a) / b - 1
+
+
+def _cut(power: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+    """v C/|v| where |v| = C + a is beyond C, v of either sign; there C/|v| is the minimum."""
+    C, a = sympy.symbols("C a", positive=True)
+    for sign in (1, -1):
+        yield f"sign {sign}", sign * (C + a) * (C / (C + a)) ** power - sign * C
+
+
+def _beyond() -> Iterator[tuple[str, sympy.Expr]]:
+    yield from _truncated()
+    C, a = sympy.symbols("C a", positive=True)
+    yield "1 - C / |v| for |v| = C + a", 1 - C / (C + a)
 
 
 def _clipped(rng: np.random.Generator, at_zero: int = 0) -> Iterator[Fact]:
@@ -195,6 +226,15 @@ def _clipped(rng: np.random.Generator, at_zero: int = 0) -> Iterator[Fact]:
         yield Fact(f"share beyond {level}", share[0], np.mean([abs(v) > level for v in VALUES]), 1e-12)
 
 
+TRUNCATES = Symbolic(
+    residuals=_cut,
+    nonnegative=_beyond,
+    impostors={
+        "the square of C / |v|": {"residuals": {"power": 2}},
+        "C < |v| within": {"nonnegative": lambda: _truncated(0)},
+    },
+)
+
 DEF_CLIP = Claim(
     id="ols/def-clip",
     where="Section 3, after (3)",
@@ -202,15 +242,31 @@ DEF_CLIP = Claim(
     kind="identity",
     statement='$op("clip")_C (v_i) = v_i min{1, C \\/ abs(v_i)}$ entry by entry: truncation to $[-C, C]$.',
     remark="Read as $0$ at $v_i = 0$.",
-    checks=(Agreement(facts=_clipped, impostors={"1 at 0": {"facts": {"at_zero": 1}}}),),
+    checks=(
+        TRUNCATES,
+        Agreement(facts=_clipped, impostors={"1 at 0": {"facts": {"at_zero": 1}}}, role="control"),
+    ),
+    derivation=Derivation(
+        text=(
+            "For $abs(v_i) <= C$ the minimum is 1 and leaves $v_i$; beyond it is $C\\/abs(v_i) < 1$, and $v_i "
+            "C\\/abs(v_i)$ is $C$ with the sign of $v_i$."
+        ),
+    ),
 )
 
 # --- the step of (3) ---
 
 
 def _argmin(factor: Any = 1) -> Iterator[tuple[str, sympy.Expr]]:
-    """The derivative of 1/(2k) ||X~(theta - theta^)||² - theta'g at theta^ + factor (X~'X~/k)⁻¹ g, times det(X~'X~)."""
+    """1/(2k) ||X~ u||² - u'g at u = theta - theta^ and g = X~'X~ f/k is the square of X~ (u - factor f) less that of X~
+    f, over 2k; and its derivative by theta at theta^ + factor (X~'X~/k)⁻¹ g, times det(X~'X~).
+    """
     k = sympy.Symbol("k", positive=True)
+    rows, _, change, best, *_ = data()
+    right = rows.T * rows * best / k
+    objective = square(rows * change) / (2 * k) - change.T * right
+    least = square(rows * (change - factor * best)) - square(rows * best)
+    yield "a square, every k, d", scalar(objective - least / (2 * k))
     for d in (1, 2):
         sketch, _, hat, _ = _system(d)
         theta, g = (sympy.Matrix(sympy.symbols(f"{name}0:{d}")) for name in ("s", "g"))
@@ -256,7 +312,14 @@ EQ3_ARGMIN = Claim(
     hypotheses="$tilde(X)^top tilde(X) succ 0$: $k >= d$ and $M succ 0$.",
     checks=(
         Symbolic(residuals=_argmin, impostors={"half of the step": {"residuals": {"factor": sympy.Rational(1, 2)}}}),
-        Agreement(facts=_steps, impostors={"0.1 % off": {"facts": Times(1.001)}}),
+        Agreement(facts=_steps, impostors={"0.1 % off": {"facts": Times(1.001)}}, role="control"),
+    ),
+    derivation=Derivation(
+        text=(
+            "With $H = 1/k tilde(X)^top tilde(X) succ 0$ and $u = theta - hat(theta)$ the objective is $1/2 u^top H u "
+            "- u^top g = 1/2 norm(u - H^(-1) g)_H^2$ up to what is free of $theta$, for every $d$: least at $u = "
+            "H^(-1) g$ and nowhere else, where the gradient vanishes."
+        ),
     ),
 )
 
@@ -264,7 +327,15 @@ EQ3_ARGMIN = Claim(
 
 
 def _recentred(constant: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
-    """The derivatives by theta of both sides of (10) and (11); what is free of theta drops out."""
+    """Both for every n and d, D = ||Y||²/2 and D~ = ||rest||²/2 + theta^'X'rest; and the derivatives by theta of both
+    sides for small d.
+    """
+    X, Y, theta, hat, *_ = data()
+    rest = Y - X * hat
+    first = square(Y - X * theta) - square(Y) - square(X * theta) + 2 * constant * Y.T * X * theta
+    yield "(10), every n, d", scalar(first)
+    second = square(rest - X * (theta - hat)) - square(rest) - square(X * (theta - hat))
+    yield "(11), every n, d", scalar(second - 2 * hat.T * X.T * rest + 2 * constant * theta.T * X.T * rest)
     for d in (1, 2):
         X, Y, theta, _ = _system(d)
         hat = sympy.Matrix(sympy.symbols(f"h0:{d}"))
@@ -295,6 +366,22 @@ EQ10_11 = Claim(
 )
 
 # --- the energy of the fit ---
+
+
+def _pythagoras(factor: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+    """||Y||² - ||X theta*||² - ||Y - X theta*||² is twice theta*'X'(Y - X theta*), which the normal equations make
+    0.
+    """
+    X, Y, _, fit, *_ = data()
+    rest = Y - X * fit
+    left = square(Y) - square(X * fit) - factor * square(rest)
+    yield "every n, d", scalar(left - 2 * fit.T * X.T * rest)
+
+
+def _outcomes(least: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+    """C_Y² - y² for C_Y = |y| + a."""
+    y, a = sympy.symbols("y a", positive=True)
+    yield "C_Y² - y_i²", (least * y + a) ** 2 - y**2
 
 
 def _energies(X: np.ndarray, y: np.ndarray, width: float, upper: float = 1.0) -> tuple[Any, Any]:
@@ -333,6 +420,21 @@ ENERGY = Claim(
             extremal=_fitted,
             evaluations=1000,
             impostors={"1 % less": {"sides": {"upper": 0.99}}},
+            role="control",
+        ),
+        Symbolic(
+            residuals=_pythagoras,
+            nonnegative=_outcomes,
+            impostors={
+                "twice the residual": {"residuals": {"factor": 2}},
+                "any C_Y": {"nonnegative": {"least": 0}},
+            },
+        ),
+    ),
+    derivation=Derivation(
+        text=(
+            "$X^top (Y - X theta^*) = 0$ for every minimiser $theta^*$, whatever the rank of $X$, so $norm(Y)^2 = "
+            "norm(X theta^*)^2 + norm(Y - X theta^*)^2$; and $norm(Y)^2$ has $n$ terms $y_i^2 <= C_Y^2$."
         ),
     ),
 )

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import mpmath
 import numpy as np
+import sympy
 
 from dpbounds.arithmetic import FLOATS
 from dpbounds.ols import (
@@ -21,11 +23,14 @@ from dpbounds.ols.accounting import gaussian_part
 from dpbounds.ols.calibration import theorem_gamma, theorem_sigma, theorem_tau
 from dpbounds.privacy import gaussian_mu
 from dpbounds.privacy.covariance import rows_log_delta
-from verify.checks import Agreement, Audit, Fact, Identity, Rate, Search, Times, Within
+from verify.checks import Agreement, Audit, Fact, Identity, Rate, Search, Symbolic, Times, Within
 from verify.checks.domains import Real, Whole
+from verify.papers.ols.paper.sb_sketch_privacy import FITS, ROWS_FIT, ROWS_NEEDED
 from verify.papers.ols.tools.divergences import joint_delta
+from verify.papers.ols.tools.symbols import SYMBOLS
 from verify.papers.ols.tools.worst_pair import audited
 from verify.statements.claims import Claim, Correction, Fault
+from verify.statements.derivations import Derivation
 
 EPSILONS = (0.1, 0.25, 0.63, 1.0, 1.6, 4.0, 10.0)
 DELTAS = (1e-2, 1e-4, 1e-6, 1e-8, 1e-10)
@@ -45,6 +50,19 @@ def _half(m, epsilon, **_):
     return epsilon / 2
 
 
+def _shares(*, half: str = "1/2") -> Iterator[tuple[str, sympy.Expr]]:
+    """Both shares in symbols, epsilon in terms of the root that the scales have."""
+    root, l, T, C = sympy.symbols("r l T C", positive=True)
+    epsilon = 2 * l * ((1 + root) ** 2 - 1)
+    yield "sigma", _gaussian_share(SYMBOLS, epsilon, l, T, C) - sympy.Rational(half) * epsilon
+
+
+def _rows_shares(*, half: str = "1/2") -> Iterator[tuple[str, sympy.Expr]]:
+    root, l, T, k = sympy.symbols("r l T k", positive=True)
+    epsilon = 8 * l * ((1 + root) ** 2 - 1)
+    yield "gamma", _rows_share(SYMBOLS, epsilon, l, T, k) - sympy.Rational(half) * epsilon
+
+
 THM_1_SIGMA = Claim(
     id="ols/thm-1-sigma",
     where="Theorem 1, (36)-(38), (45)",
@@ -55,11 +73,19 @@ THM_1_SIGMA = Claim(
     ),
     remark="The only positive root: the left side falls in $sigma$.",
     checks=(
+        Symbolic(residuals=_shares, impostors={"0.51 epsilon": {"residuals": {"half": "51/100"}}}),
         Identity(
             left=_gaussian_share,
             right=_half,
             box={**BUDGETS, "clip": Real(0.1, 10.0, "log")},
             impostors={"1 % off": {"right": Times("1.01")}},
+            role="control",
+        ),
+    ),
+    derivation=Derivation(
+        text=(
+            "With $r = sqrt(1 + epsilon\\/(2 ell_4)) - 1$, which takes every value above 0 as $epsilon$ does, $C "
+            "sqrt(T)\\/sigma = sqrt(2 ell_4) r$, and $2 ell_4 r + ell_4 r^2 = epsilon\\/2$."
         ),
     ),
 )
@@ -113,11 +139,21 @@ THM_1_GAMMA = Claim(
         ),
         ground="$4\\/(4 delta\\/5) = 5\\/delta$.",
         checks=(
+            Symbolic(residuals=_rows_shares, impostors={"0.51 epsilon": {"residuals": {"half": "51/100"}}}),
             Identity(
                 left=lambda m, **numbers: _rows_share_at(m, target="4/5", **numbers),
                 right=_half,
                 box=ROWS_BOX,
                 impostors={"1 % off": {"right": Times("1.01")}},
+                role="control",
+            ),
+        ),
+        derivation=Derivation(
+            text=(
+                "With $r = sqrt(1 + epsilon\\/(8 ell_5)) - 1$, $ell_5 = log(5\\/delta)$, which takes every value "
+                "above 0 as $epsilon$ does, $sqrt(k T)\\/gamma = sqrt(8 ell_5) r$, and $4 ell_5 r^2 + 8 ell_5 r = "
+                "epsilon\\/2$. (18) has $log(4\\/delta')$ for a target $delta'$, which is $ell_5$ at $delta' = 4 "
+                "delta\\/5$."
             ),
         ),
     ),
@@ -148,6 +184,17 @@ def _tails(log_delta: float, log_failure: float, factor: float = 1.0) -> tuple[f
     )
 
 
+def _half_tail(*, share: int = 2) -> Iterator[tuple[str, sympy.Expr]]:
+    """The derivative of e^(-t²/2)/2 - P(z > t), and e^(-tau²/2)/2 at tau² = 2 log(4/p)."""
+    t, p = sympy.symbols("t p", positive=True)
+    tail: Any = sympy.erfc(t / sympy.sqrt(2)) / 2
+    slope: Any = sympy.diff(sympy.exp(-(t**2) / 2) / share - tail, t)
+    yield "derivative", sympy.simplify(slope - sympy.exp(-(t**2) / 2) * (1 / sympy.sqrt(2 * sympy.pi) - t / 2))
+    yield "e^(-tau²/2)/2 = p/8", sympy.exp(-sympy.log(4 / p)) / share - p / 8
+
+
+HALF_TAIL = Symbolic(residuals=_half_tail, impostors={"a third of it": {"residuals": {"share": 3}}})
+
 THM_1_TAU = Claim(
     id="ols/thm-1-tau",
     where="Theorem 1, C.1.1, (46)",
@@ -158,13 +205,23 @@ THM_1_TAU = Claim(
     ),
     remark="With a factor 2 and more to spare.",
     checks=(
-        Agreement(facts=_printed_tau, impostors={"1 % more": {"facts": {"scale": 1.01}}}),
+        HALF_TAIL,
+        Agreement(facts=_printed_tau, impostors={"1 % more": {"facts": {"scale": 1.01}}}, role="control"),
         Search(
             sides=_tails,
             box={"log_delta": Real(-50.0, -0.01), "log_failure": Real(-50.0, 0.0)},
             evaluations=800,
             impostors={"4 times": {"sides": {"factor": 4.0}}, "a fiftieth": {"sides": {"factor": 0.02}}},
+            role="control",
         ),
+    ),
+    derivation=Derivation(
+        text=(
+            "$tilde(lambda) > lambda^X$ needs $z > tau$. $1/2 e^(-t^2\\/2) - PP(z > t)$ is 0 at $t = 0$, grows up to "
+            "$t = sqrt(2\\/pi)$, falls from there on and tends to 0: it is never negative. At $tau = sqrt(2 "
+            "log(4\\/p))$, $p = min{delta, rho.alt}$, the first term is $p\\/8 <= p\\/4$."
+        ),
+        lemmas=("monotony",),
     ),
 )
 
@@ -188,7 +245,9 @@ def _ratio(epsilon: float, delta: float, k: float, steps: float) -> tuple[float,
     return _exact_gamma(epsilon, delta, int(k), int(steps)), printed
 
 
-def _with_rows(epsilon: float, delta: float, ratio: float, steps: float, least: float = 3.0) -> tuple[float, float]:
+def _with_rows(
+    epsilon: float, delta: float, ratio: float, steps: float, least: float = float(ROWS_NEEDED)
+) -> tuple[float, float]:
     """The same with kT >= `least` * ratio * log(5/delta) rows, where the printed gamma is above 5/2."""
     k = math.ceil(least * ratio * math.log(5 / delta) / steps)
     exact, printed = _ratio(epsilon, delta, k, steps)
@@ -221,7 +280,7 @@ THM_1_REM = Claim(
         "The printed $gamma$, $sigma$ are upper bounds;",
         "exact expressions give smaller noise.",
     ),
-    hypotheses="$k T >= 3 log(5\\/delta)$, as for the $k$ of item 2; $epsilon <= 10$, $gamma > 5\\/2$.",
+    hypotheses="$k T >= 3.2 log(5\\/delta)$, as for the $k$ of item 2; $epsilon <= 10$, $gamma > 5\\/2$.",
     remark=(
         "With fewer rows in all the printed $gamma$ may be too small: at $k = T = epsilon = 1$, $delta = 10^(-6)$ the "
         "exact expression of (42) asks for ${exact}$, the print is ${print}$ (`ols/eq18`). $sigma$ needs no rows."
@@ -233,6 +292,7 @@ THM_1_REM = Claim(
             box={"epsilon": Real(0.01, 10.0, "log"), "delta": Real(1e-10, 1e-2, "log")},
             evaluations=600,
             impostors={"half of it": {"sides": {"factor": 0.5}}},
+            role="control",
         ),
         Search(
             decides="ab",
@@ -240,8 +300,22 @@ THM_1_REM = Claim(
             box={**BUDGET_BOX, "ratio": Real(1.0, 30.0, "log"), "steps": Whole(1, 6)},
             evaluations=120,
             impostors={"rows from log(5/delta) / 2 on": {"sides": {"least": 0.5}}},
+            role="control",
         ),
-        Agreement(decides="a", facts=_few_rows, impostors={"100 rows": {"facts": {"k": 100}}}),
+        Agreement(decides="a", facts=_few_rows, impostors={"100 rows": {"facts": {"k": 100}}}, role="control"),
+        *(check.deciding("ab") for check in ROWS_FIT),
+        Symbolic(decides="ab", residuals=_shares, impostors={"0.51 epsilon": {"residuals": {"half": "51/100"}}}),
+    ),
+    derivation=Derivation(
+        text="At the printed $sigma$ (38) is $epsilon\\/2$ (`ols/thm-1-sigma`). (36) is less, by two negative terms "
+        "(`ols/eq38`), and an upper bound on the exact $epsilon$ at $delta\\/4$; all fall in $sigma$, so the exact and "
+        "(36)'s $sigma$ are smaller. "
+        + FITS
+        + "Here $k T$ rows stand for $k$, $ell = log(5\\/delta)$, $log(4\\/delta) = "
+        "ell - log(5\\/4)$, and the bound is $epsilon\\/2 <= 5$ at the printed $gamma$ (`ols/thm-1-gamma`). So (44), "
+        "and (42), whose test has $sqrt(2 k ell_5)$, are less than $epsilon\\/2$ there, and fall in $gamma$: their "
+        "$gamma$ are smaller.",
+        lemmas=("monotony", "privacy profile of the Gaussian mechanism"),
     ),
 )
 
@@ -267,6 +341,19 @@ def _powers(rng: np.random.Generator) -> Iterator[Fact]:
     yield Fact("sigma at T = 9, C = 2", theorem_sigma(FLOATS, 1.0, 15.0, 9, 2.0), 6 * noise, 1e-12)
 
 
+def _exact_orders(*, root: int = 8) -> Iterator[tuple[str, sympy.Expr]]:
+    """gamma epsilon / sqrt(k T l) and sigma² epsilon² / (T C² l) with y = sqrt(1 + epsilon / (root l)), sqrt(1 +
+    epsilon / (2 l)); of l = log(5/delta), log(4/delta).
+    """
+    y, l, T, k, C = sympy.symbols("y l T k C", positive=True)
+    epsilon = root * l * ((1 + y) ** 2 - 1)
+    gamma = theorem_gamma(SYMBOLS, epsilon, l, k, T)
+    yield "gamma", gamma * epsilon / sympy.sqrt(k * T * l) - sympy.sqrt(8) * (y + 2)
+    epsilon = 2 * l * ((1 + y) ** 2 - 1)
+    sigma = theorem_sigma(SYMBOLS, epsilon, l, T, C)
+    yield "sigma²", sigma**2 * epsilon**2 / (T * C**2 * l) - 2 * (y + 2) ** 2
+
+
 THM_1_THETA = Claim(
     id="ols/thm-1-theta",
     where="(78)",
@@ -282,8 +369,22 @@ THM_1_THETA = Claim(
         "$epsilon^(-1\\/2)$ only."
     ),
     checks=(
-        Rate(ratios=_orders, relation="theta", impostors={"another power": {"ratios": {"power": 0.25}}}),
-        Agreement(facts=_powers, impostors={"1 % off": {"facts": Times(1.01)}}),
+        Symbolic(residuals=_exact_orders, impostors={"4 in the root": {"residuals": {"root": 4}}}),
+        Rate(
+            ratios=_orders,
+            relation="theta",
+            impostors={"another power": {"ratios": {"power": 0.25}}},
+            role="control",
+        ),
+        Agreement(facts=_powers, impostors={"1 % off": {"facts": Times(1.01)}}, role="control"),
+    ),
+    derivation=Derivation(
+        text=(
+            "Exactly $gamma epsilon\\/sqrt(k T ell_5) = sqrt(8) (1 + sqrt(1 + epsilon\\/(8 ell_5)))$ and $sigma^2 "
+            "epsilon^2\\/(T C^2 ell_4) = 2 (1 + sqrt(1 + epsilon\\/(2 ell_4)))^2$. For $epsilon <= ell_1$ the roots "
+            "are between 1 and $sqrt(3\\/2)$, and $ell_1 <= ell_4 <= ell_5 <= (1 + log(5)\\/10) ell_1$ for $delta <= "
+            "e^(-10)$."
+        ),
     ),
 )
 

@@ -8,15 +8,18 @@ from functools import partial
 from typing import Any, cast
 
 import numpy as np
+import sympy
 from scipy import optimize, special
 
 from dpbounds.ols import Features, bounds, calibration, utility
 from simulators.engine import Experiment
 from simulators.ols import HessianMixing, LeastSquares, hessian_mixing
-from verify.checks import Agreement, Event, Fact, Frequency, Rate, Search, Times
+from verify.checks import Agreement, Event, Fact, Frequency, Rate, Search, Symbolic, Times
 from verify.checks.domains import Real, Whole
+from verify.papers.ols.paper.sc_0_lemmas_utility_steps import INVERSES
 from verify.papers.ols.tools.settings import records
 from verify.statements.claims import Claim, Correction, Fault
+from verify.statements.derivations import Derivation
 
 # --- (4) and C ---
 
@@ -204,6 +207,19 @@ NEEDED = {
     "noise": math.ceil(40 * utility.NOISE_FACTOR**2) / 10,
 }
 
+
+def _constants(*, rows: int = 51) -> Iterator[tuple[str, sympy.Expr]]:
+    """x = 1/sqrt(51): 1/sqrt(8) - q, q = (1 - x)^-2 - 1; 17.6 - 4 F² and 1.42 (1 - F x) - 1, F = (1 + q)/(1 - q) at q =
+    1/sqrt(8); 4^-T - 2 q^(2T) at T = 1.
+    """
+    x, q = 1 / sympy.sqrt(rows), 1 / sympy.sqrt(8)
+    F = sympy.radsimp((1 + q) / (1 - q))
+    yield "1 / sqrt(8) - q", q - (sympy.radsimp((1 - x) ** -2) - 1)
+    yield "17.6 - 4 F²", sympy.Rational(str(NEEDED["noise"])) - 4 * F**2
+    yield "1.42 (1 - F x) - 1", sympy.Rational(str(NEEDED["level"])) * (1 - F * x) - 1
+    yield "1/4 - 2 / 8", sympy.Rational(1, 4) - 2 * q**2
+
+
 THM_1_UTIL = Claim(
     id="ols/thm-1-util",
     where="Theorem 1 item 2, (4)",
@@ -256,17 +272,51 @@ THM_1_UTIL = Claim(
                 per_extent=3,
                 extents=(0.5, 1.0, 2.0, 4.0),
                 impostors={"not falling with lambda^X": {"ratios": {"factor": 1.0}}},
+                role="control",
             ),
+            Symbolic(nonnegative=_constants, impostors={"49 for 51": {"nonnegative": {"rows": 49}}}),
+            INVERSES,
             Search(
                 sides=_on_the_event,
                 box=ON_THE_EVENT,
                 evaluations={"quick": 3000, "full": 30_000},
                 impostors={name: {"sides": partial(_on_the_event, **changed)} for name, changed in TERMS.items()},
+                role="control",
             ),
             Frequency(
                 events=_covered,
                 trials={"quick": 1000, "full": 10_000},
                 impostors={"a hundredth": {"events": {"share": 0.01}}},
+                role="control",
+            ),
+        ),
+        derivation=Derivation(
+            text=(
+                "Let $M = A + eta^2 I = R^top R$, $mu = lambda_min (M)$, $theta_R = theta^*(eta^2)$, $F = (1 + "
+                "q)\\/(1 - q)$, $q = 1\\/sqrt(8)$. But for $rho.alt\\/4$ the eigenvalues of each $V$ are within $(1 "
+                "plus.minus 1\\/sqrt(51))^2$, so $norm(I - V^(-1)) <= q$ and $norm(V^(-1)) <= 1 + q$; but for "
+                "$rho.alt\\/2$ all noises are at most $w$ long (`ols/lem-8`); but for $rho.alt\\/8$, $tilde(lambda) "
+                "<= lambda^X$ (`ols/thm-1-tau`), so $mu >= max{gamma, lambda^X}$ and $kappa(M) <= kappa^X (psi)$ "
+                "(`ols/thm-1-lmin`). While nothing is clipped (53) gives $f_t = R (hat(theta)_t - theta_R)$, "
+                "$norm(f_(t + 1)) <= q norm(f_t) + (1 + q) sigma w\\/sqrt(mu)$, so $norm(f_t) <= q^t norm(theta_R)_M "
+                "+ F sigma w\\/sqrt(mu)$ (`ols/lem-6`). Residuals at $t >= 1$ are at most $C_Y + norm(theta_R) + "
+                "norm(f_t)\\/sqrt(mu) <= C_Y + (1 + sqrt(kappa\\/8)) norm(theta^*) + F C\\/sqrt(51)$, by "
+                "$sigma\\/gamma <= C\\/sqrt(k)$ (`ols/thm-1-step-d`) and $w\\/sqrt(k) <= 1\\/sqrt(51)$: at most $C$; "
+                "those at $t = 0$ are at most $C_Y$. With the bias $eta^2 norm(theta^*)_(M^(-1)) <= gamma "
+                "norm(theta^*)\\/sqrt(mu)$ (`ols/thm-1-ridgebias`) and $norm(theta_R)_M <= norm(X theta^*)$ "
+                "(`ols/thm-1-mnorm`), $cal(R) <= 2 q^(2 T) norm(X theta^*)^2 + 4 F^2 sigma^2 w^2\\/mu + 4 gamma^2 "
+                "norm(theta^*)^2\\/mu$, and $2 dot 8^(-T) <= 4^(-T)$. For $epsilon <= log(1\\/delta)$, $delta <= "
+                '1\\/2$ and such $k$, $sigma^2 w^2 = O(C^2 gamma_"hess"^2)$ and $gamma$ is of the order of '
+                '$gamma_"hess"$ '
+                "(`ols/thm-1-theta`, whose identities hold for every $delta$; $log(5\\/delta) <= 4 log(1\\/delta)$)."
+            ),
+            lemmas=(
+                "Davidson and Szarek",
+                "union bound",
+                "induction",
+                "triangle inequality",
+                "submultiplicativity",
+                "spectral theorem",
             ),
         ),
     ),
@@ -303,6 +353,32 @@ def _branches(rng: np.random.Generator) -> Iterator[Fact]:
         yield Fact(f"gamma_ASSP, d = {d}", bounds.adassp_multiplier(epsilon, delta, failure, d), assp, 1e-12)
 
 
+def _at_the_split(*, power: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+    """Both branches at lambda = gamma."""
+    gamma, lam, scale = sympy.symbols("gamma lambda s", positive=True)
+    second = gamma * scale * gamma / lam**power
+    yield "first less second branch", gamma * scale - second.subs(lam, gamma)
+
+
+def _order_of_branches(*, sign: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+    """gamma/lambda - 1 where gamma = lambda + a, 1 - gamma/lambda where lambda = gamma + a, and less the derivative of
+    the second branch by lambda.
+    """
+    gamma, lam, a, scale = sympy.symbols("gamma lambda a s", positive=True)
+    yield "1 is the minimum below the split", (lam + a) / lam - 1
+    yield "gamma / lambda is beyond", sign * (1 - gamma / (gamma + a))
+    yield "the second branch falls", -sign * sympy.diff(gamma * scale * gamma / lam, lam)
+
+
+BRANCHES = Symbolic(
+    residuals=_at_the_split,
+    nonnegative=_order_of_branches,
+    impostors={
+        "the square at the split": {"residuals": {"power": 2}},
+        "the other order": {"nonnegative": {"sign": -1}},
+    },
+)
+
 THM_1_CASE_SPLIT = Claim(
     id="ols/thm-1-case-split",
     where="Theorem 1, (4)",
@@ -312,7 +388,16 @@ THM_1_CASE_SPLIT = Claim(
         'The second term of (4) has two branches split at $lambda^X = gamma_"hess"$;',
         r'it is $gamma_"hess" (C_Y^2 + norm(theta^*)^2) min{1, gamma_"hess" \/ lambda^X}$, continuous there.',
     ),
-    checks=(Agreement(decides="ab", facts=_branches, impostors={"1 % off": {"facts": Times(1.01)}}),),
+    checks=(
+        BRANCHES.deciding("ab"),
+        Agreement(decides="ab", facts=_branches, impostors={"1 % off": {"facts": Times(1.01)}}, role="control"),
+    ),
+    derivation=Derivation(
+        text=(
+            '$min{1, gamma_"hess"\\/lambda^X}$ is 1 up to $lambda^X = gamma_"hess"$ and the quotient from there on, '
+            "and both are 1 at the split, for every scale."
+        ),
+    ),
 )
 
 
@@ -345,6 +430,15 @@ THM_1_MONO = Claim(
             },
             evaluations=1000,
             impostors={"times lambda^X": {"sides": {"power": -1.0}}},
+            role="control",
         ),
+        BRANCHES,
+    ),
+    derivation=Derivation(
+        text=(
+            "The first term and the first branch have no $lambda^X$, the second branch falls in it, and they meet at "
+            '$gamma_"hess"$ (`ols/thm-1-case-split`).'
+        ),
+        lemmas=("monotony",),
     ),
 )

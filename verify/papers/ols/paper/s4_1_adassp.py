@@ -6,14 +6,16 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
+import sympy
 from scipy.special import chdtrc, ndtr
 
 from dpbounds.ols import adassp_scales, bounds
 from simulators.ols import symmetric_noise
-from verify.checks import Agreement, Fact, Search, Within
+from verify.checks import Agreement, Fact, Search, Symbolic, Within
 from verify.checks.domains import Real
 from verify.papers.ols.tools.table_2 import ROWS
 from verify.statements.claims import Claim, Correction, Fault
+from verify.statements.derivations import Derivation
 
 EPSILON, DELTA = 1.0, 1e-6
 # R over gamma_ASSP C_Y², of the exhibit; and the constant of the corrected bound.
@@ -129,6 +131,32 @@ def _same_rate(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact |
             yield Within(f"corrected over it, {label}", ratio, most=allowed * (1 + 1e-12))
 
 
+def _noise_parts(*, power: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+    """(11/4) (a² + b²) - (a/sqrt 2 + 3 b/2)² is a square; and the sum of the squares of the matrices of N_sym is d I, d
+    = 1 to 4.
+    """
+    a, b = sympy.symbols("a b")
+    whole = sympy.Rational(11, 4) * (a**2 + b**2) - (a / sympy.sqrt(2) + sympy.Rational(3, 2) * b) ** 2
+    yield "a square", sympy.expand(whole - (sympy.Rational(3, 2) * a - b / sympy.sqrt(2)) ** 2)
+    for d in (1, 2, 3, 4):
+        total = sympy.zeros(d, d)
+        for i in range(d):
+            for j in range(i, d):
+                entry = sympy.zeros(d, d)
+                entry[i, j] = entry[j, i] = 1
+                total += entry * entry
+        yield f"d = {d}", total - d**power * sympy.eye(d)
+
+
+def _room_for_noise(*, constant: float = CONSTANT) -> Iterator[tuple[str, sympy.Expr]]:
+    """The constant less 4 times 11/4; and 4 d log(4 d/rho) - 2 d - 4 L, L = log(2/rho), d = 1 + e, log(2 d) = 1/2 +
+    f.
+    """
+    e, f, L = sympy.symbols("e f L", positive=True)
+    yield "constant", sympy.Rational(constant) - 11
+    yield "length of zeta", 4 * (1 + e) * (sympy.Rational(1, 2) + f + L) - 2 * (1 + e) - 4 * L
+
+
 PROP_4 = Claim(
     id="ols/prop-4",
     where="Proposition 4",
@@ -190,11 +218,43 @@ PROP_4 = Claim(
                 extremal=_aligned,
                 evaluations=2500,
                 impostors={"a fifteenth of the constant": {"sides": {"constant": 1.2}}},
+                role="control",
             ),
             Agreement(
-                decides="a", facts=_chernoff, alpha=1e-12, impostors={"half of the level": {"facts": {"factor": 0.5}}}
+                decides="a",
+                facts=_chernoff,
+                alpha=1e-12,
+                impostors={"half of the level": {"facts": {"factor": 0.5}}},
+                role="control",
             ),
-            Agreement(decides="b", facts=_same_rate, impostors={"0.1 % more": {"facts": {"factor": 1.001}}}),
+            Agreement(
+                decides="b", facts=_same_rate, impostors={"0.1 % more": {"facts": {"factor": 1.001}}}, role="control"
+            ),
+            Symbolic(
+                decides="ab",
+                residuals=_noise_parts,
+                nonnegative=_room_for_noise,
+                impostors={
+                    "d² for d": {"residuals": {"power": 2}},
+                    "10 for the constant": {"nonnegative": {"constant": 10}},
+                },
+            ),
+        ),
+        derivation=Derivation(
+            text=(
+                "(a) $N$ is a sum of independent normal multiples of matrices whose squares add to $d I$, so $s "
+                "norm(N) <= r\\/2$ but for $rho.alt\\/2$. $norm(zeta) <= sqrt(d) + sqrt(2 L)$, $L = "
+                "log(2\\/rho.alt)$, but for $rho.alt\\/2$ (`ols/lem-8`), and $(sqrt(d) + sqrt(2 L))^2 <= 2 d + 4 L <= "
+                "4 d log(4 d\\/rho.alt) = r^2\\/(2 s^2)$. With the ridge $p = max{0, r - tilde(lambda)} <= r$, $G = A "
+                "+ p I >= max{r, lambda_min^X} I$ and $G + s N >= G\\/2$. The error is $(G + s N)^(-1) v$, $v = C_Y s "
+                "zeta - (p I + s N) theta^*$, with $norm(v)^2 <= r^2 (C_Y\\/sqrt(2) + 3\\/2 norm(theta^*))^2 <= "
+                "11\\/4 r^2 (C_Y^2 + norm(theta^*)^2)$, and by $A <= G <= 2 (G + s N)$ its risk is at most $2 v^top "
+                "(G + s N)^(-1) v <= 4 v^top G^(-1) v <= 4 norm(v)^2\\/max{r, lambda_min^X}$. (b) $s$ is $3 sqrt(2 "
+                "log(6\\/delta))\\/epsilon$, and $log(4 d\\/rho.alt)$ is between $1\\/2$ and 3 times "
+                "$log(d^2\\/rho.alt)$, $log(6\\/delta)$ between 1 and 4 times $log(1\\/delta)$, for $rho.alt, delta "
+                "<= 1\\/2$ and every $d$."
+            ),
+            lemmas=("matrix Chernoff", "union bound", "Loewner monotony", "triangle inequality"),
         ),
     ),
     given={"multiple": MULTIPLE, "constant": CONSTANT, "least_d": LEAST_D},

@@ -14,6 +14,7 @@ from dpbounds.ols import DynamicMixing, Gram, LinearMixingScales, bounds, featur
 from dpbounds.ols.risk import released, sketch_and_solve
 from verify.checks import Agreement, Fact, Rate, Symbolic, Times, Within
 from verify.statements.claims import Claim, Correction, Fault
+from verify.statements.derivations import Derivation
 
 # One choice of the universal constants c_0, c_1, 1/c_2, as in Propositions 1 and 2.
 C0, C1, INVERSE_C2 = 16.0, 2.0, 16.0
@@ -282,7 +283,15 @@ THM_2_EQ16 = Claim(
     remark='With $eta^2 norm(hat(theta)_"dmix")^2$ to spare.',
     checks=(
         Symbolic(residuals=_augmented, impostors={"a power less": {"residuals": {"square": 1}}}),
-        Agreement(facts=_augmented_loss, impostors={"0.1 % more": {"facts": {"factor": 1.001}}}),
+        Agreement(facts=_augmented_loss, impostors={"0.1 % more": {"facts": {"factor": 1.001}}}, role="control"),
+    ),
+    derivation=Derivation(
+        text=(
+            "The rows $(X\\; eta I\\; 0)$ with the outcomes $(Y\\; 0\\; eta)$ have the loss $L(theta) + eta^2 "
+            "norm(theta)^2 + eta^2$, least at $theta^*(eta^2)$, and their sketch is that of Algorithm 4, independent "
+            "standard normal entries times these rows. (9) for them (Proposition 1, `ols/prop-1`), less $eta^2 "
+            'norm(hat(theta)_"dmix")^2$ on its left side, is (16), for every $X$, $Y$ and $eta$.'
+        ),
     ),
 )
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import sympy
 
 from dpbounds.ols import Features, Gram, bounds, features
-from verify.checks import Search
+from verify.checks import Search, Symbolic
 from verify.checks.domains import Real
+from verify.papers.ols.tools.forms import data, scalar, square
 from verify.statements.claims import Claim
+from verify.statements.derivations import Derivation
 
 # --- Proposition 3 and what follows ---
 
@@ -37,6 +41,33 @@ def _orthogonal() -> list[dict[str, Any]]:
 
 RECORDS = {"X": (Real(-1.0, 1.0), 8), "y": (Real(-1.0, 1.0), 4), "width": Real(0.05, 1.0)}
 
+
+def _quotients(*, least: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+    """The quadratic form of (X, Y)'(X, Y) at (theta, -1) is L(theta), and at (v, 0) ||X v||²: by its blocks for every n
+    and d, and whole for d = 1, 2, 3 and d + 1 records.
+    """
+    X, Y, theta, *_ = data()
+    blocks = square(X * theta) - 2 * least * theta.T * X.T * Y + least**2 * square(Y)
+    yield "every n, d", scalar(blocks - square(Y - X * theta))
+    for d in (1, 2, 3):
+        X = sympy.Matrix(d + 1, d, lambda i, j: sympy.Symbol(f"x{i}{j}"))
+        Y, theta = (sympy.Matrix(sympy.symbols(f"{name}0:{size}")) for name, size in (("y", d + 1), ("t", d)))
+        joint = sympy.Matrix.hstack(X, Y)
+        for label, last, rest in ((f"(theta, -1), d = {d}", -least, X * theta - Y), (f"(v, 0), d = {d}", 0, X * theta)):
+            u = sympy.Matrix([*theta, last])
+            yield label, sympy.expand((u.T * joint.T * joint * u)[0] - (rest.T * rest)[0])
+
+
+def _above_both(*, size: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+    """Both branches of (15) less a (1 + t), a = gamma_mix (1 + C_Y²), t = ||theta*||², L = lambda (1 + t) + c."""
+    a, t, lam, c = sympy.symbols("a t lambda c", positive=True)
+    residual = lam * (1 + t) + c
+    yield "first branch", a * (1 + t) + residual - lam * (1 + t) - size * a * (1 + t)
+    yield "second branch", a * residual / lam - size * a * (1 + t)
+
+
+QUOTIENTS = Symbolic(residuals=_quotients, impostors={"(theta, -2)": {"residuals": {"least": 2}}})
+
 PROP_3 = Claim(
     id="ols/prop-3",
     where="Proposition 3 and App. F",
@@ -52,7 +83,17 @@ PROP_3 = Claim(
             extremal=_orthogonal,
             evaluations=2000,
             impostors={"1 % more": {"sides": {"factor": 1.01}}},
+            role="control",
         ),
+        QUOTIENTS,
+    ),
+    derivation=Derivation(
+        text=(
+            "$norm((X, Y) (v\\; 0))^2 = norm(X v)^2$ and $norm((X, Y) (theta^*\\; -1))^2 = L(theta^*)$, where "
+            "$norm((theta^*\\; -1))^2 = 1 + norm(theta^*)^2$: the least quotient of $(X, Y)^top (X, Y)$ is at most "
+            "the least of the first, $lambda_min^X$, and the second, for every $n$ and $d$."
+        ),
+        lemmas=("Rayleigh",),
     ),
 )
 
@@ -91,6 +132,17 @@ PROP_3_COR = Claim(
             extremal=lambda: [{**point, "scale": 1e4} for point in _orthogonal()],
             evaluations=2000,
             impostors={"1 % more": {"sides": {"share": 1.01}}},
+            role="control",
         ),
+        QUOTIENTS.deciding("a"),
+        Symbolic(decides="b", nonnegative=_above_both, impostors={"twice it": {"nonnegative": {"size": 2}}}),
+    ),
+    derivation=Derivation(
+        text=(
+            "(a) Proposition 3, by the quotient at $(theta^*\\; -1)$. (b) So $L(theta^*) >= lambda^(X Y)_min (1 + "
+            'norm(theta^*)^2)$ and both branches of (15) are at least $gamma_"mix" (1 + C_Y^2) (1 + norm(theta^*)^2)$, '
+            "whatever $lambda^(X Y)_min$."
+        ),
+        lemmas=("Rayleigh",),
     ),
 )

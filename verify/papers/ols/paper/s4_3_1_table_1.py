@@ -14,6 +14,7 @@ from simulators.ols import symmetric_noise
 from verify.checks import Agreement, Fact, Inequality, Search, Symbolic, Times
 from verify.checks.domains import Real, Whole
 from verify.statements.claims import Claim
+from verify.statements.derivations import Derivation
 
 # --- Table 1 ---
 
@@ -150,6 +151,27 @@ def _sides_of_table(joint: float, least: float, theta: float, rest: float, facto
     return np.maximum(-additional, 1 - term), 1e-12 * residual
 
 
+def _entries(*, extra: int = 0) -> Iterator[tuple[str, sympy.Expr]]:
+    """Multiplier times scale times eigenvalue term and additional term against (14), (15), (4), branch by branch; t =
+    ||theta*||².
+    """
+    g, t, C_Y, lam, L, rest = sympy.symbols("g t C_Y lambda L S", positive=True)
+    of_x, of_both = t + C_Y**2, (1 + t) * (1 + C_Y**2)
+    level = g * (1 + C_Y**2)
+    for label, more in (("AdaSSP", sympy.Integer(0)), ("IHM", rest)):
+        yield f"{label}, first branch", g * of_x + more - (more + g * (C_Y**2 + t) * (1 + extra))
+        yield f"{label}, second branch", g * of_x * g / lam + more - (more + g * (C_Y**2 + t) * g / lam)
+    yield "LinMix, first branch", g * of_both + L - lam * (1 + t) - (level * (1 + t) + L - lam * (1 + t))
+    yield "LinMix, second branch", g * of_both * L / (lam * (1 + t)) - level * L / lam
+
+
+def _entries_signs() -> Iterator[tuple[str, sympy.Expr]]:
+    """L = lambda^XY (1 + t) + c, by Proposition 3."""
+    t, lam, c = sympy.symbols("t lambda c", positive=True)
+    yield "additional term of LinMix", lam * (1 + t) + c - lam * (1 + t)
+    yield "its eigenvalue term less 1", (lam * (1 + t) + c) / (lam * (1 + t)) - 1
+
+
 TAB_1 = Claim(
     id="ols/tab1",
     where="Table 1",
@@ -170,8 +192,21 @@ TAB_1 = Claim(
         "writes $C^2$ for $C_Y^2$ in the scale of (4), which is equal for $C = C_Y$."
     ),
     checks=(
-        Agreement(decides="abcd", facts=_assembled, impostors={"0.1 % more": {"facts": {"factor": 1.001}}}),
-        Agreement(decides="a", facts=_properties, impostors={"a level 3 % higher": {"facts": {"size": 1.03}}}),
+        Symbolic(
+            decides="abcd",
+            residuals=_entries,
+            nonnegative=_entries_signs,
+            impostors={"twice the scale": {"residuals": {"extra": 1}}},
+        ),
+        Agreement(
+            decides="abcd",
+            facts=_assembled,
+            impostors={"0.1 % more": {"facts": {"factor": 1.001}}},
+            role="control",
+        ),
+        Agreement(
+            decides="a", facts=_properties, impostors={"a level 3 % higher": {"facts": {"size": 1.03}}}, role="control"
+        ),
         Search(
             decides="c",
             sides=_sides_of_table,
@@ -183,6 +218,14 @@ TAB_1 = Claim(
             },
             vectorised=True,
             impostors={"1 % more of lambda": {"sides": {"factor": 1.01}}},
+            role="control",
+        ),
+    ),
+    derivation=Derivation(
+        text=(
+            "With the eigenvalue term in the second branch, 1 in the first, and the additional term of LinMix in the "
+            "first, the products are (14), (15) and (4) with constants 1, term by term; Proposition 3 "
+            "(`ols/prop-3`) gives the two signs."
         ),
     ),
 )
@@ -221,6 +264,20 @@ def _norms(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
         yield Fact(f"||N|| / (2 sqrt d), d = {d}", float(norms.mean()) / math.sqrt(d), 2.0 * factor, 0.06)
 
 
+def _exact_ratio(*, twice: int = 2) -> Iterator[tuple[str, sympy.Expr]]:
+    """(gamma_ASSP / gamma_mix)² less min{d, l} (1 + 2 log d / l), where d <= l and where l <= d."""
+    d, l, log = sympy.symbols("d l log_d", positive=True)
+    for label, larger, smaller in (("d <= l", l, d), ("l <= d", d, l)):
+        yield label, sympy.cancel(d * (2 * log + l) / larger - smaller * (1 + twice * log / l))
+
+
+def _larger_square(*, share: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+    """d (2 log d + l) less d and less l, at d = 1 + e and 2 log d = 1 + f."""
+    e, f, l = sympy.symbols("e f l", positive=True)
+    for label, other in (("d", 1 + e), ("l", l)):
+        yield f"d (2 log d + l) - {label}", (1 + e) * (share * (1 + f) + l) - other
+
+
 TAB_1_RATIO_ASSP = Claim(
     id="ols/tab1-ratio-assp",
     where="Section 4.3, Leading Multiplier",
@@ -236,14 +293,30 @@ TAB_1_RATIO_ASSP = Claim(
         "operator norm of the noise itself is about $2 sqrt(d)$."
     ),
     checks=(
-        Agreement(facts=_assp_ratio, impostors={"1 % more": {"facts": Times(1.01)}}),
+        Symbolic(
+            residuals=_exact_ratio,
+            nonnegative=_larger_square,
+            impostors={
+                "one logarithm": {"residuals": {"twice": 1}},
+                "without the logarithm": {"nonnegative": {"share": 0}},
+            },
+        ),
+        Agreement(facts=_assp_ratio, impostors={"1 % more": {"facts": Times(1.01)}}, role="control"),
         Inequality(
             smaller=_smaller,
             larger=_larger,
             box={"d": Real(2.0, 1e4, "log"), "log_inverse": Real(1e-3, 1e3, "log")},
             impostors={"half": {"larger": _half}},
+            role="control",
         ),
-        Agreement(facts=_norms, alpha=1e-9, impostors={"15 % more": {"facts": {"factor": 1.15}}}),
+        Agreement(facts=_norms, alpha=1e-9, impostors={"15 % more": {"facts": {"factor": 1.15}}}, role="control"),
+    ),
+    derivation=Derivation(
+        text=(
+            '$(gamma_"ASSP"\\/gamma_"mix")^2 = d (2 log d + ell)\\/max{d, ell} = min{d, ell} (1 + 2 log d\\/ell)$ with '
+            "$ell = log(1\\/rho.alt) > 0$, for every $d$, $epsilon$, $delta$. For $d >= 2$, $2 log d >= 1$ and $d (2 "
+            "log d + ell) >= max{d, ell}$; for $d = 1$ that is $ell >= 1$."
+        ),
     ),
 )
 
@@ -275,6 +348,16 @@ def _hess_facts(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]
 
 HESS_BOX = {"d": Whole(1, 10_000, "log"), "T": Real(1.0, 1e3, "log"), "log_inverse": Real(1e-3, 1e3, "log")}
 
+
+def _hess_cases(*, share: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+    """With s = log T: max{d, s + l} less max{d, l}, and max{d, l} + s less it; d = l + a and l = d + a."""
+    s, l, d, a = sympy.symbols("s l d a", positive=True)
+    yield "d > l: d + s - d", (l + a) + share * s - (l + a)
+    yield "d > l: d + s - (s + l)", (l + a) + share * s - (s + l)
+    yield "l > d: l + s - (s + l), equal", (d + a) + share * s - (s + d + a)
+    yield "l > d: s + l - l", s + (d + a) - (d + a)
+
+
 TAB_1_RATIO_HESS = Claim(
     id="ols/tab1-ratio-hess",
     where="Section 4.3, Leading Multiplier",
@@ -286,14 +369,22 @@ TAB_1_RATIO_HESS = Claim(
         "alone."
     ),
     checks=(
-        Agreement(facts=_hess_facts, impostors={"1 % more": {"facts": Times(1.01)}}),
-        Inequality(smaller=_one, larger=_hess_ratio, box=HESS_BOX, certify=False),
+        Symbolic(nonnegative=_hess_cases, impostors={"without log T": {"nonnegative": {"share": 0}}}),
+        Agreement(facts=_hess_facts, impostors={"1 % more": {"facts": Times(1.01)}}, role="control"),
+        Inequality(smaller=_one, larger=_hess_ratio, box=HESS_BOX, certify=False, role="control"),
         Inequality(
             smaller=_hess_ratio,
             larger=_logarithm,
             box=HESS_BOX,
             certify=False,
             impostors={"1 % less": {"larger": Times("0.99")}},
+            role="control",
+        ),
+    ),
+    derivation=Derivation(
+        text=(
+            '$(gamma_"hess"\\/gamma_"mix")^2\\/T = max{d, log T + ell}\\/max{d, ell}$, $ell = log(1\\/rho.alt)$, '
+            "which is between 1 and $1 + log T\\/max{d, ell}$ for every $T >= 1$, $d$, $rho.alt <= 1$."
         ),
     ),
 )
@@ -346,6 +437,14 @@ def _logarithms(rng: np.random.Generator, divisor: float = 1.0) -> Iterator[Fact
             yield Fact(f"n = {n}, d = {d}, rho = delta / 10", tenth, stated, 1e-12, numbers)
 
 
+def _log_of_square(*, power: int = 2) -> Iterator[tuple[str, sympy.Expr]]:
+    """log(d²/rho) at rho = n^-2 and at rho = n^-2 / 10."""
+    n, d = sympy.symbols("n d", positive=True)
+    for label, tenth in (("rho = n^-2", 1), ("rho = n^-2 / 10", 10)):
+        left = sympy.log(d**power * n**2 * tenth)
+        yield label, sympy.expand_log(left - 2 * sympy.log(n * d) - sympy.log(tenth))
+
+
 TAB_1_LOG = Claim(
     id="ols/tab1-log",
     where="Section 4.3, Leading Multiplier",
@@ -356,5 +455,14 @@ TAB_1_LOG = Claim(
         "Equal for $rho.alt = n^(-2)$; the experiments' $rho.alt = delta \\/ 10$ adds $log 10$: ${added:2}$ % at $n = "
         "{n}$, $d = {d}$."
     ),
-    checks=(Agreement(facts=_logarithms, impostors={"1 % more": {"facts": {"divisor": 0.99}}}),),
+    checks=(
+        Symbolic(residuals=_log_of_square, impostors={"d for d²": {"residuals": {"power": 1}}}),
+        Agreement(facts=_logarithms, impostors={"1 % more": {"facts": {"divisor": 0.99}}}, role="control"),
+    ),
+    derivation=Derivation(
+        text=(
+            "$log(d^2 n^2) = 2 log(n d)$, and a factor between $rho.alt$ and $n^(-2)$ adds its logarithm, for every "
+            "$n$ and $d$."
+        ),
+    ),
 )

@@ -13,8 +13,10 @@ from scipy import integrate, special
 from simulators.ols import hessian_step
 from verify.checks import Agreement, Event, Fact, Frequency, Inequality, Rate, Search, Symbolic, Times
 from verify.checks.domains import Real
+from verify.papers.ols.tools.forms import data, scalar, square
 from verify.papers.ols.tools.sketched import spectra_runs
 from verify.statements.claims import Claim, Correction, Fault
+from verify.statements.derivations import Derivation
 
 # --- Lemma 4: the ridge's bias ---
 
@@ -54,7 +56,16 @@ LEM_4 = Claim(
     remark="For singular $A$ with the fit of least norm; sharper, the last norm is $a^2 norm(theta^*)_(M^(-1))^2$.",
     checks=(
         Symbolic(residuals=_ridge_identity, impostors={"without the middle term": {"residuals": {"share": 0}}}),
-        Agreement(facts=_ridge_bias, impostors={"1 % off": {"facts": Times(1.01)}}),
+        Agreement(facts=_ridge_bias, impostors={"1 % off": {"facts": Times(1.01)}}, role="control"),
+    ),
+    derivation=Derivation(
+        text=(
+            "In an eigenbasis of $A^top A$ both sides are sums over its directions, $theta^*$ of least norm and "
+            "$theta_a$ having the coordinates $beta_i\\/lambda_i$ and $beta_i\\/(lambda_i + a)$, $beta = A^top b$, "
+            "both 0 where $lambda_i = 0$; the identity holds in each. The last norm is one of three terms, none of "
+            "them negative."
+        ),
+        lemmas=("spectral theorem",),
     ),
 )
 
@@ -68,8 +79,14 @@ def _printed_minimiser(rng: np.random.Generator) -> Iterator[Fact]:
 
 
 def _minimiser(power: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
-    """The gradient of (21) at v + k^power G^-1 r, G = A'B'BA, r = A'(b - Av) + u, d = 1, 2, 3."""
+    """The gradient of (21) at v + k^power G^-1 r, G = A'B'BA, r = A'(b - Av) + u, d = 1, 2, 3; and, for all sizes, (21)
+    at v + w with r = G f/k is the square of BA (w - k^(power - 1) f) less that of BA f, over 2k.
+    """
     k = sympy.Symbol("k", positive=True)
+    rows, _, change, best, *_ = data()
+    objective = square(rows * change) / (2 * k) - change.T * rows.T * rows * best / k
+    least = square(rows * (change - k ** (power - 1) * best)) - square(rows * best)
+    yield "a square, all sizes", scalar(objective - least / (2 * k))
     for d in (1, 2, 3):
         G = sympy.Matrix(d, d, lambda i, j: sympy.Symbol(f"g{min(i, j)}{max(i, j)}"))
         r = sympy.Matrix(sympy.symbols(f"r0:{d}"))
@@ -112,7 +129,14 @@ LEM_5 = Claim(
         ground="The gradient of the convex objective vanishes there.",
         checks=(
             Symbolic(residuals=_minimiser, impostors={"as printed": {"residuals": {"power": -1}}}),
-            Agreement(facts=_minimiser_shipped, impostors={"1 % off": {"facts": Times(1.01)}}),
+            Agreement(facts=_minimiser_shipped, impostors={"1 % off": {"facts": Times(1.01)}}, role="control"),
+        ),
+        derivation=Derivation(
+            text=(
+                "With $H = 1/k A^top B^top B A succ 0$, $r = A^top (b - A v) + u$ and $w = theta - v$ the objective is "
+                "$1/2 w^top H w - w^top r = 1/2 norm(w - H^(-1) r)_H^2$ up to what is free of $theta$, for every $d$ "
+                "and $k$: least at $w = H^(-1) r$ alone, where the gradient vanishes."
+            ),
         ),
     ),
 )
@@ -120,22 +144,14 @@ LEM_5 = Claim(
 # --- Lemma 6: a recursion ---
 
 
-def _recursion_terms(most: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
-    """e/(1-c) + a_0 c^T less the right side of (86), c = 1/(1+t); and (87)."""
-    t, e, a = sympy.symbols("t e a_0", positive=True)
-    c = 1 / (1 + t)
-    for T in range(1, 6):
-        unrolled = sum(c**i * e for i in range(T)) + a * c**T
-        yield (
-            f"T = {T}",
-            e * most / (1 - c)
-            - sum(c**i * e for i in range(T))
-            + a * c**T
-            - (unrolled - sum(c**i * e for i in range(T))),
-        )
-        following = c * unrolled + e
-        yield f"the induction at T = {T}, >=", sum(c**i * e for i in range(T + 1)) + a * c ** (T + 1) - following
-        yield f"the induction at T = {T}, <=", following - sum(c**i * e for i in range(T + 1)) - a * c ** (T + 1)
+def _recursion_step(power: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+    """c times the bound at T, and e, against the bound at T + 1; q = c^T."""
+    c, e, a, q = sympy.symbols("c e a_0 q", positive=True)
+
+    def bound(decay: sympy.Expr) -> sympy.Expr:
+        return e / (1 - c) ** power + a * decay
+
+    yield "the step from T to T + 1", c * bound(q) + e - bound(c * q)
 
 
 def _recursion(c, e, start, shares, fixed: float = 1.0):
@@ -153,7 +169,7 @@ LEM_6 = Claim(
     kind="inequality",
     statement="$a_(t+1) <= c a_t + e$, $0 < c < 1$, $e > 0$, $a_0 >= 0$ imply $a_T <= e/(1 - c) + a_0 c^T$.",
     checks=(
-        Symbolic(nonnegative=_recursion_terms, impostors={"e for e/(1-c)": {"nonnegative": {"most": 0}}}),
+        Symbolic(residuals=_recursion_step, impostors={"e for e/(1-c)": {"residuals": {"power": 0}}}),
         Search(
             sides=_recursion,
             box={
@@ -165,7 +181,15 @@ LEM_6 = Claim(
             extremal=lambda: [{"c": 0.5, "e": 1.0, "start": 0.0, "shares": np.ones(12)}],
             vectorised=True,
             impostors={"0.9 e/(1-c)": {"sides": {"fixed": 0.9}}},
+            role="control",
         ),
+    ),
+    derivation=Derivation(
+        text=(
+            "At $T = 0$ the bound is $a_0$ and what is positive, and if it holds at $T$ then $a_(T + 1) <= c a_T + e "
+            "<= e\\/(1 - c) + a_0 c^(T + 1)$, by $c > 0$."
+        ),
+        lemmas=("induction",),
     ),
 )
 
@@ -225,6 +249,36 @@ def _failure_of_events(logk, d, chi, rate: float = float(C2)):
     return upper, 2 * np.exp(-rate * k * chi**2)
 
 
+def _room(m, chi):
+    return m.number(ROOM) * chi
+
+
+# The room that (1 + x)² leaves below 1 + chi/2; and what is left of it for t, at c_0, in units of chi² and so for every
+# chi.
+EIGENVALUES = Inequality(
+    smaller=_room,
+    larger=lambda m, chi: m.sqrt(1 + chi / 2) - 1,
+    box={"chi": Real(1e-4, 1.0, "log")},
+    impostors={"0.23": {"smaller": Times("2300/2247")}},
+)
+TAILS = Inequality(
+    smaller=lambda m, chi: m.number(C2) * chi**2,
+    larger=lambda m, chi: (m.number(ROOM) - 1 / m.sqrt(m.number(C0))) ** 2 / 2 * chi**2,
+    box={"chi": Real(0.01, 1.0)},
+    impostors={"0.0065": {"smaller": Times("65/60")}},
+)
+EVENTS = Derivation(
+    text=(
+        '$B U$, $U$ an orthonormal basis of $op("col")(A)$, $r$ its rank, has independent standard normal entries, '
+        "so the eigenvalues of $V = 1/k U^top B^top B U$ are within $(1 plus.minus x)^2$, $x = (sqrt(r) + "
+        "t)\\/sqrt(k)$, but for $2 e^(-t^2\\/2)$. With $k chi^2 >= 80 r$ and $t = sqrt(k) (0.2247 - 1\\/sqrt(80)) chi$ "
+        "one has $x <= 0.2247 chi$ and $t^2\\/2 >= 0.006 k chi^2$. $sqrt(1 + chi\\/2) - 1$ is concave in $chi$, 0 at 0 "
+        "and above $0.2247$ at 1, so $(1 + x)^2 <= 1 + chi\\/2$, and $(1 - x)^2 >= 1 - 2 x >= 1 - chi\\/2$: this is "
+        "$cal(A)_1$ with $u = U w$, $A v = U w'$, and $cal(A)_2$ follows."
+    ),
+    lemmas=("Davidson and Szarek", "concavity"),
+)
+
 LEM_7 = Claim(
     id="ols/lem-7",
     where="Definition 2, Lemma 7, (23)-(27)",
@@ -261,30 +315,23 @@ LEM_7 = Claim(
             "(sqrt(r) + t) \\/ sqrt(k)$, but for $2 e^(-t^2\\/2)$, and $x = {room} chi$ will do."
         ),
         checks=(
-            Inequality(
-                smaller=lambda m, chi: m.number(ROOM) * chi,
-                larger=lambda m, chi: m.sqrt(1 + chi / 2) - 1,
-                box={"chi": Real(1e-4, 1.0, "log")},
-                impostors={"0.23": {"smaller": Times("2300/2247")}},
-            ),
-            Inequality(
-                smaller=lambda m, chi: m.number(C2) * chi**2,
-                larger=lambda m, chi: (m.number(ROOM) - 1 / m.sqrt(m.number(C0))) ** 2 / 2 * chi**2,
-                box={"chi": Real(0.01, 1.0)},
-                impostors={"0.0065": {"smaller": Times("65/60")}},
-            ),
+            EIGENVALUES,
+            TAILS,
             Search(
                 sides=_failure_of_events,
                 box={"logk": Real(math.log(C0), math.log(1e5)), "d": Real(1.0, 1.0), "chi": Real(0.05, 1.0, "log")},
                 vectorised=True,
                 impostors={"c_2 = 0.1": {"sides": {"rate": 0.1}}},
+                role="control",
             ),
             Frequency(
                 events=_events,
                 trials={"quick": 4_000, "full": 40_000},
                 impostors={"chi / 8": {"events": {"factor": 0.125}}},
+                role="control",
             ),
         ),
+        derivation=EVENTS,
     ),
     given={"fewest": FEWEST, "most": MOST, "c0": C0, "c2": C2, "room": ROOM},
 )

@@ -14,6 +14,7 @@ from verify.checks import Search, Symbolic
 from verify.checks.domains import Real, Whole
 from verify.papers.ols.tools.sketched import inside
 from verify.statements.claims import Claim
+from verify.statements.derivations import Derivation
 
 # --- Lemma 8: the length of Gaussian vectors ---
 
@@ -24,11 +25,17 @@ def _length_tail(d, rho, logs: float = 4.0):
     return special.chdtrc(d, threshold), rho**2
 
 
-def _laurent_massart(factor: int = 2) -> Iterator[tuple[str, sympy.Expr]]:
-    """(sqrt d + sqrt(2t))² - d (1 + 2 sqrt(t/d) + 2t/d), in d = x², t = y²."""
-    x, y = sympy.symbols("x y", positive=True)
-    left = x**2 + 2 * sympy.sqrt(2) * x * y + factor * y**2
-    yield "(sqrt d + sqrt(2t))²", left - (x**2 + 2 * x * y + 2 * y**2)
+def _chernoff(order: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+    """At x = d (1 + s)², u = (1 - d/x)/2: -u x - (d/2) log(1 - 2u) is -d s²/2 - d (s - log(1 + s)); and the derivative
+    of s - log(1 + s) is s/(1 + s).
+    """
+    d, s = sympy.symbols("d s", positive=True)
+    x = d * (1 + s) ** 2
+    u = (1 - d / x) / 2
+    exponent = -u * x - d / 2 * sympy.expand_log(sympy.log(sympy.factor(1 - 2 * u)))
+    yield "the exponent", sympy.simplify(exponent + d * s**2 / 2 + order * d * (s - sympy.log(1 + s)))
+    slope: Any = sympy.diff(s - sympy.log(1 + s), s)
+    yield "the derivative", sympy.simplify(slope - s / (1 + s))
 
 
 LEM_8 = Claim(
@@ -42,15 +49,49 @@ LEM_8 = Claim(
     hypotheses="$rho.alt in (0, 1]$.",
     remark="Doubling $d$ is not needed: $(sqrt(d) + sqrt(4 log(1\\/rho.alt)))^2$ has the same probability, by (88).",
     checks=(
-        Symbolic(nonnegative=_laurent_massart, impostors={"sqrt(t)": {"nonnegative": {"factor": 1}}}),
+        Symbolic(residuals=_chernoff, impostors={"twice the logarithm": {"residuals": {"order": 2}}}),
         Search(
             sides=_length_tail,
             box={"d": Whole(1, 10**4, "log"), "rho": Real(1e-12, 1.0, "log")},
             extremal=lambda: [{"d": 1.0, "rho": 1e-12}],
             vectorised=True,
             impostors={"2 log(1/rho)": {"sides": {"logs": 2.0}}},
+            role="control",
         ),
     ),
+    derivation=Derivation(
+        text=(
+            "$norm(xi)^2$ is a sum of $d$ squares $g^2$ with $bb(E) e^(u g^2) = (1 - 2 u)^(-1\\/2)$, $u < 1\\/2$. At "
+            "$x = d (1 + s)^2$ and $u = (1 - d\\/x)\\/2$: $log PP(norm(xi)^2 >= x) <= -u x - d/2 log(1 - 2 u) = -d "
+            "s^2\\/2 - d (s - log(1 + s)) <= -d s^2\\/2$, since $s - log(1 + s)$ is 0 at 0 and grows. With $d s^2 = 4 "
+            "log(1\\/rho.alt)$ that is $PP(norm(xi) >= sqrt(d) + sqrt(4 log(1\\/rho.alt))) <= rho.alt^2$, and $sqrt(d) "
+            "<= sqrt(2 d)$."
+        ),
+        lemmas=("independence", "Markov", "monotony"),
+    ),
+)
+
+# --- the spectrum of a sketch within the events ---
+
+
+def _inverses(side: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+    """For v from 1 - c to 1 + c, c = chi/2 = 1/(1 + s) below 1: h = c/(1 - c) = chi/(2 - chi) less 1/v - 1, v = 1 - c +
+    t, and less 1 - 1/v, v = (1 + c)/(1 + t); `side` is where the interval begins.
+    """
+    s, t = sympy.symbols("s t", positive=True)
+    c = 1 / (1 + s)
+    h = c / (1 - c)
+    yield "h - (1/v - 1)", h - (1 / (1 - side * c + t) - 1)
+    yield "h - (1 - 1/v)", h - (1 - (1 + t) / (1 + c))
+    yield "1/v - 1/(1 + c)", (1 + t) / (1 + c) - 1 / (1 + c)
+
+
+INVERSES = Symbolic(nonnegative=_inverses, impostors={"from 1 - chi on": {"nonnegative": {"side": 2}}})
+SPECTRUM = (
+    "Let $A = U R$, $U$ with orthonormal columns and $R$ invertible, $A^top A = R^top R$, as the step needs. "
+    "$cal(A)_1$ for $u = U w$ says that $V = 1/k U^top B^top B U$ differs from $I$ by at most $chi\\/2$ in norm. So "
+    "its eigenvalues $v$ are in $[1 - chi\\/2, 1 + chi\\/2]$, $1\\/(1 + chi\\/2) <= 1\\/v <= 1\\/(1 - chi\\/2)$ and "
+    "$abs(1 - 1\\/v) <= h = chi\\/(2 - chi)$. "
 )
 
 # --- Lemma 9: one step without noise ---
@@ -68,6 +109,7 @@ def _printed_step(least: int = 2) -> Iterator[tuple[str, sympy.Expr]]:
     t = sympy.Symbol("t", positive=True)
     chi = 1 / (least * (1 + t))
     yield "chi - (chi/2)/(1 - chi)", chi * (1 - chi) - chi / 2
+    yield "chi - chi/(2 - chi)", chi - chi / (2 - chi)
 
 
 LEM_9 = Claim(
@@ -96,7 +138,15 @@ LEM_9 = Claim(
             extremal=lambda: [{"chi": 0.5, "places": [-1.0, -1.0], "angle": 0.0, "start": [1.0, 0.0]}],
             vectorised=True,
             impostors={"0.4 chi²": {"sides": {"share": 0.4}}},
+            role="control",
         ),
+        INVERSES,
+    ),
+    derivation=Derivation(
+        text=SPECTRUM + "The step is $hat(theta) = theta_0 - (1/k A^top B^top B A)^(-1) A^top A (theta_0 - theta^*)$, "
+        "so $f = R (theta - theta^*)$, whose norm is that of the statement, becomes $(I - V^(-1)) f$, and "
+        "$norm((I - V^(-1)) f) <= h norm(f)$ with $h <= (chi\\/2)\\/(1 - chi) <= chi$ for $chi <= 1\\/2$.",
+        lemmas=("Rayleigh", "spectral theorem"),
     ),
 )
 
@@ -141,7 +191,16 @@ LEM_10 = Claim(
             box={"mix": (Real(-1.0, 1.0), 20), "A": (Real(-0.5, 0.5), 8), "v": (Real(-1.0, 1.0), 2)},
             evaluations=1500,
             impostors={"half": {"sides": {"upper": 0.5}}},
+            role="control",
         ),
+        INVERSES,
+    ),
+    derivation=Derivation(
+        text=SPECTRUM + "$(1/k (B A)^top B A)^(-1) = R^(-1) V^(-1) R^(-top)$, and $(A^top A)^(-1) = R^(-1) R^(-top)$: "
+        "the first chain is that of the $1\\/v$, conjugated. The left side of the second is $norm(V^(-1) R^(-top) "
+        "v)^2 <= (1 - chi\\/2)^(-2) norm(R^(-top) v)^2$, and $norm(R^(-top) v)^2 = v^top (A^top A)^(-1) v <= "
+        "norm(v)^2\\/lambda_min (A^top A)$.",
+        lemmas=("Rayleigh", "spectral theorem", "Loewner monotony"),
     ),
 )
 
@@ -233,6 +292,18 @@ LEM_11 = Claim(
             vectorised=True,
             evaluations=4000,
             impostors={"5 % less noise": {"sides": {"bound": 0.95}}},
+            role="control",
         ),
+        INVERSES,
+    ),
+    derivation=Derivation(
+        text=SPECTRUM + "With $A = X$, $f_t = R (hat(theta)_t - theta^*)$ the recursion is $f_(t + 1) = (I - V_t^(-1)) "
+        "f_t + sigma V_t^(-1) R^(-top) v_t$, so $norm(f_(t + 1)) <= h norm(f_t) + sigma w_T\\/((1 - chi\\/2) "
+        "sqrt(lambda_min))$, and by Lemma 6 $norm(f_t) <= h^t norm(f_0) + sigma w_T\\/((1 - chi\\/2) (1 - h) "
+        "sqrt(lambda_min))$ with $norm(f_0) <= sqrt(lambda_max) norm(theta^*)$. As $norm(hat(theta)_t - theta^*) <= "
+        "norm(f_t)\\/sqrt(lambda_min)$, $h^t sqrt(kappa) <= g^t$ for $t >= 1$ and $h <= g$, the residual of record $i$ "
+        "is at most $abs(y_i) + norm(theta^*) + g^t norm(theta^*) + sigma w_T\\/((1 - chi\\/2) (1 - g) lambda_min)$, "
+        "and $1\\/((1 - chi\\/2) (1 - g)) = 2\\/(2 - chi (1 + sqrt(kappa)))$. At $t = 0$ it is $abs(y_i) <= C_Y$.",
+        lemmas=("Rayleigh", "spectral theorem", "triangle inequality", "Cauchy-Schwarz", "submultiplicativity"),
     ),
 )

@@ -16,9 +16,13 @@ from dpbounds.privacy import compose_gdp, gaussian_delta, gaussian_log_delta, zc
 from simulators.ols import ClippedSums, LeastSquares
 from verify.checks import Agreement, Fact, Inequality, Search, Symbolic, Times
 from verify.checks.domains import Real, Whole
+from verify.papers.ols.paper.s3_setup import TRUNCATES
+from verify.papers.ols.paper.sb_sketch_privacy import CLASSICAL_TEST, TEST
 from verify.papers.ols.tools.divergences import gaussian_delta as delta_of_two_normals
 from verify.papers.ols.tools.divergences import two_sketches_delta
+from verify.papers.ols.tools.symbols import SYMBOLS
 from verify.statements.claims import Claim
+from verify.statements.derivations import Derivation
 
 # --- sensitivities ---
 
@@ -78,8 +82,17 @@ BOUNDED_SENS = Claim(
             ],
             evaluations=3000,
             impostors={"0.99 C": {"sides": {"factor": 0.99}}},
+            role="control",
         ),
-        Agreement(facts=_shipped_sum, impostors={"1e-6 off": {"facts": Times(1 + 1e-6)}}),
+        Agreement(facts=_shipped_sum, impostors={"1e-6 off": {"facts": Times(1 + 1e-6)}}, role="control"),
+        TRUNCATES,
+    ),
+    derivation=Derivation(
+        text=(
+            '$X^top op("clip")_C (Y - X theta) = sum_i x_i op("clip")_C (y_i - x_i^top theta)$. Zeroing record $i$ '
+            'removes its term and adds none, and $norm(x_i) abs(op("clip")_C (v)) <= 1 dot C$, for every $n$, $d$, '
+            "$theta$."
+        ),
     ),
 )
 
@@ -91,6 +104,15 @@ def _eigenvalue_moved(entries, record, bound, factor: float = 1.0) -> tuple[floa
     gram = root @ root.T
     low, high = (float(np.linalg.eigvalsh(matrix)[0]) for matrix in (gram, gram + np.outer(record, record)))
     return abs(high - low), factor * bound**2
+
+
+def _of_a_record(*, power: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+    """x x' has the eigenvalues ||x||² and 0: its characteristic polynomial, d = 1 to 4."""
+    for d in (1, 2, 3, 4):
+        x, value = sympy.Matrix(sympy.symbols(f"x0:{d}")), sympy.Symbol("v")
+        length = (x.T * x)[0]
+        polynomial = (value * sympy.eye(d) - x * x.T).det()
+        yield f"d = {d}", sympy.expand(polynomial - value ** (d - 1) * (value - length**power))
 
 
 LMIN_SENS = Claim(
@@ -106,7 +128,17 @@ LMIN_SENS = Claim(
             extremal=lambda: [{"entries": [0.0, 0, 0, 0, 4, 0, 0, 0, 5], "record": [1.0, 0, 0], "bound": 1.0}],
             evaluations=2000,
             impostors={"0.99 of it": {"sides": {"factor": 0.99}}},
+            role="control",
         ),
+        Symbolic(residuals=_of_a_record, impostors={"||x||⁴": {"residuals": {"power": 2}}}),
+    ),
+    derivation=Derivation(
+        text=(
+            "The larger Gram matrix is the smaller one and $x x^top$, whose eigenvalues are $norm(x)^2$, once, and 0, "
+            "in every dimension ($x x^top x = norm(x)^2 x$, and $x x^top v = 0$ for $v$ orthogonal to $x$). So "
+            "$lambda_min$ grows by at least 0 and at most $norm(x)^2 <= C_X^2$."
+        ),
+        lemmas=("Weyl",),
     ),
 )
 
@@ -138,7 +170,7 @@ EIGTEST = Claim(
         "\\/ gamma, delta\\/4)$-DP."
     ),
     hypotheses="$gamma$ of Theorem 1, or of the experiments.",
-    setting="$epsilon <= 19$.",
+    setting="$epsilon <= 19$; in the experiments, of $T = 3$, $epsilon <= 10$.",
     remark=(
         "This is the classical bound for Gaussian noise. For Theorem 1's $gamma$ its $epsilon$ is at most a quarter of "
         "the theorem's; for large $epsilon$ it fails (ols/prop-5)."
@@ -149,13 +181,24 @@ EIGTEST = Claim(
             box={**TEST_BOX, "steps": Whole(1, 6)},
             evaluations=1500,
             impostors={"half of it": {"sides": {"factor": 0.5}}},
+            role="control",
         ),
         Search(
             sides=_test_in_experiments,
             box={"epsilon": Real(0.05, 10.0, "log"), "delta": Real(1e-12, 0.5, "log"), "k": Whole(5, 2000, "log")},
             evaluations=100,
             impostors={"half of it": {"sides": {"factor": 0.5}}},
+            role="control",
         ),
+        CLASSICAL_TEST,
+    ),
+    derivation=Derivation(
+        text=TEST
+        + "Here $delta' = delta\\/4$. For Theorem 1's $gamma$ twice $epsilon_t sqrt(T)$ is less than $epsilon\\/2$ "
+        "(`ols/thm-1-gamma`), so $epsilon_t <= 19\\/4$; the experiments' $gamma$ spends $sqrt(2 k T "
+        "log(7.5\\/delta))\\/gamma <= epsilon\\/2$ on the test of (17) at $delta\\/2$, the rows' part being none "
+        "below 0, so $epsilon_t <= 10\\/(2 sqrt(3))$.",
+        lemmas=("privacy profile of the Gaussian mechanism", "monotony"),
     ),
 )
 
@@ -180,6 +223,14 @@ def _composed(rng: np.random.Generator) -> Iterator[Fact]:
         yield Fact(f"delta of {steps} steps", gaussian_delta(mu, 1.0), joint, 1e-10)
 
 
+def _sums(*, extra: int = 0) -> Iterator[tuple[str, sympy.Expr]]:
+    """T curves of one step or sketch, against that of a step of sensitivity sqrt(T) C, of a sketch of k T rows."""
+    alpha, T, C, sigma, k, gamma = sympy.symbols("alpha T C sigma k gamma", positive=True)
+    yield "steps", T * alpha * C**2 / (2 * sigma**2) - alpha * (sympy.sqrt(T) * C) ** 2 / (2 * sigma**2)
+    one, together = (sketch.printed_renyi(SYMBOLS, alpha, rows, gamma) for rows in (k, k * (T + extra)))
+    yield "sketches", sympy.expand(T * one - together)
+
+
 COMPOSE = Claim(
     id="ols/compose",
     where="C.1.1, Composition",
@@ -188,7 +239,18 @@ COMPOSE = Claim(
         r"$T$ adaptive Gaussian steps have the Rényi curve $alpha T C^2\/(2 sigma^2)$;",
         "$T$ sketches have $T phi(alpha; k, gamma)$ and count as one sketch of size $k T$.",
     ),
-    checks=(Agreement(decides="ab", facts=_composed, impostors={"1e-3 off": {"facts": Times(1.001)}}),),
+    checks=(
+        Symbolic(decides="ab", residuals=_sums, impostors={"one sketch more": {"residuals": {"extra": 1}}}),
+        Agreement(decides="ab", facts=_composed, impostors={"1e-3 off": {"facts": Times(1.001)}}, role="control"),
+    ),
+    derivation=Derivation(
+        text=(
+            "(a) A step has the curve $alpha C^2\\/(2 sigma^2)$ given all before it (Lemma 2, (35)), which is zCDP, "
+            "and $T$ of them add. (b) Given the released $eta$, the $T$ sketches are $k T$ independent rows of one "
+            "law, whose divergences add: $phi$ is linear in $k$ (Lemma 1)."
+        ),
+        lemmas=("Rényi divergence of normal laws", "zCDP of a sum", "independence"),
+    ),
 )
 
 # --- (36) to (38) ---
@@ -238,8 +300,17 @@ EQ_38 = Claim(
             larger=lambda m, order: m.number(0) * order,
             box={"order": Real(1.01, 1e4, "log")},
             impostors={"sign changed": {"smaller": Times("-1")}},
+            role="control",
         ),
-        Agreement(facts=_value_of_38, impostors={"1 % off": {"facts": Times(1.01)}}),
+        Agreement(facts=_value_of_38, impostors={"1 % off": {"facts": Times(1.01)}}, role="control"),
+    ),
+    derivation=Derivation(
+        text=(
+            "For every $alpha > 1$ both $log(1 - 1\\/alpha)$ and $-log(alpha)\\/(alpha - 1)$ are negative. What is "
+            "left is convex in $alpha$, stationary at $alpha = 1 + sigma sqrt(2 ell_4\\/T)\\/C > 1$, and has the "
+            "stated value there."
+        ),
+        lemmas=("monotony",),
     ),
 )
 
@@ -261,6 +332,14 @@ def _sum_of_shares(rng: np.random.Generator) -> Iterator[Fact]:
     yield Fact("test and tail", halves, Fraction(1, 2), 0)
 
 
+def _shares_in_symbols(*, tail: str = "1/4") -> Iterator[tuple[str, sympy.Expr]]:
+    """The classical test has log(1.25/share) = log(5/delta), the others log(4/delta)."""
+    delta = sympy.Symbol("delta", positive=True)
+    test = sympy.Rational(5, 4) * delta / 5
+    yield "test and tail", test + sympy.Rational(tail) * delta - delta / 2
+    yield "all", test + 3 * sympy.Rational(tail) * delta - delta
+
+
 THM_1_DELTA_SUM = Claim(
     id="ols/thm-1-delta-sum",
     where="(40)",
@@ -270,7 +349,19 @@ THM_1_DELTA_SUM = Claim(
         "$hat(delta) = delta\\/2 + hat(delta)_(upright(G a u s s)) + hat(delta)_(upright(G a u s s M i x)) = delta$, "
         "the $delta\\/2$ being two shares of $delta\\/4$."
     ),
-    checks=(Agreement(facts=_sum_of_shares, impostors={"a share of 3/10": {"facts": Times(Fraction(21, 20))}}),),
+    checks=(
+        Symbolic(residuals=_shares_in_symbols, impostors={"a tail of 3/10": {"residuals": {"tail": "3/10"}}}),
+        Agreement(
+            facts=_sum_of_shares, impostors={"a share of 3/10": {"facts": Times(Fraction(21, 20))}}, role="control"
+        ),
+    ),
+    derivation=Derivation(
+        text=(
+            "The test has $log(5\\/delta) = log(1.25\\/(delta\\/4))$, the tail of $tau$, the gradients and the "
+            "sketches $log(4\\/delta)$: four shares of $delta\\/4$."
+        ),
+        lemmas=("union bound",),
+    ),
 )
 
 

@@ -10,7 +10,9 @@ from dpbounds.ols import sketch
 from dpbounds.ols.calibration import theorem_gamma
 from verify.checks import Rate, Search
 from verify.checks.domains import Real, Whole
+from verify.papers.ols.paper.sb_sketch_privacy import FITS, ROWS_FIT, ROWS_NEEDED
 from verify.statements.claims import Claim, Correction, Fault
+from verify.statements.derivations import Derivation
 
 
 def _two_terms(gamma: float, k: int, steps: int, delta: float, inflated: bool = True) -> float:
@@ -26,7 +28,7 @@ def _chain(epsilon: float, delta: float, k: float, steps: float) -> tuple[float,
 
 
 def _chain_with_rows(
-    epsilon: float, delta: float, ratio: float, steps: float, least: float = 3.0
+    epsilon: float, delta: float, ratio: float, steps: float, least: float = float(ROWS_NEEDED)
 ) -> tuple[float, float]:
     """The same with kT >= `least` * ratio * log(5/delta)."""
     return _chain(epsilon, delta, math.ceil(least * ratio * math.log(5 / delta) / steps), steps)
@@ -86,8 +88,8 @@ THM_1_GAMMA_CHAIN = Claim(
             "the proof's ledger does not give $epsilon$ there."
         ),
         consequence=(
-            r"With $k T >= 3 log(5\/delta)$ rows, which the paper's $k = 6 max{{d, log(4 T\/rho.alt)}}$ has, the proof "
-            r"stands; the theorem's conclusion holds down to $k T = log(1\/delta)\/8$, by joint accounting "
+            r"With $k T >= {needed} log(5\/delta)$ rows, which the paper's $k = 6 max{{d, log(4 T\/rho.alt)}}$ has, "
+            r"the proof stands; the theorem's conclusion holds down to $k T = log(1\/delta)\/8$, by joint accounting "
             "(ols/thm-1-priv)."
         ),
         root="ols/eq18",
@@ -95,13 +97,14 @@ THM_1_GAMMA_CHAIN = Claim(
     correction=Correction(
         statement=(
             (
-                r"For $k T >= 3 log(5\/delta)$, $epsilon <= 10$ and $gamma > 5\/2$ the first two terms of (44) at the "
-                r"printed $gamma$ are at most $epsilon\/2$;"
+                r"For $k T >= {needed} log(5\/delta)$, $epsilon <= 10$ and $gamma > 5\/2$ the first two terms of (44) "
+                r"at the printed $gamma$ are at most $epsilon\/2$;"
             ),
             "$sqrt(2 k T ell_5)$ in place of $sqrt(2 k ell_5)$ costs a constant factor.",
         ),
-        ground="Both are evaluated; the ratio of the two $gamma$ settles as $T -> oo$.",
+        ground="One order does; the ratio of the two $gamma$ settles as $T -> oo$.",
         checks=(
+            *(check.deciding("a") for check in ROWS_FIT),
             Search(
                 decides="a",
                 sides=_chain_with_rows,
@@ -113,6 +116,7 @@ THM_1_GAMMA_CHAIN = Claim(
                 },
                 evaluations=800,
                 impostors={"rows from log(5/delta)/2 on": {"sides": {"least": 0.5}}},
+                role="control",
             ),
             Rate(
                 decides="b",
@@ -123,5 +127,14 @@ THM_1_GAMMA_CHAIN = Claim(
                 impostors={"sketches that do not add up": {"ratios": _inflation_without_bound}},
             ),
         ),
+        derivation=Derivation(
+            text="(a) "
+            + FITS
+            + "Here $k T$ rows stand for $k$ and $ell = log(5\\/delta) >= log 5$, the share of the sketches "
+            "has $log(4\\/delta) = ell - log(5\\/4)$, the test's term is $k T u v sqrt(2)$, and the bound is "
+            "$epsilon\\/2 <= 5$ exactly (`ols/thm-1-gamma`).",
+            lemmas=("monotony",),
+        ),
     ),
+    given={"needed": ROWS_NEEDED},
 )

@@ -14,7 +14,9 @@ from simulators.ols import mixing_noise
 from verify.checks import Agreement, Fact, Inequality, Search, Symbolic, Times, Within
 from verify.checks.domains import Real, Whole
 from verify.papers.ols.tools.noise_draws import DRAWS, released_noise
+from verify.papers.ols.tools.symbols import SYMBOLS
 from verify.statements.claims import Claim, Correction, Fault
+from verify.statements.derivations import Derivation
 
 ROOT_8 = math.sqrt(8)
 
@@ -58,6 +60,17 @@ def _condition(rng: np.random.Generator) -> Iterator[Fact]:
     yield Fact(
         "kappa(M) against kappa(psi), lambda = 1 to 5, gamma = 3, z = 0", found, stated, numbers={"noise": noise}
     )
+
+
+def _on_the_event(more: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+    """lambda + eta² - gamma at eta² = gamma - released, lambda = released + b; kappa(psi) - kappa(eta²) at eta² = psi +
+    e, lambda_max = lambda + f.
+    """
+    released, gamma, b, lam, psi, e, f = sympy.symbols("l gamma b lambda psi e f", positive=True)
+    noise = gamma - released
+    yield "lambda + eta² - gamma", (released + b) + more * noise - gamma
+    eta = psi + more * e
+    yield "kappa(psi) - kappa(eta²)", (lam + f + psi) / (lam + psi) - (lam + f + eta) / (lam + eta)
 
 
 def _conditions(lam, ratio, gamma, tau, z, share: float = 1.0):
@@ -111,6 +124,7 @@ THM_1_LMIN = Claim(
                 evaluations=2000,
                 vectorised=True,
                 impostors={"5 % less": {"sides": Times(1, 0.95)}},
+                role="control",
             ),
             Search(
                 sides=lambda **p: _least(1.0, **p),
@@ -118,7 +132,17 @@ THM_1_LMIN = Claim(
                 evaluations=2000,
                 vectorised=True,
                 impostors={"half the noise": {"sides": lambda **p: _least(0.5, **p)}},
+                role="control",
             ),
+            Symbolic(nonnegative=_on_the_event, impostors={"less noise": {"nonnegative": {"more": -1}}}),
+        ),
+        derivation=Derivation(
+            text=(
+                "$eta^2 = max{gamma - tilde(lambda), 0}$ and $tilde(lambda) <= lambda^X$ give $eta^2 >= psi$ and "
+                "$lambda^X + eta^2 >= max{gamma, lambda^X}$; the eigenvalues of $M$ are those of $X^top X$ and "
+                "$eta^2$, and $(lambda_max + x)\\/(lambda^X + x)$ does not grow in $x$."
+            ),
+            lemmas=("spectral theorem",),
         ),
     ),
 )
@@ -149,6 +173,18 @@ def _augmented(rng: np.random.Generator) -> Iterator[Fact | Within]:
         yield Within(f"longest row, eta² = {noise}", longest, most=1 + 1e-12)
 
 
+def _copies(share: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+    """Gram matrix and gradient of X over m copies of e/sqrt(m) I_d with outcomes 0, d = 2, three records, any m, e."""
+    m, e = sympy.symbols("m e", positive=True)
+    X = sympy.Matrix(3, 2, lambda i, j: sympy.Symbol(f"x{i}{j}"))
+    Y, theta = (sympy.Matrix(sympy.symbols(f"{name}0:{size}")) for name, size in (("y", 3), ("t", 2)))
+    block = e / sympy.sqrt(m) * sympy.eye(2)
+    gram = X.T * X + share * m * block.T * block
+    yield "Gram matrix", gram - (X.T * X + e**2 * sympy.eye(2))
+    gradient = X.T * (Y - X * theta) - share * m * block.T * block * theta
+    yield "gradient", gradient - (X.T * (Y - X * theta) - e**2 * theta)
+
+
 EQ_53 = Claim(
     id="ols/eq53",
     where="App. C.1.2, (53), (66)",
@@ -162,7 +198,20 @@ EQ_53 = Claim(
         "In law, and for whole $eta^2$; for others $ceil(eta^2)$ copies of $eta \\/ sqrt(ceil(eta^2)) I_d$ do the "
         "same, with rows of length at most 1. The one block $eta I_d$ of (66) has rows too long for Lemma 11."
     ),
-    checks=(Agreement(facts=_augmented, impostors={"1 % off": {"facts": Times(1.01)}}),),
+    checks=(
+        Symbolic(residuals=_copies, impostors={"twice as many copies": {"residuals": {"share": 2}}}),
+        Agreement(facts=_augmented, impostors={"1 % off": {"facts": Times(1.01)}}, role="control"),
+    ),
+    derivation=Derivation(
+        text=(
+            "Line 8 takes of the data the rows $S X + eta xi$ and $X^top (Y - X hat(theta)) - eta^2 hat(theta)$. For "
+            "$m = eta^2$ copies, $S$ and the $m$ blocks of the sketch independent and standard normal, the rows of the "
+            "sketch of $overline(X)$ are independent and normal with the covariance $X^top X + eta^2 I_d$, as those of "
+            "$S X + eta xi$ are; and $overline(X)^top (overline(Y) - overline(X) hat(theta))$ is that gradient, copy "
+            "by copy, for every $n$ and $d$."
+        ),
+        lemmas=("independence",),
+    ),
 )
 
 # --- (57) to (58) ---
@@ -181,6 +230,18 @@ def _noise_ratio(m, epsilon, log_delta, k, T, five: str = "5"):
     return calibration.theorem_sigma(m, epsilon, log_delta + m.log(m.number(4)), T, 1) / gamma * m.sqrt(k)
 
 
+def _ratio_of_scales(power: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+    """sigma sqrt(k) / (gamma C) of Theorem 1 at x = epsilon/(8 l_5), z = epsilon/(2 l_4), and sqrt(z/x) times the left
+    side.
+    """
+    five, four, epsilon, k, T, C = sympy.symbols("l_5 l_4 epsilon k T C", positive=True)
+    gamma = calibration.theorem_gamma(SYMBOLS, epsilon, five, k, T)
+    sigma = calibration.theorem_sigma(SYMBOLS, epsilon, four, T, C)
+    x, z = epsilon / (8 * five), epsilon / (2 * four)
+    left = (sympy.sqrt(1 + x) - 1) / (sympy.sqrt(1 + z) - 1)
+    yield "sigma sqrt(k) / (gamma C)", sigma * sympy.sqrt(k) / (gamma * C) / (left * sympy.sqrt(z / x) ** power) - 1
+
+
 THM_1_STEP_D = Claim(
     id="ols/thm-1-step-d",
     where="App. C.1.2, (57) to (58)",
@@ -192,7 +253,14 @@ THM_1_STEP_D = Claim(
     ),
     remark="With room: about half of it for $epsilon <= log(1\\/delta)$; it is approached as $epsilon -> oo$.",
     checks=(
-        Symbolic(nonnegative=_roots, impostors={"x/z for its root": {"nonnegative": {"power": 2}}}),
+        Symbolic(
+            nonnegative=_roots,
+            residuals=_ratio_of_scales,
+            impostors={
+                "x/z for its root": {"nonnegative": {"power": 2}},
+                "z/x for its root": {"residuals": {"power": 2}},
+            },
+        ),
         Inequality(
             smaller=_noise_ratio,
             larger=lambda m, epsilon, log_delta, k, T: m.number(1) + 0 * epsilon,
@@ -204,6 +272,14 @@ THM_1_STEP_D = Claim(
             },
             certify=False,
             impostors={"half": {"larger": lambda m, epsilon, log_delta, k, T: m.number("1/2") + 0 * epsilon}},
+            role="control",
+        ),
+    ),
+    derivation=Derivation(
+        text=(
+            "With $sqrt(1 + x) = 1 + a$, $sqrt(1 + z) = 1 + a + b$ the square of the left side is at most $x\\/z$. At "
+            "$x = epsilon\\/(8 ell_5)$, $z = epsilon\\/(2 ell_4)$, where $x <= z$ by $ell_5 >= ell_4$, $sigma "
+            "sqrt(k)\\/(gamma C)$ is the left side times $sqrt(z\\/x)$, for every $epsilon$, $delta$, $k$, $T$."
         ),
     ),
 )
@@ -275,7 +351,15 @@ THM_1_STEP_E = Claim(
                 },
                 vectorised=True,
                 impostors={"1 % less": {"sides": {"share": 0.99}}},
+                role="control",
             ),
+        ),
+        derivation=Derivation(
+            text=(
+                "$1\\/(1 - chi\\/2)$ and $chi\\/(2 - chi)$ grow with $chi < 2$, $w_T\\/sqrt(k) <= 1\\/sqrt(8)$ and "
+                "$kappa <= a_3$; at $chi = 1\\/sqrt(8)$ both are equalities."
+            ),
+            lemmas=("monotony",),
         ),
     ),
 )
@@ -360,7 +444,21 @@ THM_1_A2A3 = Claim(
                 },
                 vectorised=True,
                 impostors={"1 % less": {"sides": {"share": 0.99}}},
+                role="control",
             ),
+        ),
+        derivation=Derivation(
+            text=(
+                "Lemma 11 on the augmented data of (53), of $lambda_min (M) >= gamma$ and a minimiser no longer than "
+                "$theta^*$, bounds the residuals of steps $t >= 1$ by $C_Y + norm(theta^*) + g norm(theta^*) + "
+                "1\\/((1 - chi\\/2) (1 - g)) w_T sigma\\/gamma$, with $sigma\\/gamma <= C\\/sqrt(k)$ "
+                "(`ols/thm-1-step-d`), $g <= s\\/q < 1$ and $w_T\\/((1 - chi\\/2) sqrt(k)) <= 2\\/q$ "
+                "(`ols/thm-1-step-e`): with $m = max{C_Y, norm(theta^*)}$ at most $(2 + s\\/q) m + 2 C\\/(q - s)$. "
+                "For $s < q - 2 = 2 sqrt(8) - 3$ the factor of $C$ is below 1, and that is at most $C$ exactly from "
+                "$a_2 m$ on. At step 0 the residuals are at most $C_Y <= C$, by $a_2 >= 2$; and while nothing was "
+                "clipped the recursion is that of Lemma 11."
+            ),
+            lemmas=("spectral theorem", "induction"),
         ),
     ),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from verify.checks import Agreement, Fact, Rate, Search, Symbolic, Times, Unboun
 from verify.checks.domains import Real, Whole
 from verify.papers.ols.tools.noise_draws import DRAWS, released_noise
 from verify.statements.claims import Claim, Correction, Fault
+from verify.statements.derivations import Derivation
 
 ROOT_8 = math.sqrt(8)
 
@@ -36,6 +38,15 @@ def _powers(chi, T, share: float = 1.0):
 def _sharp_powers(chi, T, share: float = 1.0):
     """2 (2 (chi/(2-chi))²)^T against 4^-T."""
     return 2 * (2 * (chi / (2 - chi)) ** 2) ** T, share * 4.0**-T
+
+
+def _halved(root: int = 8) -> Iterator[tuple[str, sympy.Expr]]:
+    """1/4 - 2 r² and 1/4 - r², r = sqrt(2) chi / (2 - chi), at chi = 1 / (sqrt(root) (1 + t))."""
+    t = sympy.Symbol("t", positive=True)
+    chi = 1 / (sympy.sqrt(root) * (1 + t))
+    square: Any = sympy.together(2 * chi**2 / (2 - chi) ** 2)
+    for factor in (2, 1):
+        yield f"1/4 - {factor} r²", sympy.Rational(1, 4) - factor * square
 
 
 _CHI_T = {"chi": Real(1e-3, 1 / ROOT_8), "T": Whole(1, 20)}
@@ -79,6 +90,17 @@ THM_1_CONTRACT = Claim(
                 extremal=lambda: [{"chi": 1 / ROOT_8, "T": 1.0}],
                 vectorised=True,
                 impostors={"0.7 of it": {"sides": {"share": 0.7}}},
+                role="control",
+            ),
+            Symbolic(nonnegative=_halved, impostors={"chi up to 1 / sqrt(5)": {"nonnegative": {"root": 5}}}),
+        ),
+        derivation=Derivation(
+            text=(
+                "With $r = sqrt(2) chi\\/(2 - chi)$: $2 r^2 <= 1\\/4$ and $r^2 <= 1\\/4$ for every $chi <= "
+                "1\\/sqrt(8)$, so $2 r^(2 T) = 2 r^2 dot r^(2 (T - 1)) <= 4^(-T)$ for every $T >= 1$. In "
+                "$norm(dot)_M$ a step contracts by $chi\\/(2 - chi)$ (`ols/lem-9`), $norm(a + b)^2 <= 2 norm(a)^2 + 2 "
+                "norm(b)^2$ makes it $r$, (77a) doubles once more, and $norm(theta^*(eta^2))_M <= norm(X theta^*)$ "
+                "(`ols/thm-1-mnorm`)."
             ),
         ),
     ),
@@ -118,7 +140,16 @@ THM_1_MNORM = Claim(
     remark="For singular $A$ too, with the pseudo-inverse in (82): $X^top Y$ is in the column space of $A$.",
     checks=(
         Symbolic(nonnegative=_orders, impostors={"-eta² I": {"nonnegative": {"sign": -1}}}),
-        Agreement(facts=_orders_whole, impostors={"1 % off": {"facts": Times(1.01)}}),
+        Agreement(facts=_orders_whole, impostors={"1 % off": {"facts": Times(1.01)}}, role="control"),
+    ),
+    derivation=Derivation(
+        text=(
+            "$theta^*(eta^2) = M^(-1) X^top Y$, so $norm(theta^*(eta^2))_M^2 = Y^top X M^(-1) X^top Y$. In an "
+            "eigenbasis of $A$, $M = A + eta^2 I$, all sides are sums over its directions, with $beta = X^top Y$ and "
+            "0 where $lambda_i = 0$, and both inequalities hold in each: $lambda_i + eta^2 >= lambda_i$, "
+            "$beta_i^2\\/(lambda_i + eta^2) <= beta_i^2\\/lambda_i$."
+        ),
+        lemmas=("spectral theorem",),
     ),
 )
 
@@ -136,14 +167,16 @@ def _bias_over_branch(decades: float) -> Iterator[tuple[str, float]]:
     yield "$d = T = 1$, $rho.alt = 1\\/2$", noise * lam / gamma**2
 
 
-def _noise_over_branch(m: Any, s: Any) -> Any:
-    """The same at delta = 100^-s: eta² lambda / gamma² = tau / sqrt(k), tau = sqrt(2 log(4 / delta))."""
-    return m.sqrt(2 * (m.log(4) + s * m.log(100)))
+def _noise_over_branch(m: Any, s: Any, rows: int = 1) -> Any:
+    """The same at delta = 100^-s: eta² lambda / gamma² = tau / sqrt(k), tau = sqrt(2 log(4 / delta)); k is `rows`, the
+    constant a_0 of Theorem 1, 1 or another.
+    """
+    return m.sqrt(2 * (m.log(4) + s * m.log(100)) / rows)
 
 
-def _reduced_branch(m: Any, x: Any) -> Any:
+def _reduced_branch(m: Any, x: Any, rows: int = 1) -> Any:
     """The quotient itself."""
-    return m.sqrt(2 * (x * m.log(4) + m.log(100)))
+    return m.sqrt(2 * (x * m.log(4) + m.log(100)) / rows)
 
 
 def _exact_bias(lam, gamma, tau, z, beta, share: float = 1.0):
@@ -154,6 +187,19 @@ def _exact_bias(lam, gamma, tau, z, beta, share: float = 1.0):
     noise = released_noise(least, gamma, tau, 0.3 * gamma, np.minimum(z, tau))
     theta, ridge = beta / lam, beta / (lam + noise)
     return (lam + noise) * (ridge - theta) ** 2, share * gamma**2 * theta**2 / np.maximum(gamma, least)
+
+
+def _biases(power: int = 2) -> Iterator[tuple[str, sympy.Expr]]:
+    """In one direction of the spectrum, theta* = beta / lambda, eta² = e."""
+    lam, e, beta = sympy.symbols("lambda e beta", positive=True)
+    theta, ridge = beta / lam, beta / (lam + e)
+    yield "bias", (lam + e) * (ridge - theta) ** 2 - e**power * theta**2 / (lam + e)
+
+
+def _within_branch(less: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+    """gamma²/m - e²/(lambda_i + e) for gamma = e + b, lambda_i + e = m + a, m = max{gamma, lambda^X}."""
+    e, b, m, a = sympy.symbols("e b m a", positive=True)
+    yield "gamma²/m - eta⁴/(lambda_i + eta²)", (less * e + b) ** 2 / m - e**2 / (m + a)
 
 
 def _lemma_4(lam, ratio, share: float = 1.0):
@@ -171,10 +217,16 @@ THM_1_RIDGEBIAS = Claim(
         "$norm(theta^*(eta^2) - theta^*)_M^2 <= eta^2 norm(theta^*)^2$ (Lemma 4);",
         "with (78) the three terms of (77b) give (4).",
     ),
-    setting="Constants that the paper leaves open are 1.",
+    setting="Constants that the paper leaves open are 1, and $a_0 = 10^3$.",
     checks=(
         Rate(decides="b", ratios=_bias_over_branch, relation="upper", extents=(1.0, 2.0, 4.0, 8.0)),
         Unbounded(decides="b", quotient=_noise_over_branch, reduced=_reduced_branch, power=Fraction(1, 2)),
+        Unbounded(
+            decides="b",
+            quotient=partial(_noise_over_branch, rows=1000),
+            reduced=partial(_reduced_branch, rows=1000),
+            power=Fraction(1, 2),
+        ),
         Search(
             decides="a",
             sides=_lemma_4,
@@ -213,7 +265,28 @@ THM_1_RIDGEBIAS = Claim(
                 evaluations=2000,
                 vectorised=True,
                 impostors={"0.8 of it": {"sides": {"share": 0.8}}},
+                role="control",
             ),
+            Symbolic(
+                residuals=_biases,
+                nonnegative=_within_branch,
+                impostors={
+                    "eta² for its square": {"residuals": {"power": 1}},
+                    "any gamma": {"nonnegative": {"less": 0}},
+                },
+            ),
+        ),
+        derivation=Derivation(
+            text=(
+                "In an eigenbasis of $A$ the first norm is $sum_i eta^4 (theta^*_i)^2\\/(lambda_i + eta^2)$, where "
+                "$eta^2 <= gamma$ and $lambda_i + eta^2 >= max{gamma, lambda^X}$ on the event (`ols/thm-1-lmin`). So "
+                "(77b) is $4^(-T) norm(X theta^*)^2$ and $O((sigma^2 E + gamma^2 norm(theta^*)^2)\\/max{gamma, "
+                "lambda^X})$, $E = max{d, log(T\\/rho.alt)}$. By (78) (`ols/thm-1-theta`) and $k$ of the order of "
+                '$E$, $sigma^2 E = O(C^2 gamma_"hess"^2)$ and $gamma$ is of the order of $gamma_"hess"$, so that is '
+                '$O(gamma_"hess" (C^2 + norm(theta^*)^2) min{1, gamma_"hess"\\/lambda^X})$, (4) for $C$ of the order '
+                "of $max{C_Y, norm(theta^*)}$."
+            ),
+            lemmas=("spectral theorem",),
         ),
     ),
 )
@@ -282,8 +355,21 @@ THM_1_KCONST = Claim(
         ),
         ground="Each term is at most the one after it, for $T >= 1$ and $rho.alt <= 1$.",
         checks=(
-            Search(sides=_links, box=_CONSTANTS, vectorised=True, impostors={"a_0 = 4 max": {"sides": {"a0": 4.0}}}),
+            Search(
+                sides=_links,
+                box=_CONSTANTS,
+                vectorised=True,
+                impostors={"a_0 = 4 max": {"sides": {"a0": 4.0}}},
+                role="control",
+            ),
             Symbolic(residuals=_square_of_sum, impostors={"x² + y²": {"residuals": {"twice": 1}}}),
+        ),
+        derivation=Derivation(
+            text=(
+                "$2 (x^2 + y^2) - (x + y)^2 = (x - y)^2$ at $x^2 = 2 d$, $y^2 = 4 log(2 T\\/rho.alt)$; $2 <= 4 a_1$; "
+                "$d <= E$ and $log(4 a_1 T\\/rho.alt) <= E$, $E >= 1$. Each of $c_0 d$, $1/c_2 log(4 T "
+                "c_1\\/rho.alt)$, by $c_1 <= a_1$, and $w_T^2$ is then at most $max{c_0, 1\\/c_2, 12} E$."
+            ),
         ),
     ),
 )

@@ -14,8 +14,11 @@ from dpbounds.ols import risk
 from simulators.ols import SketchAndSolve
 from verify.checks import Agreement, Event, Fact, Frequency, Search, Symbolic, Times, Within
 from verify.checks.domains import Real
+from verify.papers.ols.paper.s3_2_sketches import EXCESS, RATIO
+from verify.papers.ols.paper.sc_0_lemmas_utility import EIGENVALUES, EVENTS, TAILS
 from verify.papers.ols.tools.settings import records, sketch_runs
 from verify.statements.claims import Claim
+from verify.statements.derivations import Derivation
 
 # c_0, c_1, c_2 that do.
 DIMENSION, FACTOR, EXPONENT = 4, 2.0, 0.1
@@ -110,13 +113,29 @@ LEM_12 = Claim(
             box={"logd": Real(0.0, 6.0), "logk": Real(1.0, 16.0), "chi": Real(0.02, 1.0, "log")},
             vectorised=True,
             impostors={"chi / 2": {"sides": {"three": 0.5}}},
+            role="control",
         ),
-        Agreement(facts=_with_noise, impostors={"a two-hundredth": {"facts": {"factor": 0.005}}}),
-        Agreement(facts=_exponent, impostors={"1": {"facts": Times(0.5)}}),
+        Agreement(facts=_with_noise, impostors={"a two-hundredth": {"facts": {"factor": 0.005}}}, role="control"),
+        Agreement(facts=_exponent, impostors={"1": {"facts": Times(0.5)}}, role="control"),
+        RATIO,
+        EIGENVALUES,
+        TAILS,
         Frequency(
             events=_events,
             trials={"quick": 6_000, "full": 20_000},
             impostors={"a two-hundredth": {"events": {"factor": 0.005}}},
+            role="control",
         ),
+    ),
+    derivation=Derivation(
+        text=EVENTS.text
+        + " "
+        + EXCESS
+        + "For the rows $(X\\; eta I\\; 0)$ with the outcomes $(Y\\; 0\\; eta)$, of rank "
+        'at most $d$, whose sketch is that of $theta_"Lin"$ and whose loss is $L(theta) + eta^2 norm(theta)^2 + '
+        'eta^2$, that gives $L(theta_"Lin") - L^* <= (1 + chi)^2 (m - L^*) + (chi^2 + 2 chi) (eta^2 + L^*)$, $m$ the '
+        "least of $L(theta) + eta^2 norm(theta)^2$, which is at most $L^* + eta^2 norm(theta^*)^2$; and $(1 + chi)^2 "
+        "<= 4$, $chi^2 + 2 chi <= 3 chi$. So $c_0 = 160$, $c_1 = 2$, $c_2 = 0.006$ will do, for every $eta >= 0$.",
+        lemmas=EVENTS.lemmas,
     ),
 )

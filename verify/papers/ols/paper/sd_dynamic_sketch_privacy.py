@@ -9,14 +9,18 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import sympy
 from scipy.special import ndtr
 
 from dpbounds.arithmetic import FLOATS
 from dpbounds.ols import DynamicMixing, LinearMixingScales, linear_mixing_scales, sketch
-from verify.checks import Agreement, Fact, Identity, Rate, Search, Times, Unbounded, Within
+from verify.checks import Agreement, Fact, Identity, Rate, Search, Symbolic, Times, Unbounded, Within
 from verify.checks.domains import Real, Whole
-from verify.papers.ols.paper.sb_sketch_privacy import TEST_TERM
+from verify.papers.ols.paper.s3_theorem_1_privacy import HALF_TAIL
+from verify.papers.ols.paper.sb_sketch_privacy import FITS, ROWS_FIT, ROWS_NEEDED, TEST_TERM
+from verify.papers.ols.tools.symbols import SYMBOLS
 from verify.statements.claims import Claim, Correction, Fault
+from verify.statements.derivations import Derivation
 
 # --- (130), (131) ---
 
@@ -45,7 +49,7 @@ def _found(epsilon: float, delta: float, k: float) -> tuple[float, float]:
 
 
 def _found_with_rows(
-    epsilon: float, delta: float, ratio: float, least: float = 3.0, quarter: float = 4.0
+    epsilon: float, delta: float, ratio: float, least: float = float(ROWS_NEEDED), quarter: float = 4.0
 ) -> tuple[float, float]:
     """Line 3's gamma against (131) with log(4/delta), k >= `least` * ratio * log(4/delta)."""
     k = math.ceil(least * ratio * math.log(4 / delta))
@@ -70,6 +74,19 @@ SOLVED = (
         impostors={"1 % off": {"sides": Times(1.01, 1)}},
     ),
 )
+
+
+def _solved(*, share: str = "1") -> Iterator[tuple[str, sympy.Expr]]:
+    """(130) at (131), epsilon in terms of the root that (131) has; and that it falls, by its derivative in the
+    level.
+    """
+    root, l, k, bound, level = sympy.symbols("r l k c g", positive=True)
+    epsilon = 4 * l * ((1 + root) ** 2 - 1)
+    yield "(130) at (131)", _spent(SYMBOLS, epsilon, k, l, bound) - sympy.Rational(share) * epsilon
+    spent = 2 * sympy.sqrt(2 * k * l) / level * bound + k / (2 * level**2) * bound**2
+    slope: Any = sympy.diff(spent, level)
+    yield "it falls", slope + 2 * sympy.sqrt(2 * k * l) * bound / level**2 + k * bound**2 / level**3
+
 
 THM_2_EQ131 = Claim(
     id="ols/thm-2-eq131",
@@ -103,7 +120,8 @@ THM_2_EQ131 = Claim(
             "(18) has $log(4\\/delta)$."
         ),
         consequence=(
-            "Constants only, which (15) hides; with $k >= 3 log(4\\/delta)$, as Theorem 2's $k$, nothing changes."
+            "Constants only, which (15) hides; with $k >= {needed} log(4\\/delta)$, as Theorem 2's $k$, nothing "
+            "changes."
         ),
         root="ols/eq18",
         exhibit=2,
@@ -114,16 +132,23 @@ THM_2_EQ131 = Claim(
                 r"The least $tilde(eta)^2 + tilde(lambda)$ with (130), $log(4\/delta)$ in it for $log(1\/delta)$, is "
                 "(131) likewise;"
             ),
-            r"for $k >= 3 log(4\/delta)$ and $epsilon <= 6$ it upper-bounds the exact value that the algorithm finds.",
+            (
+                r"for $k >= {needed} log(4\/delta)$, $epsilon <= 5$ and (131) above $5\/2 (1 + C_Y^2)$ it "
+                r"upper-bounds the "
+                "exact value that the algorithm finds."
+            ),
         ),
-        ground="(130) with equality, and no smaller level keeps it; line 3's $gamma$ is solved for and compared.",
+        ground="(130) with equality, and no smaller level keeps it; line 3's $gamma$ is smaller.",
         checks=(
-            *SOLVED,
+            *(check.as_control() for check in SOLVED),
+            Symbolic(decides="a", residuals=_solved, impostors={"1.01 epsilon": {"residuals": {"share": "101/100"}}}),
+            *(check.deciding("b") for check in ROWS_FIT),
             Search(
+                role="control",
                 decides="b",
                 sides=_found_with_rows,
                 box={
-                    "epsilon": Real(0.05, 6.0, "log"),
+                    "epsilon": Real(0.05, 5.0, "log"),
                     "delta": Real(1e-12, 0.1, "log"),
                     "ratio": Real(1.0, 50.0, "log"),
                 },
@@ -131,7 +156,15 @@ THM_2_EQ131 = Claim(
                 impostors={"log(1/4 delta)": {"sides": {"quarter": 0.25}}, "fewer rows": {"sides": {"least": 1.0}}},
             ),
         ),
+        derivation=Derivation(
+            text="(a) With $r = sqrt(1 + epsilon\\/(4 ell)) - 1 > 0$ the left side of (130) is $4 ell r + 2 ell r^2 = "
+            "epsilon$ at (131), and falls as the level grows, so no smaller one keeps it. (b) " + FITS + "Here $ell = "
+            "log(4\\/delta)$, as in (18) (`ols/eq18`), and the bound is $epsilon <= 5$ at (131): (17) is at most "
+            "$epsilon$ there, and line 3 takes the least $gamma > 5\\/2$ at which it is.",
+            lemmas=("monotony",),
+        ),
     ),
+    given={"needed": ROWS_NEEDED},
 )
 
 # --- (132) ---
@@ -147,7 +180,7 @@ def _sizes(
     epsilon: float, delta: float, k: float, level: float, row: float = 2.0, as_drawn: bool = True
 ) -> tuple[float, float]:
     """(132) against k~ of line 6 at the released eigenvalue level * gamma * C², C² = `row` in the place of 1 + C_Y²."""
-    k = max(int(k), math.ceil(3 * math.log(4 / delta)))
+    k = max(int(k), math.ceil(float(ROWS_NEEDED) * math.log(4 / delta)))
     mixing = DynamicMixing(epsilon=epsilon, delta=delta, k=k, failure=delta / 10, as_drawn=as_drawn)
     released = level * mixing.gamma * row * (1 + 1e-12)
     size, _ = mixing.sketch(released, bound_squared=row)
@@ -208,8 +241,9 @@ THM_2_EQ132 = Claim(
     correction=Correction(
         statement=(
             (
-                "With line 6 of the corrected `ols/alg-5`, $k >= 3 log(4\\/delta)$ and $epsilon <= 4$, $tilde(k) >= "
-                "(tilde(lambda) sqrt(2 ell_1) (-1 + sqrt(1 + epsilon\\/(4 ell_1))) \\/ (C_X^2 + C_Y^2))^2 - 1$;"
+                "With line 6 of the corrected `ols/alg-5`, $k >= {needed} log(4\\/delta)$ and $epsilon <= 4$, "
+                "$tilde(k) >= (tilde(lambda) sqrt(2 ell_1) (-1 + sqrt(1 + epsilon\\/(4 ell_1))) \\/ (C_X^2 + "
+                "C_Y^2))^2 - 1$;"
             ),
             r"as printed $tilde(k) <= ((epsilon + delta) gamma)^2 \/ (2 log({term}\/delta))$.",
         ),
@@ -234,7 +268,7 @@ THM_2_EQ132 = Claim(
             ),
         ),
     ),
-    given={"term": TEST_TERM},
+    given={"term": TEST_TERM, "needed": ROWS_NEEDED},
 )
 
 # --- (7) ---
@@ -341,6 +375,17 @@ def _units_facts(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact
         yield Within(f"(146) at C_Y = {C_Y}", found, least=stated)
 
 
+def _shares_of_tau(*, least: int = 3) -> Iterator[tuple[str, sympy.Expr]]:
+    """In units of the noise c of line 4: lambda = 3 tau + a; z at which the released eigenvalue is lambda / 2 against
+    -tau / 2; and rho / 2 less both tails at most, e^(-tau²/8) = rho / (4 + b), at most 1/4.
+    """
+    tau, a, b, rest = sympy.symbols("tau a b r", positive=True)
+    yield "-tau / 2 - (tau - lambda / 2)", -tau / 2 - (tau - (least * tau + a) / 2)
+    rho = 1 / (1 + rest)
+    tail = rho / (4 + b)
+    yield "rho / 2 less both tails", rho / 2 - tail / 2 - tail**4 / 2
+
+
 THM_2_LAMHALF = Claim(
     id="ols/thm-2-lamhalf",
     where="App. D.1, step 5",
@@ -373,7 +418,9 @@ THM_2_LAMHALF = Claim(
         ),
         ground="In the units of line 4, $PP(z >= -tau\\/2)$ and $PP(z > tau)$.",
         checks=(
-            Agreement(facts=_units_facts, impostors={"1 % more": {"facts": {"factor": 1.01}}}),
+            HALF_TAIL,
+            Symbolic(nonnegative=_shares_of_tau, impostors={"2 tau for 3 tau": {"nonnegative": {"least": 2}}}),
+            Agreement(facts=_units_facts, impostors={"1 % more": {"facts": {"factor": 1.01}}}, role="control"),
             Search(
                 sides=_in_units,
                 box={
@@ -384,7 +431,18 @@ THM_2_LAMHALF = Claim(
                 },
                 vectorised=True,
                 impostors={"2 tau for 3 tau": {"sides": {"share": 2 / 3}}},
+                role="control",
             ),
+        ),
+        derivation=Derivation(
+            text=(
+                "With $c = gamma (C_X^2 + C_Y^2)\\/sqrt(k)$, $lambda = lambda^(X Y)_min$: $tilde(lambda) >= lambda - "
+                "c (tau - z) >= lambda\\/2$ for $z >= tau - lambda\\/(2 c)$, which is at most $-tau\\/2$, and "
+                "$tilde(lambda) > lambda$ needs $z > tau$. $PP(z > t) <= 1/2 e^(-t^2\\/2)$ for $t >= 0$ "
+                "(`ols/thm-1-tau`), so these fail with at most $1/2 e^(-tau^2\\/8)$ and $1/2 e^(-tau^2\\/2)$, where "
+                "$e^(-tau^2\\/8) = min{delta\\/3, rho.alt\\/4}$: together at most $rho.alt\\/2$."
+            ),
+            lemmas=("monotony", "union bound"),
         ),
     ),
 )

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 import sympy
@@ -16,6 +17,7 @@ from simulators.ols import LeastSquares, family
 from verify.checks import Agreement, Fact, Search, Symbolic, Within
 from verify.checks.domains import Real
 from verify.statements.claims import Claim
+from verify.statements.derivations import Derivation
 
 # --- (147) ---
 
@@ -75,6 +77,16 @@ APPE_147 = Claim(
             box={**SETTING, "level": Real(1.0, 1e3, "log")},
             evaluations=4000,
             impostors={"constant 3.5": {"sides": {"constant": 3.5}}},
+            role="control",
+        ),
+    ),
+    derivation=Derivation(
+        text=(
+            "(129) is Lemma 12 (`ols/lem-12`) with $eta^2 = gamma - lambda^(X Y)_min$, or 0, at the least $chi$ of "
+            "(128), and by (131) $chi gamma = O(a)$ for a level $gamma$ that $k$ rows ask for. At $chi = a\\/gamma$ "
+            "it is $3 a + 4 (gamma - lambda^(X Y)_min) norm(theta^*)^2 + 3 a (L(theta^*) - lambda^(X "
+            "Y)_min)\\/gamma$, none of whose terms is negative, by $L(theta^*) >= lambda^(X Y)_min$ (Proposition 3); "
+            "at $eta = 0$, where the level is $lambda^(X Y)_min$, $3 a L(theta^*)\\/lambda^(X Y)_min$."
         ),
     ),
 )
@@ -104,6 +116,17 @@ def _minimisers() -> list[dict[str, float]]:
     return found
 
 
+def _convex(*, power: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+    """(147) with a, t = ||theta*||², q = L - lambda: its derivative, and both branches where they meet."""
+    a, t, q, lam, level = sympy.symbols("a t q lambda g", positive=True)
+    first: Any = a + (level - lam) * t + a * q / level
+    middle = sympy.sqrt(a * q / t**power)
+    yield "derivative", sympy.diff(first, level) - t * (1 - a * q / t / level**2)
+    slope: Any = sympy.simplify(sympy.diff(first, level).subs(level, middle))
+    yield "stationary at the middle", slope
+    yield "continuous", first.subs(level, lam) - a * (q + lam) / lam
+
+
 APPE_148 = Claim(
     id="ols/appe-148",
     where="App. E",
@@ -122,7 +145,18 @@ APPE_148 = Claim(
             extremal=_minimisers,
             evaluations=4000,
             impostors={"20 % higher": {"sides": {"shift": 1.2}}},
+            role="control",
         ),
+        Symbolic(residuals=_convex, impostors={"||theta*||² for its root": {"residuals": {"power": 2}}}),
+    ),
+    derivation=Derivation(
+        text=(
+            "For $gamma > lambda^(X Y)_min$ the derivative of (147) by $gamma$ is $norm(theta^*)^2 (1 - "
+            "m^2\\/gamma^2)$, $m = 1/norm(theta^*) sqrt(a (L(theta^*) - lambda^(X Y)_min))$: it falls up to $m$ and "
+            "grows beyond. Up to $lambda^(X Y)_min$ it is constant, and the two branches meet there. So on $gamma >= "
+            "a$ it is least at $max{lambda^(X Y)_min, m, a}$."
+        ),
+        lemmas=("monotony",),
     ),
 )
 
@@ -184,7 +218,15 @@ APPE_149 = Claim(
                 "twice a (1 + t²)": {"nonnegative": {"share": 2}},
             },
         ),
-        Agreement(facts=_at_149, impostors={"0.1 % more": {"facts": {"factor": 1.001}}}),
+        Agreement(facts=_at_149, impostors={"0.1 % more": {"facts": {"factor": 1.001}}}, role="control"),
+    ),
+    derivation=Derivation(
+        text=(
+            "(147) at $gamma^* = 1/norm(theta^*) sqrt(a (L(theta^*) - lambda^(X Y)_min))$, where it is stationary "
+            "(`ols/appe-148`), written out; $gamma^* >= a$ in the middle regime; and its derivative by "
+            "$lambda^(X Y)_min$ is $-norm(theta^*)^2 - norm(theta^*) sqrt(a\\/(L(theta^*) - lambda^(X Y)_min)) < 0$."
+        ),
+        lemmas=("monotony",),
     ),
 )
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
+import sympy
 
 from dpbounds.arithmetic import FLOATS
 from dpbounds.ols import (
@@ -19,10 +20,12 @@ from dpbounds.ols import (
 from dpbounds.ols.calibration import printed_gradient_variance
 from dpbounds.privacy import gaussian_log_delta
 from simulators.ols import LeastSquares, mixing_noise, symmetric_noise
-from verify.checks import Agreement, Fact, Identity, Search, Times, Within
+from verify.checks import Agreement, Fact, Identity, Search, Symbolic, Times, Within
 from verify.checks.domains import Real, Whole
 from verify.papers.ols.tools.divergences import gaussian_delta
+from verify.papers.ols.tools.symbols import SYMBOLS
 from verify.statements.claims import Claim, Correction, Fault
+from verify.statements.derivations import Derivation
 
 # --- AdaSSP ---
 
@@ -132,6 +135,20 @@ def _tight(rng: np.random.Generator) -> Iterator[Fact]:
         yield Fact("its mu", gradient_descent_mu(pair, adjacency="replace-one"), mu, 1e-12)
 
 
+def _inverted_in_symbols(*, share: str = "1") -> Iterator[tuple[str, sympy.Expr]]:
+    """rho + 2 sqrt(rho l) at (157), l = g², epsilon = (r + g)² - g²."""
+    r, g, n, T, C = sympy.symbols("r g n T C", positive=True)
+    epsilon = (r + g) ** 2 - g**2
+    yield "epsilon", _inverted(SYMBOLS, epsilon, g**2, n, T, C) - sympy.Rational(share) * epsilon
+
+
+def _all_steps(*, power: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+    """mu² of T steps of sensitivity C/n at sigma = sqrt(T) C / (n mu)."""
+    mu, n, T, C = sympy.symbols("mu n T C", positive=True)
+    sigma = sympy.sqrt(T) * C / (n * mu)
+    yield "mu² of all steps", T**power * (C / n / sigma) ** 2 - mu**2
+
+
 EQ_157 = Claim(
     id="ols/eq157",
     where="(157), App. J; App. H",
@@ -196,8 +213,16 @@ EQ_157 = Claim(
                 },
                 evaluations=800,
                 impostors={"a third of the noise": {"sides": {"share": 1 / 3}}},
+                role="control",
             ),
+            Symbolic(
+                decides="a",
+                residuals=_inverted_in_symbols,
+                impostors={"1 % more": {"residuals": {"share": "101/100"}}},
+            ),
+            Symbolic(decides="b", residuals=_all_steps, impostors={"T² for T": {"residuals": {"power": 2}}}),
             Search(
+                role="control",
                 decides="b",
                 sides=_moved_mean,
                 box={"gradients": (Real(-5.0, 5.0), 2), "clip": Real(0.1, 3.0, "log"), "n": Whole(2, 1000, "log")},
@@ -205,6 +230,7 @@ EQ_157 = Claim(
                 impostors={"half of it": {"sides": {"factor": 0.5}}},
             ),
             Identity(
+                role="control",
                 decides="b",
                 left=_inverted,
                 right=lambda m, epsilon, **_: m.number(1) * epsilon,
@@ -217,7 +243,26 @@ EQ_157 = Claim(
                 },
                 impostors={"1 % off": {"right": Times("1.01")}},
             ),
-            Agreement(decides="b", facts=_tight, impostors={"1 % off": {"facts": Times(1.01)}}),
+            Agreement(decides="b", facts=_tight, impostors={"1 % off": {"facts": Times(1.01)}}, role="control"),
+        ),
+        derivation=Derivation(
+            text=(
+                "A record moves the mean of the clipped gradients by at most $2 C\\/n$ if it is replaced, $C\\/n$ if "
+                "it is zeroed. (a) So all steps are $rho$-zCDP, $rho = T (2 C\\/n)^2\\/(2 sigma^2)$, and by Lemma 3 "
+                "without its negative terms (`ols/lem-3`, `ols/eq38`) $epsilon <= rho + 2 sqrt(rho log(1\\/delta))$, "
+                "which is $epsilon$ at (157). (b) At $sigma = sqrt(T) C\\/(n mu)$ the squares of the steps' $C\\/(n "
+                "sigma)$ add to $mu^2$, which $(epsilon, delta)$ allows; it is attained by a record whose gradient is "
+                "at least $C$ long in one direction at every step, and the profile grows with $mu$, so less noise is "
+                "not enough."
+            ),
+            lemmas=(
+                "triangle inequality",
+                "Rényi divergence of normal laws",
+                "zCDP of a sum",
+                "GDP of a sum",
+                "privacy profile of the Gaussian mechanism",
+                "monotony",
+            ),
         ),
     ),
 )
