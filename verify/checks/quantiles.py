@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal, final
 
 import numpy as np
@@ -144,7 +145,7 @@ class Quantiles(Check):
                 "predicted": {reading.label: float(reading.predicted()) for reading in at if reading.predicted},
                 "lines": [asdict(line) for line in self.lines()],
             }
-        own = [reading for reading in self.readings() if reading.shared_run == task["run"]]
+        own = [reading for reading in self._all_readings if reading.shared_run == task["run"]]
         arrays = own[0].experiment.run_block(task["block"], seed=seed.user)
         return {"run": task["run"], "samples": {reading.label: _rounded(reading.values(arrays)) for reading in own}}
 
@@ -171,7 +172,12 @@ class Quantiles(Check):
 
     def readings_at(self, level: Level) -> list[Reading]:
         """The readings that are taken at a level."""
-        return [reading for reading in self.readings() if LEVELS.index(reading.level) <= LEVELS.index(level)]
+        return [reading for reading in self._all_readings if LEVELS.index(reading.level) <= LEVELS.index(level)]
+
+    @cached_property
+    def _all_readings(self) -> Sequence[Reading]:
+        """Made once: every task and every look asks for them."""
+        return tuple(self.readings())
 
     def _runs(self, level: Level) -> dict[str, Reading]:
         """One reading of every run."""

@@ -100,6 +100,9 @@ class Run:
         self.failures: dict[Job, str] = {}
         self.absent: dict[str, str] = {}
         self.checks: dict[Job, Check] = {}
+        # Of every check its looks as far as they are known, and whether there are no more.
+        self.looks: dict[Job, list[list[Cell]]] = {}
+        self.settled: set[Job] = set()
         for claim in claims:
             self._plan(claim, impostors)
 
@@ -191,17 +194,19 @@ class Run:
 
     def _looks(self, job: Job, most: int) -> list[list[Cell]]:
         """The tasks of a check look by look, as far as stored results tell."""
-        check, results = self.checks[job], []
-        looks = [_cells_of(job, check.tasks(self.level))]
-        while len(looks) <= most:
-            found = self._results(looks[-1])
-            if found is None:
+        check = self.checks[job]
+        if job not in self.looks:
+            self.looks[job] = [_cells_of(job, check.tasks(self.level))]
+        looks = self.looks[job]
+        while len(looks) <= most and job not in self.settled:
+            results = self._results([cell for look in looks for cell in look])
+            if results is None:
                 break
-            results += found
             further = _cells_of(job, check.more(results, self.level))
-            if not further:
-                break
-            looks.append(further)
+            if further:
+                looks.append(further)
+            else:
+                self.settled.add(job)
         return looks
 
     def _results(self, cells: Sequence[Cell]) -> list[Result] | None:
