@@ -125,15 +125,16 @@ class Run:
             cells = cells[shard[0] :: shard[1]] if shard else cells
             missing = [cell for cell in cells if cell.key not in known]
             total, done = done + len(cells), done + len(cells) - len(missing)
-            for index, outcome in executor.map(compute, missing):
-                cell = missing[index]
-                if "error" in outcome:
-                    self.failures[cell.job] = outcome["error"]
-                else:
-                    self.store.append(cell.key, outcome["result"], outcome["seconds"])
-                    known.add(cell.key)
-                done += 1
-                progress(done, total, cell.job.claim)
+            groups = self._grouped(missing)
+            for index, outcome in executor.map(compute, [group[0] for group in groups]):
+                for number, cell in enumerate(groups[index]):
+                    if "error" in outcome:
+                        self.failures[cell.job] = outcome["error"]
+                    else:
+                        self.store.append(cell.key, outcome["result"], 0.0 if number else outcome["seconds"])
+                        known.add(cell.key)
+                    done += 1
+                    progress(done, total, cell.job.claim)
         return done
 
     def decide(self) -> list[Decision]:
@@ -191,6 +192,14 @@ class Run:
             self.failures.setdefault(job, error)
             return []
         return looks[look] if len(looks) > look else []
+
+    def _grouped(self, cells: Sequence[Cell]) -> list[list[Cell]]:
+        """Cells of a claim that simulate the same, together: the first is computed, the others have its result."""
+        groups: dict[Any, list[Cell]] = {}
+        for number, cell in enumerate(cells):
+            shared = self.checks[cell.job].shared(dict(cell.task))
+            groups.setdefault(number if shared is None else (cell.job.claim, shared), []).append(cell)
+        return list(groups.values())
 
     def _looks(self, job: Job, most: int) -> list[list[Cell]]:
         """The tasks of a check look by look, as far as stored results tell."""
