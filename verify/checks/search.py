@@ -19,7 +19,7 @@ Sides = tuple[Any, Any]
 # Rounding in double precision, relative to the sides.
 ROUNDING = 1e-9
 ROUNDS, ELITE = 12, 12
-FEWEST_CORNERS = 64
+FEWEST_CORNERS = 3**5
 
 
 @final

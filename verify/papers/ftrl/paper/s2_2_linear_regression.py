@@ -188,7 +188,7 @@ TAB_1_LOWER = Claim(
             sides=_every_correlation,
             box=CORRELATIONS,
             extremal=_optimal_weights,
-            evaluations={"quick": 1_000, "full": 20_000},
+            evaluations={"quick": 2_000, "full": 20_000},
             impostors={"6 times": {"sides": Times(6, 1)}},
             role="control",
         ),
