@@ -76,22 +76,25 @@ def formula(function: _Function) -> _Function:
     names = list(signature.parameters)
     numbers: frozenset[str] | None = None
     arrays: frozenset[str] = frozenset()
+    places: list[tuple[int, str]] = []
 
     @functools.wraps(function)
     def checked(*args, **kwargs):
-        nonlocal numbers, arrays
+        nonlocal numbers, arrays, places
         if numbers is None:
             numbers, arrays = _numeric(function)
+            places = [(place, name) for place, name in enumerate(names) if name in numbers]
         if arrays:
             args = (
                 tuple(_as_array(name, value, arrays) for name, value in zip(names, args, strict=False))
                 + args[len(names) :]
             )
             kwargs = {name: _as_array(name, value, arrays) for name, value in kwargs.items()}
-        given = {name: value for name, value in zip(names, args, strict=False) if name in numbers}
-        given |= {name: value for name, value in kwargs.items() if name in numbers}
+        given = {name: args[place] for place, name in places if place < len(args)}
+        if kwargs:
+            given |= {name: value for name, value in kwargs.items() if name in numbers}
         for name, value in given.items():
-            if not hasattr(type(value), "__rsub__") or isinstance(value, (set, frozenset)):
+            if not _is_number(type(value)):
                 raise DomainError(name, value, "a number")
         try:
             return function(*args, **kwargs)
@@ -103,6 +106,12 @@ def formula(function: _Function) -> _Function:
             raise DomainError(", ".join(given or names), tuple(given.values()), allowed, str(error)) from error
 
     return typed(typing.cast(_Function, checked))
+
+
+@functools.cache
+def _is_number(kind: type) -> bool:
+    """Whether things of this class can be subtracted from a number, or one from them; sets can only from sets."""
+    return hasattr(kind, "__rsub__") and not issubclass(kind, (set, frozenset))
 
 
 def _numeric(function: Callable[..., Any]) -> tuple[frozenset[str], frozenset[str]]:

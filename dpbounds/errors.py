@@ -12,6 +12,7 @@ dpbounds.errors.DomainError: eta = 2 is not allowed: it must be the interval (0,
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Collection
 from pathlib import PurePath
@@ -49,6 +50,8 @@ LARGEST_SPECTRUM = 1_000_000
 
 def real(parameter: str, value: Any) -> float:
     """`value` as a finite float; text, truth values, complex numbers and arrays with axes are no numbers."""
+    if isinstance(value, float) and math.isfinite(value):  # inner loops come here
+        return float(value)
     try:
         given = np.asarray(value)
         number = float(value) if given.ndim == 0 and given.dtype.kind in _NUMBERS else None
@@ -106,7 +109,7 @@ def all_moderate(parameter: str, values: Any) -> np.ndarray:
 def within(parameter: str, value: Any, interval: str, remedy: str = "") -> float:
     """`value` as a float inside `interval`, written as in print: "(0, 1]", "[1, inf)"."""
     number = real(parameter, value)
-    low, high = (float(end) for end in interval[1:-1].split(","))
+    low, high = _ends(interval)
     above = number > low if interval[0] == "(" else number >= low
     below = number < high if interval[-1] == ")" else number <= high
     if not (above and below):
@@ -179,8 +182,16 @@ def in_floats(settings: Any, *names: str) -> None:
             object.__setattr__(settings, name, float(getattr(settings, name)))
 
 
+@functools.cache
+def _ends(interval: str) -> tuple[float, float]:
+    low, high = interval[1:-1].split(",")
+    return float(low), float(high)
+
+
 def _is_whole(value: Any) -> bool:
     """Whether `value` is a number without a fraction."""
+    if type(value) is int:
+        return True
     try:
         given = np.asarray(value)
         return given.ndim == 0 and given.dtype.kind in _NUMBERS and bool(int(value) == value)

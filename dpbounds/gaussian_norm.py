@@ -24,6 +24,8 @@ from dpbounds.errors import LARGEST, SMALLEST, AccuracyError, DomainError, moder
 # Absolute error of a probability, and relative error of a quantile.
 PROBABILITY_ERROR = 1e-9
 QUANTILE_ERROR = 1e-9
+# Where the contour ends, in u.
+_LONGEST = 8.0
 
 
 class _Spectrum(NamedTuple):
@@ -173,25 +175,31 @@ def _contour(spectrum: _Spectrum, flattening: float) -> tuple[np.ndarray, np.nda
     # Without the pole at 0, which would bend the contour of a narrow Q too much.
     bend = flattening * third / (6 * curvature)
     unit = 1 / np.sqrt(curvature + 1 / saddle**2)
-    step, finer = 0.1, _trapezoid(spectrum, saddle, bend, unit, 0.1)
+    step = 0.1
+    finer = _trapezoid(spectrum, saddle, bend, unit, step, np.arange(round(_LONGEST / step) + 1))
     converged = np.zeros(len(saddle), dtype=bool)
     while step > 0.0125 and not converged.all():
         step, coarser = step / 2, finer
-        finer = _trapezoid(spectrum, saddle, bend, unit, step)
+        between = np.arange(1, round(_LONGEST / step), 2)
+        finer = coarser / 2 + _trapezoid(spectrum, saddle, bend, unit, step, between)
         converged = np.abs(finer - coarser) <= PROBABILITY_ERROR
     return finer, converged
 
 
-def _trapezoid(spectrum: _Spectrum, saddle: np.ndarray, bend: np.ndarray, unit: np.ndarray, step: float) -> np.ndarray:
-    """Along s = saddle + i y + bend y², y = unit sinh(u); the integrand is even up to conjugation."""
-    u = step * np.arange(round(8.0 / step) + 1)
+def _trapezoid(
+    spectrum: _Spectrum, saddle: np.ndarray, bend: np.ndarray, unit: np.ndarray, step: float, nodes: np.ndarray
+) -> np.ndarray:
+    """Along s = saddle + i y + bend y², y = unit sinh(u) with u = step * nodes; the integrand is even up to
+    conjugation, and counts half at node 0.
+    """
+    u = step * nodes
     y = unit[:, None] * np.sinh(u)
     exponent = _exponent(spectrum, saddle[:, None] + bend[:, None] * y**2 + 1j * y)
     direction = (1 - 2j * bend[:, None] * y) * unit[:, None] * np.cosh(u)
     # At the saddle point the exponent is real and at most about 1; above, the contour is a wrong one.
     size = np.exp(np.clip(np.real(exponent), -700.0, 50.0))
     integrand = size * np.real(np.exp(1j * np.imag(exponent)) * direction)
-    integrand[:, 0] *= 0.5
+    integrand[:, nodes == 0] *= 0.5
     return step * integrand.sum(axis=1) / math.pi
 
 

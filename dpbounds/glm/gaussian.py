@@ -83,7 +83,7 @@ def enclosed_mean(link: Link, q: Any, *, order: int = 1, weight: int = 0, precis
         root = m.sqrt(q)
 
         def integrand(w: Any, _: bool) -> Any:
-            value = link.jet(complex_m, root * w)[order] * w**weight
+            value = link.derivative(complex_m, root * w, order) * w**weight
             return value * (-w * w / 2).exp()
 
         inner = flint.acb.integral(integrand, -TRUNCATION, TRUNCATION).real / m.sqrt(2 * m.pi)

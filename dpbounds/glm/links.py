@@ -10,8 +10,9 @@ is f itself. So mu' is Phi'' of glm Algorithms 1 and 2, and f' of Algorithms 3 a
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice, repeat
 from typing import Any, Literal
 
 import numpy as np
@@ -33,7 +34,8 @@ class Link:
     """One mean function.
 
     - `name`: its key, by which closed forms are chosen.
-    - `jet(m, z)`: mu, mu', mu'', mu''' at z in arithmetic m (floats, digits, balls real and complex).
+    - `jet(m, z)`: mu, mu', mu'', mu''' at z in arithmetic m (floats, digits, balls real and complex), one after the
+      other: each is computed when it is asked for.
     - `labels`: the law of y given z that the model states: `binary` (Bernoulli of mean mu), `count` (Poisson), `real`
       (mu plus bounded noise).
     - `ends`: mu at minus and plus infinity; `suprema`: those of |mu'|, |mu''|, |mu'''| over the real line, `inf` where
@@ -42,11 +44,15 @@ class Link:
     """
 
     name: LinkName
-    jet: Callable[[Arithmetic, Any], tuple[Any, Any, Any, Any]]
+    jet: Callable[[Arithmetic, Any], Iterator[Any]]
     labels: Labels
     ends: tuple[float, float]
     suprema: tuple[float, float, float]
     sign: int = 1
+
+    def derivative(self, m: Arithmetic, z: Any, order: int) -> Any:
+        """The one of this order, 0 to 3, of mu at z in arithmetic m."""
+        return next(islice(self.jet(m, z), order, None))
 
     def mean(self, z: Any) -> np.ndarray:
         """mu(z) in floats, for arrays."""
@@ -76,39 +82,51 @@ class Link:
         z = real_array("z", z)
         with np.errstate(over="ignore"):
             if z.size <= PIECE:
-                return np.asarray(self.jet(FLOATS, z)[order], dtype=float)
+                return np.asarray(self.derivative(FLOATS, z, order), dtype=float)
             pieces = np.array_split(z.ravel(), math.ceil(z.size / PIECE))
-            return np.concatenate([self.jet(FLOATS, piece)[order] for piece in pieces]).reshape(z.shape)
+            return np.concatenate([self.derivative(FLOATS, piece, order) for piece in pieces]).reshape(z.shape)
 
 
-def _logistic(m: Arithmetic, z: Any) -> tuple[Any, Any, Any, Any]:
+def _logistic(m: Arithmetic, z: Any) -> Iterator[Any]:
     """1 / (1 + e^-z) and its derivatives, polynomials in it and in its complement 1 / (1 + e^z)."""
-    up, down = 1 / (1 + m.exp(-z)), 1 / (1 + m.exp(z))
+    up = 1 / (1 + m.exp(-z))
+    yield up
+    down = 1 / (1 + m.exp(z))
     slope = up * down
-    return up, slope, slope * (down - up), slope * (1 - 6 * slope)
+    yield slope
+    yield slope * (down - up)
+    yield slope * (1 - 6 * slope)
 
 
-def _boosting(m: Arithmetic, z: Any) -> tuple[Any, Any, Any, Any]:
+def _boosting(m: Arithmetic, z: Any) -> Iterator[Any]:
     """Derivatives of z / 2 + sqrt(1 + z^2 / 4): with u = 1 + z^2 / 4, mu' = u^{-3/2} / 4 (glm Thm 20)."""
     u = 1 + z * z / 4
     root = m.sqrt(u)
+    yield 0.5 + z / (4 * root)
     slope = 1 / (4 * u * root)
-    return 0.5 + z / (4 * root), slope, -3 * z * slope / (4 * u), 3 * (z * z - 1) * slope / (4 * u * u)
+    yield slope
+    yield -3 * z * slope / (4 * u)
+    yield 3 * (z * z - 1) * slope / (4 * u * u)
 
 
-def _poisson(m: Arithmetic, z: Any) -> tuple[Any, Any, Any, Any]:
-    value = m.exp(z)
-    return value, value, value, value
+def _poisson(m: Arithmetic, z: Any) -> Iterator[Any]:
+    return repeat(m.exp(z), 4)
 
 
-def _cubic(m: Arithmetic, z: Any) -> tuple[Any, Any, Any, Any]:
-    return z * z * z / 3, z * z, 2 * z, 0 * z + 2
+def _cubic(m: Arithmetic, z: Any) -> Iterator[Any]:
+    yield z * z * z / 3
+    yield z * z
+    yield 2 * z
+    yield 0 * z + 2
 
 
-def _softplus(m: Arithmetic, z: Any) -> tuple[Any, Any, Any, Any]:
+def _softplus(m: Arithmetic, z: Any) -> Iterator[Any]:
     """log(1 + e^-z), the regression that the paper calls logistic loss: its slope is mu_logistic - 1 < 0."""
+    yield m.log1p(m.exp(-z))
+    yield -1 / (1 + m.exp(z))
     _, slope, curvature, _ = _logistic(m, z)
-    return m.log1p(m.exp(-z)), -1 / (1 + m.exp(z)), slope, curvature
+    yield slope
+    yield curvature
 
 
 _INF = float("inf")

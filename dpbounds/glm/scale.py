@@ -139,7 +139,9 @@ def scale_slope(m: Arithmetic, link: Link, t: Any) -> Any:
     middle, spread = t.mid(), (t - t.mid()).abs_upper()
     at_zero = middle == 0
     precision = flint.ctx.prec
-    value = link.jet(m, m.number(0))[1] if at_zero else enclosed_mean(link, middle**2, weight=2, precision=precision)
+    value = (
+        link.derivative(m, m.number(0), 1) if at_zero else enclosed_mean(link, middle**2, weight=2, precision=precision)
+    )
     lipschitz = 2 * m.sqrt(2 / m.pi) * m.number(link.suprema[1])
     return value + flint.arb(0, 1) * (lipschitz * spread).upper() * (1 + 1e-9)
 

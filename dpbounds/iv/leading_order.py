@@ -189,9 +189,15 @@ class _Eigenbasis(NamedTuple):
 
 def _added(at: _Linearised, alpha: float, v: np.ndarray, S: np.ndarray) -> np.ndarray:
     """alpha² sum_j v_j K_j K_j' - alpha sum_j (L S_j K_j' + K_j S_j' L)."""
-    own = np.einsum("jab,jcb->ac", v[:, None, None] * at.K, at.K, optimize=True)
-    crossed = at.L @ np.einsum("jab,jcb->ac", S, at.K, optimize=True)
+    K = _side_by_side(at.K)
+    own = _side_by_side(v[:, None, None] * at.K) @ K.T
+    crossed = at.L @ (_side_by_side(S) @ K.T)
     return alpha**2 * own - alpha * (crossed + crossed.T)
+
+
+def _side_by_side(blocks: np.ndarray) -> np.ndarray:
+    """Matrices (q, p, p) as one (p, q p): the product with another's transpose sums the products of blocks."""
+    return np.swapaxes(blocks, 0, 1).reshape(blocks.shape[1], -1)
 
 
 def _outer(rows: np.ndarray, vector: np.ndarray) -> np.ndarray:

@@ -24,7 +24,7 @@ import numpy as np
 from scipy.special import gammaln, log_expit
 
 from dpbounds.errors import AccuracyError
-from dpbounds.privacy.gaussian import gaussian_log_delta
+from dpbounds.privacy.curves import float_log_delta
 
 # Where E(w) is summed, and the coefficients of (artanh z - z)/z³ from the last one that counts there.
 _NEAR, _ARTANH = 0.4, tuple(1 / n for n in range(27, 1, -2))
@@ -155,7 +155,7 @@ def _beside_gaussian(epsilon: float, rows: int, slope: float, mu: float) -> floa
 def _log_delta(mu: float, epsilon: np.ndarray) -> np.ndarray:
     """log g(epsilon) of a Gaussian mechanism, negative epsilon too: g(-e) = 1 - e^{-e} + e^{-e} g(e)."""
     size = np.abs(epsilon)
-    value = gaussian_log_delta(mu, size)
+    value = float_log_delta(mu, size)
     with np.errstate(divide="ignore"):
         return np.where(epsilon >= 0, value, np.logaddexp(np.log(-np.expm1(-size)), value - size))
 
@@ -174,15 +174,15 @@ def log_integral(log_integrand: Callable[[np.ndarray], np.ndarray], low: float, 
         low, high = float(nodes[first]), float(nodes[last])
         if last - first > _NODES // 3:
             break
-    change = before = math.inf
-    for halving in range(_HALVINGS):
-        count = _NODES * 2**halving
-        values = log_integrand(np.linspace(low, high, count + 1))
+    values, count, before = log_integrand(np.linspace(low, high, _NODES + 1)), _NODES, math.inf
+    for _ in range(_HALVINGS):
         peak = float(values.max())
         now = peak + math.log(float(np.exp(values - peak).sum()) * (high - low) / count)
         change, before = abs(now - before), now
         if change < 2e-12 * max(1.0, abs(now)):
             return now
+        between = low + (np.arange(count) + 0.5) * ((high - low) / count)
+        values, count = np.concatenate([values, log_integrand(between)]), 2 * count
     raise AccuracyError(f"integral over the privacy loss: last change {change:.1e} in the logarithm")
 
 

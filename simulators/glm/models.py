@@ -20,7 +20,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -130,7 +130,7 @@ class GaussianModel(Model):
         super().__post_init__()
         object.__setattr__(self, "covariance", positive_definite("covariance", self.covariance, self.p))
 
-    @property
+    @cached_property
     def root(self) -> np.ndarray:
         """C with C C^T = Sigma whose first column is along Sigma w*: coordinate t of (t, g) is z / sqrt q."""
         cholesky = np.linalg.cholesky(self.covariance)

@@ -7,7 +7,7 @@ so its result can be stored under a key and never depends on who computed it or 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, Self, TypeVar, get_args
 
@@ -72,6 +72,13 @@ class Check(ABC):
         """
         del results, level
         return ()
+
+    def shared(self, task: Task) -> Hashable | None:
+        """What a task simulates: checks of one claim for which it is the same, impostors too, have one result of it.
+        None where the result is this check's alone.
+        """
+        del task
+        return None
 
     @abstractmethod
     def run(self, task: Task, seed: Seed) -> Result:

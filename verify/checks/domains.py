@@ -12,6 +12,7 @@ from typing import Literal
 
 import numpy as np
 
+MOST_CORNERS = 3**7
 SIMPLE = (0.5, 0.25, 0.1, 0.75, 0.9, 0.01, 0.2, 0.05, 0.99, 1.0, 2.0, 3.0, 4.0, 10.0, 100.0, 0.001)
 
 
@@ -81,10 +82,11 @@ def points(box: Box, unit: np.ndarray) -> dict[str, np.ndarray]:
     return {name: domain.at(unit[:, column]) for column, (name, domain) in enumerate(box.items())}
 
 
-def corners(box: Box, levels: int = 3) -> np.ndarray:
-    """Unit coordinates of the corners, edge midpoints and so on: `levels` values a side, at most 3^7 points."""
-    if levels ** len(box) > 3**7:
-        levels = 2
+def corners(box: Box, most: int = MOST_CORNERS) -> np.ndarray:
+    """Unit coordinates of the corners, edge midpoints and so on: three values a side where that is at most `most`
+    points, else the two ends, of the first 11 sides.
+    """
+    levels = 3 if 3 ** len(box) <= most else 2
     sides = [np.linspace(0.0, 1.0, levels)] * min(len(box), 11)
     grid = np.stack(np.meshgrid(*sides, indexing="ij"), axis=-1).reshape(-1, len(sides))
     return np.pad(grid, ((0, 0), (0, len(box) - len(sides))), constant_values=0.5)

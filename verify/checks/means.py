@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal
 
 from simulators.engine import Experiment
@@ -62,7 +63,12 @@ class Means:
 
     def cases_at(self, level: Level) -> list[Case]:
         """The cases that are run at a level."""
-        return [case for case in self.cases() if LEVELS.index(case.level) <= LEVELS.index(level)]
+        return [case for case in self._all_cases if LEVELS.index(case.level) <= LEVELS.index(level)]
+
+    @cached_property
+    def _all_cases(self) -> Sequence[Case]:
+        """Made once: every task and every look asks for them."""
+        return tuple(self.cases())
 
     def tasks(self, level: Level, resolution: float) -> list[Task]:
         """One prediction and the needed number of blocks for every case."""
@@ -77,7 +83,7 @@ class Means:
 
     def run(self, task: Task, seed: Seed) -> Result:
         """The exact value, or the moments of one block of trials."""
-        case = chosen(self.cases(), task["case"], lambda case: case.label)
+        case = chosen(self._all_cases, task["case"], lambda case: case.label)
         if "block" not in task:
             return {"case": case.label, "predicted": float(case.predicted())}
         replicates = case.experiment.run_block(task["block"], seed=seed.user)[case.output]

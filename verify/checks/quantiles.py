@@ -5,14 +5,17 @@ For laws whose means do not exist or say little. Order-statistic intervals: exac
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from types import MethodType
 from typing import Any, Literal, final
 
 import numpy as np
 
-from simulators.engine import Arrays, Experiment
+from simulators.engine import Arrays, Experiment, describe
 from verify.checks import statistics
 from verify.checks.base import LEVELS, Check, Level, Result, Seed, Task, by_level
 from verify.checks.evidence import ORDER, Evidence, Outcome
@@ -132,6 +135,11 @@ class Quantiles(Check):
             for task in doubled({"run": name}, blocks_of(results, "run", name, "samples"), self._blocks(reading, level))
         ]
 
+    def shared(self, task: Task) -> Hashable | None:
+        """A block of a run whose numbers are outputs by name, or by methods of plain data."""
+        identity = self._identities.get(task.get("run", ""))
+        return None if identity is None else (identity, task["block"])
+
     def false_alarms(self, level: Level) -> float:
         """Of all intervals together: every statement is made of them."""
         return len(self.readings_at(level)) * statistics.COMPARISON_ALPHA
@@ -144,7 +152,7 @@ class Quantiles(Check):
                 "predicted": {reading.label: float(reading.predicted()) for reading in at if reading.predicted},
                 "lines": [asdict(line) for line in self.lines()],
             }
-        own = [reading for reading in self.readings() if reading.shared_run == task["run"]]
+        own = [reading for reading in self._all_readings if reading.shared_run == task["run"]]
         arrays = own[0].experiment.run_block(task["block"], seed=seed.user)
         return {"run": task["run"], "samples": {reading.label: _rounded(reading.values(arrays)) for reading in own}}
 
@@ -171,7 +179,20 @@ class Quantiles(Check):
 
     def readings_at(self, level: Level) -> list[Reading]:
         """The readings that are taken at a level."""
-        return [reading for reading in self.readings() if LEVELS.index(reading.level) <= LEVELS.index(level)]
+        return [reading for reading in self._all_readings if LEVELS.index(reading.level) <= LEVELS.index(level)]
+
+    @cached_property
+    def _all_readings(self) -> Sequence[Reading]:
+        """Made once: every task and every look asks for them."""
+        return tuple(self.readings())
+
+    @cached_property
+    def _identities(self) -> dict[str, Hashable | None]:
+        """What decides the numbers of every run, None where that cannot be told."""
+        runs: dict[str, list[Reading]] = {}
+        for reading in self._all_readings:
+            runs.setdefault(reading.shared_run, []).append(reading)
+        return {name: _identity(name, own) for name, own in runs.items()}
 
     def _runs(self, level: Level) -> dict[str, Reading]:
         """One reading of every run."""
@@ -275,6 +296,20 @@ class Quantiles(Check):
             Slope(curve=row["group"], **{key: row[key] for key in keys}) for row in judged if row["kind"] == "slope"
         ]
         return Picture(x=self.axes[0], y=self.axes[1], log=self.log_axes, series=series, slopes=slopes)
+
+
+def _identity(run: str, readings: Sequence[Reading]) -> Hashable | None:
+    """Of a run: what seeds its streams, and the outputs that are read, by name or as methods of plain data. None where
+    there is a function without a name of its own: those are not told apart.
+    """
+    if any(not isinstance(reading.output, (str, MethodType)) for reading in readings):
+        return None
+    one = readings[0].experiment
+    content = [describe(part) for part in (one.algorithm, one.problem, one.settings, one.block_trials)]
+    for output in (reading.output for reading in readings):
+        content.append([output.__qualname__, describe(output.__self__)] if isinstance(output, MethodType) else output)
+    text = json.dumps(content, sort_keys=True)
+    return None if "<" in text else (run, text, tuple(reading.label for reading in readings))
 
 
 def _theory(results: Sequence[Result]) -> Result:

@@ -11,7 +11,7 @@ from typing import Any, final
 import numpy as np
 
 from verify.checks.base import Check, Level, Result, Seed, Task, by_level, ground_of
-from verify.checks.domains import Box, corners, points
+from verify.checks.domains import MOST_CORNERS, Box, corners, points
 from verify.checks.evidence import Evidence
 from verify.checks.inequality import EVALUATIONS
 
@@ -19,6 +19,7 @@ Sides = tuple[Any, Any]
 # Rounding in double precision, relative to the sides.
 ROUNDING = 1e-9
 ROUNDS, ELITE = 12, 12
+FEWEST_CORNERS = 3**5
 
 
 @final
@@ -29,7 +30,9 @@ class Search(Check):
     A scalar parameter is a `Domain`; a vector is a pair (Domain, length). `sides` gets one point at a time (floats,
     arrays of shape (length,)), or with `vectorised` n points at once (shapes (n,), (n, length)) and returns arrays.
     Known extremal points come in `extremal`, one at a time; then corners, random points and ever narrower clouds around
-    the nearest misses, `evaluations` in all. The first violation beyond `rounding` is reported, extremal points first.
+    the nearest misses, `evaluations` in all and more where there are many corners: at quick level half of the
+    evaluations may be corners, or `FEWEST_CORNERS`. The first violation beyond `rounding` is reported, extremal points
+    first.
     `closed` as for every check that has it (`Check`).
     """
 
@@ -42,8 +45,11 @@ class Search(Check):
     closed: bool = False
 
     def tasks(self, level: Level) -> Sequence[Task]:
-        """One piece; how many evaluations depends on the level."""
-        return ({"evaluations": by_level(self.evaluations, level)},)
+        """One piece; how many evaluations, and how many of them may be corners, depends on the level."""
+        evaluations = by_level(self.evaluations, level)
+        most = max(FEWEST_CORNERS, evaluations // 2) if level == "quick" else MOST_CORNERS
+        limited = len(corners(_flatten(self.box)[0])) > most
+        return ({"evaluations": evaluations, **({"corners": most} if limited else {})},)
 
     def counterexample_names(self) -> Collection[str]:
         """The point and both sides."""
@@ -59,7 +65,11 @@ class Search(Check):
             found.see(lambda _, known=point: known, np.atleast_1d(smaller), np.atleast_1d(larger))
         rng = seed.generator()
         flat, layout = _flatten(self.box)
-        unit = np.concatenate([corners(flat), rng.random((task["evaluations"] // 2, len(flat)))])
+        most = task.get("corners", MOST_CORNERS)
+        ends = corners(flat, most)
+        if len(ends) > most:
+            ends = ends[np.sort(rng.choice(len(ends), most, replace=False))]
+        unit = np.concatenate([ends, rng.random((task["evaluations"] // 2, len(flat)))])
         gaps = self._gaps(found, flat, layout, unit)
         width, per_round = 0.2, max(1, (task["evaluations"] - len(unit)) // ROUNDS)
         for _ in range(ROUNDS):

@@ -100,6 +100,9 @@ class Run:
         self.failures: dict[Job, str] = {}
         self.absent: dict[str, str] = {}
         self.checks: dict[Job, Check] = {}
+        # Of every check its looks as far as they are known, and whether there are no more.
+        self.looks: dict[Job, list[list[Cell]]] = {}
+        self.settled: set[Job] = set()
         for claim in claims:
             self._plan(claim, impostors)
 
@@ -122,15 +125,16 @@ class Run:
             cells = cells[shard[0] :: shard[1]] if shard else cells
             missing = [cell for cell in cells if cell.key not in known]
             total, done = done + len(cells), done + len(cells) - len(missing)
-            for index, outcome in executor.map(compute, missing):
-                cell = missing[index]
-                if "error" in outcome:
-                    self.failures[cell.job] = outcome["error"]
-                else:
-                    self.store.append(cell.key, outcome["result"], outcome["seconds"])
-                    known.add(cell.key)
-                done += 1
-                progress(done, total, cell.job.claim)
+            groups = self._grouped(missing)
+            for index, outcome in executor.map(compute, [group[0] for group in groups]):
+                for number, cell in enumerate(groups[index]):
+                    if "error" in outcome:
+                        self.failures[cell.job] = outcome["error"]
+                    else:
+                        self.store.append(cell.key, outcome["result"], 0.0 if number else outcome["seconds"])
+                        known.add(cell.key)
+                    done += 1
+                    progress(done, total, cell.job.claim)
         return done
 
     def decide(self) -> list[Decision]:
@@ -189,19 +193,29 @@ class Run:
             return []
         return looks[look] if len(looks) > look else []
 
+    def _grouped(self, cells: Sequence[Cell]) -> list[list[Cell]]:
+        """Cells of a claim that simulate the same, together: the first is computed, the others have its result."""
+        groups: dict[Any, list[Cell]] = {}
+        for number, cell in enumerate(cells):
+            shared = self.checks[cell.job].shared(dict(cell.task))
+            groups.setdefault(number if shared is None else (cell.job.claim, shared), []).append(cell)
+        return list(groups.values())
+
     def _looks(self, job: Job, most: int) -> list[list[Cell]]:
         """The tasks of a check look by look, as far as stored results tell."""
-        check, results = self.checks[job], []
-        looks = [_cells_of(job, check.tasks(self.level))]
-        while len(looks) <= most:
-            found = self._results(looks[-1])
-            if found is None:
+        check = self.checks[job]
+        if job not in self.looks:
+            self.looks[job] = [_cells_of(job, check.tasks(self.level))]
+        looks = self.looks[job]
+        while len(looks) <= most and job not in self.settled:
+            results = self._results([cell for look in looks for cell in look])
+            if results is None:
                 break
-            results += found
             further = _cells_of(job, check.more(results, self.level))
-            if not further:
-                break
-            looks.append(further)
+            if further:
+                looks.append(further)
+            else:
+                self.settled.add(job)
         return looks
 
     def _results(self, cells: Sequence[Cell]) -> list[Result] | None:

@@ -30,8 +30,8 @@ def key_of(content: Any, code: str) -> str:
     return _digest(json.dumps([content, code], sort_keys=True))
 
 
-# How every record begins.
-_OPENING = b'{"check": "'
+# How every record begins: with its checksum.
+_OPENING = '{"check": "'
 
 
 class Store:
@@ -52,15 +52,15 @@ class Store:
 
     def append(self, key: str, result: Mapping[str, Any], seconds: float) -> None:
         """Add one result; on disk when this returns (a crash of the machine may lose the last second)."""
-        record = {"key": key, "seconds": round(seconds, 4), "result": result}
-        line = json.dumps({**record, "check": _checksum(record)}, sort_keys=True).encode() + b"\n"
+        text = json.dumps({"key": key, "seconds": round(seconds, 4), "result": result}, sort_keys=True)
+        line = f'{_OPENING}{_digest(text)}", {text[1:]}\n'.encode()
         try:
             written = self._journal.write(line)
             if written != len(line):
                 raise OSError("no space left")
         except OSError as error:
             raise DomainError("store", self.folder, "a folder with room for the results", str(error)) from None
-        self.records[key] = json.loads(line)
+        self.records[key] = json.loads(text)
 
     def __enter__(self) -> Store:
         return self
@@ -76,7 +76,7 @@ class Store:
             lines = read_bounded(path).split(b"\n")[:-1]  # what follows the last newline is cut off or empty
             parsed = [_parsed(line) for line in lines]
             broken = [number for number, record in enumerate(parsed, start=1) if record is None]
-            if broken and len(broken) == len(parsed) and not any(line.startswith(_OPENING) for line in lines):
+            if broken and len(broken) == len(parsed) and not any(line.startswith(_OPENING.encode()) for line in lines):
                 raise DomainError(f"line {broken[0]} of the store", path, "a record that dpbounds wrote", REMEDY)
             records |= {record["key"]: record for record in parsed if record is not None}
             self.damaged += [f"line {number} of {path} is damaged; what it held is computed again" for number in broken]

@@ -20,7 +20,7 @@ from verify.checks.statistics import LOOKS
 from verify.running import results
 from verify.running.executor import Dask, Processes, Serial
 from verify.running.registry import select
-from verify.running.runner import Decision, Run
+from verify.running.runner import Decision, Run, compute
 from verify.running.store import Store
 from verify.statements.claims import Claim, Correction, Fault
 from verify.statements.topics import Topic
@@ -49,6 +49,32 @@ def reference(tmp_path_factory) -> bytes:
 
 def test_processes_give_the_same_bytes(reference, tmp_path):
     assert run(tmp_path, Processes(2)) == reference
+
+
+class Watched(Serial):
+    """Keeps what it was asked to compute."""
+
+    def __init__(self):
+        self.items = []
+
+    def map(self, work, items):
+        self.items += items
+        yield from super().map(work, items)
+
+
+def test_checks_of_a_claim_share_the_runs_that_they_have_in_common(tmp_path):
+    """Both forms of the claim read the same runs: each block is simulated once, and is what it would be alone."""
+    (claim,), workers = select(["glm/exp-slope-n"]), Watched()
+    with Store(tmp_path) as store:
+        session = Run([claim], level="quick", seed=0, store=store)
+        session.compute(workers, resume=False)
+        cells = [cell for looks in session.looks.values() for look in looks for cell in look]
+        saved = [cell for cell in cells if cell not in workers.items]
+        assert len(store.records) == len(cells) > len(workers.items)
+        assert len(saved) == 24
+        assert len({cell.job.form for cell in saved}) == 1
+        for cell in saved[::12]:
+            assert store.records[cell.key]["result"] == compute(cell)["result"]
 
 
 def test_a_dask_cluster_gives_the_same_bytes(reference, tmp_path):

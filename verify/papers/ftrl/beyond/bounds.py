@@ -113,7 +113,7 @@ TRACE_BOUNDS = Claim(
                 "residual": Real(0.0, 0.999),
             },
             vectorised=True,
-            evaluations={"quick": 4_000, "full": 20_000},
+            evaluations={"quick": 2_000, "full": 20_000},
             impostors={"5 % above the lower end": {"sides": {"factor": 1.05}}},
         ),
         Agreement(decides="b", facts=_attained, impostors={"5 % off": {"facts": Times(1.05)}}),

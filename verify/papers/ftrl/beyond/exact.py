@@ -388,7 +388,7 @@ STABILITY_LIMIT = Claim(
             decides="b",
             sides=_either_side,
             box={"kurtosis": Real(1.0, 9.0), "spectrum": (Real(1e-3, 1.0, "log"), 3)},
-            evaluations={"quick": 1000, "full": 20_000},
+            evaluations={"quick": 500, "full": 20_000},
             impostors={"0.1 % larger": {"sides": {"factor": 1.001}}},
         ),
     ),

@@ -222,7 +222,7 @@ TAB_1_SGD = Claim(
         Search(
             sides=_sgd_ratio,
             box={**SPECTRA, "share": Real(1e-6, 0.3, "log")},
-            evaluations={"quick": 2_000, "full": 20_000},
+            evaluations={"quick": 1_000, "full": 20_000},
             impostors={"5 % off": {"sides": Times(1.05, 1)}},
             role="control",
         ),
@@ -278,7 +278,7 @@ THM_2_2_SGD = Claim(
         Search(
             sides=_sgd_ratio,
             box={**SPECTRA, "share": Real(1e-9, 0.6666, "log"), "residual": Real(0.0, 0.9999)},
-            evaluations={"quick": 2_000, "full": 20_000},
+            evaluations={"quick": 1_000, "full": 20_000},
             impostors={"5 % off": {"sides": Times(1.05, 1)}},
             role="control",
         ),
@@ -317,7 +317,7 @@ THM_2_2_NU = Claim(
         Search(
             sides=_nu_constant,
             box={**SPECTRA, "share": Real(1e-9, 1 / 3, "log"), "damping": Real(1e-12, 1.0, "log")},
-            evaluations={"quick": 2_000, "full": 20_000},
+            evaluations={"quick": 1_000, "full": 20_000},
             impostors={"a fifth": {"sides": {"constant": 0.1}}},
         ),
         two_logarithms(),
@@ -343,7 +343,7 @@ THM_2_2_LOWER = Claim(
             sides=_every_correlation,
             box={**CORRELATIONS, "residual": Real(0.0, 0.999)},
             extremal=_independent_residuals,
-            evaluations={"quick": 2_000, "full": 20_000},
+            evaluations={"quick": 1_000, "full": 20_000},
             impostors={"5 % larger": {"sides": Times(1.05, 1)}},
             role="control",
         ),

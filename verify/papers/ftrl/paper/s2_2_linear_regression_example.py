@@ -97,7 +97,7 @@ SEC_2_2_DEFF = Claim(
         Search(
             sides=_dimension_range,
             box={"spectrum": (Real(1e-12, 1.0, "log"), 5)},
-            evaluations={"quick": 2_000, "full": 10_000},
+            evaluations={"quick": 1_000, "full": 10_000},
             impostors={"at least 1.05": {"sides": Times(1.05, 1)}},
             role="control",
         ),

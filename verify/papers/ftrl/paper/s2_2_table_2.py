@@ -300,7 +300,7 @@ TAB_2_DAMPED = Claim(
                 "share": Real(1e-9, 0.6, "log"),
                 "log_nu": Real(-25.0, 0.0),
             },
-            evaluations={"quick": 2_000, "full": 20_000},
+            evaluations={"quick": 1_000, "full": 20_000},
             impostors={"1/5 below": {"sides": {"lower": 0.2}}},
         ),
         Rate(

@@ -122,7 +122,7 @@ EQ_9 = Claim(
                 "nu": Real(0.0, 1.0),
                 "step": Real(1e-6, 1.0, "log"),
             },
-            evaluations={"quick": 800, "full": 10_000},
+            evaluations={"quick": 400, "full": 10_000},
             impostors={"half of G": {"sides": Times(1, 0.5)}},
         ),
         Frequency(events=_clip_free_runs, impostors={"c = 0.3": {"events": {"c": 0.3}}}),

@@ -123,7 +123,7 @@ FN_2 = Claim(
             sides=_three_points,
             box={"logits": (Real(-6.0, 6.0), 6), "delta": Real(1e-6, 0.5, "log")},
             vectorised=True,
-            evaluations={"quick": 4_000, "full": 20_000},
+            evaluations={"quick": 2_000, "full": 20_000},
             impostors={"half of epsilon": {"sides": {"factor": 0.5}}},
             role="control",
         ),

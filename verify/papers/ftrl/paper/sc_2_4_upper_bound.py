@@ -76,7 +76,7 @@ def _holds(form: str) -> Search:
             "share": Real(1e-6, 1.0 - 1e-6),
         },
         vectorised=True,
-        evaluations={"quick": 1_500, "full": 20_000},
+        evaluations={"quick": 800, "full": 20_000},
         impostors={"constant 1/5": {"sides": Times(1, 0.2)}},
     )
 

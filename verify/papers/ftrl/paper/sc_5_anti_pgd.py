@@ -265,7 +265,7 @@ C_6_SRANK = Claim(
                 "change": (Real(-1.0, 1.0), 9),
                 "size": Real(1e-6, 0.9, "log"),
             },
-            evaluations={"quick": 4_000, "full": 20_000},
+            evaluations={"quick": 2_000, "full": 20_000},
             impostors={"a fifth": {"sides": Times(1, 0.2)}},
         ),
     ),

@@ -182,7 +182,7 @@ def _compared(sides, wrong: float) -> Search:
         sides=sides,
         box=INSTANCES,
         extremal=_parts,
-        evaluations={"quick": 700, "full": 10_000},
+        evaluations={"quick": 400, "full": 10_000},
         impostors={f"{wrong:g} of it": {"sides": Times(1, wrong)}},
     )
 

@@ -198,7 +198,7 @@ THM_D_13_B = Claim(
         Search(
             sides=_largest_gradient,
             box=PARAMETERS,
-            evaluations={"quick": 800, "full": 10_000},
+            evaluations={"quick": 400, "full": 10_000},
             impostors={"a tenth of G": {"sides": Times(1, 0.1)}},
         ),
         Frequency(events=_guarded_runs, impostors={"c = 1": {"events": {"c": 1.0}}}),

@@ -223,7 +223,7 @@ LEM_F_6 = Claim(
             sides=_dominated,
             box={**LAW, "O": (Real(-1.0, 1.0), 16), "size": Real(1e-2, 0.99)},
             vectorised=True,
-            evaluations={"quick": 3_000, "full": 30_000},
+            evaluations={"quick": 1_500, "full": 30_000},
             impostors={"0.9 of the Gaussian": {"sides": Times(1, 0.9)}},
         ),
         Search(
@@ -231,7 +231,7 @@ LEM_F_6 = Claim(
             sides=_squares,
             box={**LAW, "step": Real(-3.0, 0.25)},
             vectorised=True,
-            evaluations={"quick": 3_000, "full": 30_000},
+            evaluations={"quick": 1_500, "full": 30_000},
             impostors={"a tenth": {"sides": Times(1, 0.1)}},
         ),
         Search(
@@ -239,7 +239,7 @@ LEM_F_6 = Claim(
             sides=_chaos,
             box={**LAW, "A": (Real(-1.0, 1.0), 16)},
             vectorised=True,
-            evaluations={"quick": 3_000, "full": 30_000},
+            evaluations={"quick": 1_500, "full": 30_000},
             impostors={"c = 1": {"sides": {"c": 1.0}}},
         ),
         Symbolic(decides="b", nonnegative=_quantile, impostors={"C smaller by 1": {"nonnegative": {"slack": "1"}}}),

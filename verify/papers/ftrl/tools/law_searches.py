@@ -33,7 +33,7 @@ def attacks(statement: Statement, wrong: float, *, levels: Whole | None = None) 
             box={**box, **level},
             extremal=_extremal(points, levels),
             vectorised=True,
-            evaluations={"quick": 10_000, "full": 60_000},
+            evaluations={"quick": 5_000, "full": 60_000},
             impostors={f"constant 1/{wrong:g}": {"sides": Times(1, 1 / wrong)}},
         )
         for build, box, points in (

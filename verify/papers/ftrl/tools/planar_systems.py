@@ -59,7 +59,7 @@ def searched(sides: Callable[..., Sides], **impostors: Any) -> Search:
         box={**SYSTEM, "start": (Real(-3.0, 3.0), 2)},
         extremal=points,
         vectorised=True,
-        evaluations={"quick": 3_000, "full": 30_000},
+        evaluations={"quick": 1_500, "full": 30_000},
         impostors={name.replace("_", " "): {"sides": wrong} for name, wrong in impostors.items()},
     )
 

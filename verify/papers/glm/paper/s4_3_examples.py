@@ -89,7 +89,7 @@ THM_19_A = Claim(
 
 def _size(order: int, link: str) -> Any:
     """|mu^(order)(z)|."""
-    return lambda m, z: m.absolute(LINKS[link].jet(m, z)[order])
+    return lambda m, z: m.absolute(LINKS[link].derivative(m, z, order))
 
 
 def bounded(link: str, order: int, bound: str) -> Inequality:

@@ -33,11 +33,13 @@ def axes_of(base: Cell, x: str) -> tuple[str, str]:
 # --- setting (a): n and epsilon ---
 
 
-def _grid(base: Cell, sizes: Sequence[int], epsilons: Sequence[float], corners: Sequence[tuple]) -> list[Reading]:
+def _grid(
+    base: Cell, sizes: Sequence[int], epsilons: Sequence[float], corners: Sequence[tuple], trials: int = 60
+) -> list[Reading]:
     """A curve for each epsilon; at quick level the `corners` (n, epsilon) alone."""
     return [
         replace(base, n=n, epsilon=epsilon).reading(
-            n, f"$epsilon = {epsilon:g}$", level=level_of((n, epsilon) in corners), trials=60
+            n, f"$epsilon = {epsilon:g}$", level=level_of((n, epsilon) in corners), trials=trials
         )
         for epsilon in epsilons
         for n in sizes
@@ -141,17 +143,17 @@ def _other_readings(base: Cell) -> list[Cell]:
     return [*(replace(base, draw=draw) for draw in (1, 2, 3)), replace(base, failure=0.01)]
 
 
-def _figure_1_readings(base: Cell) -> list[Reading]:
+def _figure_1_readings(base: Cell, trials: int) -> list[Reading]:
     corners = [(cell.n, cell.epsilon) for cell in _ends(base)]
     others = [cell for other in _other_readings(base) for cell in _ends(other)]
-    drawn = _grid(base, SIZES, EPSILONS, corners)
-    return drawn + [cell.reading(math.nan, "", level="full", trials=60) for cell in others]
+    drawn = _grid(base, SIZES, EPSILONS, corners, trials)
+    return drawn + [cell.reading(math.nan, "", level="full", trials=trials) for cell in others]
 
 
-def _in_n_alone(base: Cell) -> list[Reading]:
+def _in_n_alone(base: Cell, trials: int) -> list[Reading]:
     """The two ends of n at epsilon = 10: enough to refute."""
     last, first, _ = _ends(base)
-    return [cell.reading(cell.n, "$epsilon = 10$", trials=120) for cell in (first, last)]
+    return [cell.reading(cell.n, "$epsilon = 10$", trials=trials) for cell in (first, last)]
 
 
 def _halves(base: Cell, *, printed: bool) -> tuple[Ratio, ...]:
@@ -169,10 +171,10 @@ def _halves(base: Cell, *, printed: bool) -> tuple[Ratio, ...]:
     return tuple(ratios)
 
 
-def _figure_1(place: str, what: str, link: str, covariance: str, setting: str, remark: str = "") -> Claim:
+def _figure_1(place: str, what: str, link: str, covariance: str, setting: str, trials: int, remark: str = "") -> Claim:
     base = _gaussian(link, covariance)
     last, *_ = _ends(base)
-    readings, axes = partial(_figure_1_readings, base), axes_of(base, "$n$, noise as printed")
+    readings, axes = partial(_figure_1_readings, base, trials), axes_of(base, "$n$, noise as printed")
     level = Ratio(label=f"error, {last.label}", above=last.label, at_least=0.5)
     better = Ratio(label="error", above=last.label, at_most=0.1)
     return Claim(
@@ -218,13 +220,13 @@ def _figure_1(place: str, what: str, link: str, covariance: str, setting: str, r
                 replace(_less_noise(link), decides="b"),
             ),
         ),
-        checks=(Quantiles(readings=partial(_in_n_alone, base), ratios=_halves(base, printed=True), axes=axes),),
+        checks=(Quantiles(readings=partial(_in_n_alone, base, trials), ratios=_halves(base, printed=True), axes=axes),),
     )
 
 
-FIG_1_LEFT = _figure_1("left", "Logistic, diagonal $Sigma$", "logistic", "diagonal", "$Sigma$ drawn once. ")
+FIG_1_LEFT = _figure_1("left", "Logistic, diagonal $Sigma$", "logistic", "diagonal", "$Sigma$ drawn once. ", 80)
 FIG_1_RIGHT = _figure_1(
-    "right", "Poisson, random orthogonal covariance", "poisson", "rotated", ROTATED,
+    "right", "Poisson, random orthogonal covariance", "poisson", "rotated", ROTATED, 60,
     "Poisson labels, which Algorithm 1 does not allow, are kept; read as $Q Q^top = I$, the covariance gives the "
     "same.",
 )  # fmt: skip

@@ -197,7 +197,7 @@ EXP_SLOPE_P = Claim(
             )}},
         ),
         _slope(
-            partial(_in_p, replace(_signs(), n=500 * 480_000), (5, 10, 12), SMALL_NOISE, 160),
+            partial(_in_p, replace(_signs(), n=500 * 480_000), (5, 10, 12), SMALL_NOISE, 500),
             5.3,
             "$p$, more users",
             0.7,

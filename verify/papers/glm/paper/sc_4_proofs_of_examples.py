@@ -93,7 +93,7 @@ def _below(link: str) -> Inequality:
     at = float(TANGENT[link])
 
     def gap(m: Any, z: Any) -> Any:
-        return LINKS[link].jet(m, z)[1]
+        return LINKS[link].derivative(m, z, 1)
 
     return Inequality(
         smaller=lambda m, z: (a - 1e-12) - b * z,

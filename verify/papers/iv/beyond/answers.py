@@ -126,7 +126,7 @@ PREDICTED = Claim(
         Quantiles(
             readings=_medians,
             resolution={"quick": 0.1, "full": 0.05},
-            trials={"quick": 8_000, "full": 64_000},
+            trials={"quick": 4_000, "full": 64_000},
             impostors={"15 % too large": {"scale": 1.15}},
         ),
         MonteCarlo(

@@ -107,7 +107,7 @@ LENGTHS = Claim(
         Quantiles(
             readings=_readings,
             resolution={"quick": 0.05, "full": 0.03},
-            trials={"quick": 160, "full": 640},
+            trials={"quick": 80, "full": 640},
             axes=("$n^* \\/ n$", "length ratio"),
             theory="approximate",
             impostors={"10 % more": {"scale": 1.1}, "10 % less": {"scale": 0.9}},

@@ -161,7 +161,7 @@ SENSITIVITY = Claim(
                 {"b": 1.0, "a": a, "u": np.array([1.0, 0, 0]), "w": np.array([c, math.sqrt(1 - c * c), 0])}
                 for a, c in ((0.3, -1.0), (2.0, -0.25), (0.5, -1.0))
             ],
-            evaluations={"quick": 2_000, "full": 40_000},
+            evaluations={"quick": 1_000, "full": 40_000},
             impostors={"1 % less": {"sides": Times(1, 0.99)}, "twice that of zero-out": {"sides": _as_if_zeroed}},
         ),
         Agreement(facts=_attained, role="control", impostors={"1e-5 more": {"facts": Times(1 + 1e-5)}}),
@@ -246,7 +246,7 @@ BLOCKS = Claim(
                 {"a": 0.5, "b": 1.0, "e": 0.5, "z": np.array([1.0, 0]), "z2": np.array([-1.0, 0])}
                 | {"v": np.array([1.0, 0]), "v2": np.array([1.0, 0])}
             ],
-            evaluations={"quick": 2_000, "full": 40_000},
+            evaluations={"quick": 1_000, "full": 40_000},
             impostors={"1 % less": {"sides": Times(1, 0.99)}},
         ),
         Agreement(decides="ab", facts=_block_facts, impostors={"1e-4 more": {"facts": Times(1 + 1e-4)}}),

@@ -262,7 +262,7 @@ BEYOND_PROJECTED = Claim(
             sides=_within_sensitivities,
             box={"adversary": Whole(1, 10**9)},
             extremal=lambda: [{"adversary": 0}],
-            evaluations={"quick": 600, "full": 20_000},
+            evaluations={"quick": 300, "full": 20_000},
             impostors={"2 % less": {"sides": Times(1, 0.98)}},
         ),
         Agreement(facts=_sensitivities_by_hand, impostors={"1 % less": {"facts": Times(0.99)}}),

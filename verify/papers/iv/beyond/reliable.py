@@ -189,7 +189,7 @@ RELIABLE = Claim(
         Quantiles(
             readings=_readings,
             ratios=_ratios(),
-            trials={"quick": 6000, "full": 12000},
+            trials={"quick": 3000, "full": 12000},
             impostors={"30 % too small": {"ratios": _ratios(1.3)}, "25 % too large": {"ratios": _ratios(0.75)}},
         ),
     ),

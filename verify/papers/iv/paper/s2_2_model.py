@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from itertools import product
 from typing import Literal
 
@@ -222,6 +222,12 @@ UNIDENTIFIED = Records(
 SHOWN = "Z = (e1, e2, e3), X = (e1 + e4, e1 + e5), Y = (3, 1, 2, 0, 1) in R^5"
 
 
+@cache
+def _projection(rows: tuple[tuple[int, ...], ...]) -> np.ndarray:
+    """Kept, since each Z is tried with every X."""
+    return projection(np.array(rows, dtype=object))
+
+
 def _uniqueness_as_printed(rng: np.random.Generator) -> Iterator[Fact]:
     """The objective depends on beta_1 + beta_2 alone, though Z and X have full rank and x is correlated with z."""
     Z, X, Y = UNIDENTIFIED
@@ -239,7 +245,7 @@ def _uniqueness_corrected(
 ) -> Iterator[Fact]:
     """The objective |Y - P_Z X beta|^2/n has one minimiser exactly if P_Z X has rank p; P_Z by Gram-Schmidt."""
     sets = list(_small_data_sets(rng))
-    unique = [rank(projection(Z) @ X) == X.shape[1] for Z, X in sets]
+    unique = [rank(_projection(tuple(map(tuple, Z))) @ X) == X.shape[1] for Z, X in sets]
     label = f"{len(sets)} data sets, n = 3, q = 2, p = 1 and n = 4, q = p = 2: unique exactly if Z'X has rank p"
     yield Fact(label, unique, [stated(Z, X) for Z, X in sets], 0)
 
