@@ -1,0 +1,26 @@
+"""Bounds for any linear first-order method with correlated noise on mu-strongly convex, L-smooth losses."""
+
+from dpbounds.ftrl.methods.bounds import MethodBound, bound_method, recheck
+from dpbounds.ftrl.methods.linear import (
+    LinearMethod,
+    gradient_descent,
+    heavy_ball,
+    nesterov,
+    standard_triple_momentum,
+    triple_momentum,
+)
+from dpbounds.ftrl.methods.problem import GradientNoise, Stability
+
+__all__ = [
+    "GradientNoise",
+    "LinearMethod",
+    "MethodBound",
+    "Stability",
+    "bound_method",
+    "gradient_descent",
+    "heavy_ball",
+    "nesterov",
+    "recheck",
+    "standard_triple_momentum",
+    "triple_momentum",
+]
