@@ -10,7 +10,7 @@ which is concave in pi. It is attained at the best pi by |B|^2 proportional to P
 
 >>> from dpbounds.ftrl.methods.linear import gradient_descent
 >>> round(least_over_noises(gradient_descent(eta=0.1), 0.1, 1.0, "f"), 7)
-0.0105391
+0.0105392
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ def least_over_noises(method: LinearMethod, mu: float, L: float, measure: Measur
     curvatures[-1] = L
     factor = {"f": curvatures / 2.0, "distance": np.ones_like(curvatures), "gradient": curvatures**2}[measure]
     gains = np.array([_squared_gain(method, h, omega) for h in curvatures]) * factor[:, None]
-    pi, best = np.full(len(curvatures), 1.0 / len(curvatures)), 0.0
+    pi = np.full(len(curvatures), 1.0 / len(curvatures))
+    best = float(np.max((np.sqrt(gains) @ mean) ** 2))  # one curvature alone
     for _ in range(STEPS):
         root = np.sqrt(pi @ gains)
         total = float(root @ mean)

@@ -286,7 +286,7 @@ def _every_noise(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact
     for eta in (0.1, 0.5, 1.0):
         closed = eta**2 / 2 * (2 / np.pi * ellipk((1 - eta) ** 2)) ** 2
         found = bound_of(gradient_descent(eta=eta), [1.0])
-        yield Fact(f"gradient descent, eta = {eta:g}", factor * float(found.lower_every_noise), closed, 1e-5)
+        yield Fact(f"gradient descent, eta = {eta:g}", factor * float(found.lower_every_noise), closed, 1e-9)
     for method in (DESCENT, FAST, NESTEROV, heavy_ball(eta=MU, momentum=0.81)):
         for weights in ([1.0], [1.0, -0.9], [1.0, 0.3]):
             correlation = correlations.from_coefficients(weights)

@@ -54,7 +54,7 @@ Weighted = Sequence[tuple[int | None, int | None, float]]
 
 def value(
     method: Spectral,
-    beta: Sequence[float],
+    beta: Sequence[float] | np.ndarray,
     mu: float,
     L: float,
     measure: str,
@@ -70,7 +70,7 @@ def value(
     G_1 b_0; `sign` one of the inner products in I_ij.
     """
     zeta = np.exp(2j * np.pi * np.arange(NODES) / NODES)
-    R, B = method.R(zeta), sum(weight * zeta**-k for k, weight in enumerate(beta))
+    R, B = method.R(zeta), np.fft.fft(beta, NODES)  # sum_k beta_k zeta^-k
     u, ell = R - mu, L - mu
     yy, cross, ww = np.zeros(NODES), np.zeros(NODES, dtype=complex), np.zeros(NODES)
     for first, second, weight in weighted:
