@@ -20,7 +20,7 @@ import numpy as np
 from dpbounds.arguments import typed
 from dpbounds.errors import DomainError, nonnegative, positive
 from dpbounds.ftrl.correlations import Correlation
-from dpbounds.ftrl.methods import LinearMethod
+from dpbounds.ftrl.methods import LinearMethod, check_converges
 from simulators.engine import Arrays, Streams, trial_count
 from simulators.ftrl.losses import Loss
 from simulators.ftrl.settings import Settings
@@ -55,9 +55,8 @@ def method_settings(
     Of the method's steps `Settings.eta` holds |C B|, for the record. `DomainError` for a method that diverges on a
     quadratic between mu and L.
     """
+    check_converges(problem.method, problem.loss.mu, problem.loss.L)
     rate = problem.method.rate(problem.loss.mu, problem.loss.L)
-    if not rate > 0:
-        raise DomainError("method", problem.method.name, "a method that converges on quadratics", "take smaller steps")
     burn_in = int(np.ceil(positive("forgotten", forgotten) / rate))
     return Settings(
         correlation=correlation,

@@ -3,8 +3,10 @@
 from dpbounds.ftrl.methods.bounds import MethodBound, bound_method, recheck
 from dpbounds.ftrl.methods.linear import (
     LinearMethod,
+    check_converges,
     gradient_descent,
     heavy_ball,
+    named_method,
     nesterov,
     standard_triple_momentum,
     triple_momentum,
@@ -17,8 +19,10 @@ __all__ = [
     "MethodBound",
     "Stability",
     "bound_method",
+    "check_converges",
     "gradient_descent",
     "heavy_ball",
+    "named_method",
     "nesterov",
     "recheck",
     "standard_triple_momentum",

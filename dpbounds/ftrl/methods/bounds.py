@@ -24,7 +24,7 @@ import numpy as np
 from dpbounds.arguments import typed
 from dpbounds.errors import DomainError, choice, count, listed, positive, real
 from dpbounds.ftrl.methods.every_noise import least_over_noises
-from dpbounds.ftrl.methods.linear import LinearMethod
+from dpbounds.ftrl.methods.linear import LinearMethod, check_converges
 from dpbounds.ftrl.methods.loops import Measure
 from dpbounds.ftrl.methods.noises import noise_system
 from dpbounds.ftrl.methods.problem import CONVENTIONS, GradientNoise, Problem, Stability, Statement
@@ -151,12 +151,7 @@ def bound_method(
     choice("measure", measure, get_args(Measure))
     past = count("memory", memory, least=0, most=MOST_PAST)
     noise_system(noise.correlation, float)  # refuses noise without finite memory
-    rate = method.rate(low, high)
-    if not rate > 0:
-        allowed = "a method that converges on every quadratic with curvature from mu to L"
-        raise DomainError(
-            "method", f"{method.name}, of spectral radius {1.0 - rate:.6g}", allowed, "take smaller steps"
-        )
+    check_converges(method, low, high)
     problem = Problem(method, noise, low, high, measure, gradient_noise)
     found = problem.bounded(past, certify=certify)
     stability = problem.stabilised(past, certify=certify)

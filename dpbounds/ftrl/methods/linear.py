@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from jaxtyping import Complex, Float
@@ -130,6 +130,17 @@ class LinearMethod:
         return 1.0 - float(np.abs(np.linalg.eigvals(loops)).max())
 
 
+@typed
+def check_converges(method: LinearMethod, mu: float, L: float) -> None:
+    """`DomainError` for a method that diverges on a quadratic with curvature from mu to L, as far as `rate` sees."""
+    rate = method.rate(mu, L)
+    if not rate > 0:
+        allowed = "a method that converges on every quadratic with curvature from mu to L"
+        raise DomainError(
+            "method", f"{method.name}, of spectral radius {1.0 - rate:.6g}", allowed, "take smaller steps"
+        )
+
+
 def _two_steps(eta: float, b: float, g: float, d: float, name: str) -> LinearMethod:
     """xi' = xi + s', s' = b s - eta (grad + w), y = xi + g s, x = xi + d s: s is the last step of xi."""
     row = np.array([1.0, d])
@@ -185,3 +196,35 @@ def standard_triple_momentum(mu: float, L: float) -> LinearMethod:
         g=square / ((1.0 + rho) * (2.0 - rho)),
         d=square / (1.0 - square),
     )
+
+
+MethodName = Literal["gd", "heavy-ball", "nesterov", "triple"]
+
+
+def named_method(name: MethodName, *, eta: float, mu: float, momentum: float | None = None) -> LinearMethod:
+    """A method by name at the step eta, with `momentum` or, without it, the usual one for the curvature mu.
+
+    Heavy ball: (1 - (eta mu)^{1/2})^2, critical damping at mu. Nesterov: (1 - (eta mu)^{1/2}) / (1 + (eta mu)^{1/2}).
+    Triple momentum: the standard one for the L with (1 + rho) / L = eta, so that it takes no other momentum; nor does
+    gradient descent. Raises `DomainError` for a momentum that is not taken, and unless 0 < eta mu < 1.
+    """
+    choice("name", name, get_args(MethodName))
+    slow = positive("eta", eta) * positive("mu", mu)
+    if not slow < 1:
+        raise DomainError("eta", eta, f"below 1 / mu = {1 / mu:g}")
+    if name in ("gd", "triple"):
+        if momentum is not None:
+            raise DomainError("momentum", momentum, f"left out for {name}", "it belongs to heavy-ball and nesterov")
+        return gradient_descent(eta=eta) if name == "gd" else _triple_at(eta, mu)
+    root = math.sqrt(slow)
+    if name == "heavy-ball":
+        return heavy_ball(eta=eta, momentum=(1.0 - root) ** 2 if momentum is None else momentum)
+    return nesterov(eta=eta, momentum=(1.0 - root) / (1.0 + root) if momentum is None else momentum)
+
+
+def _triple_at(eta: float, mu: float) -> LinearMethod:
+    """rho = 1 - (mu eta / (1 + rho))^{1/2}, whose right side moves by less than half as much as rho."""
+    rho = 1.0
+    for _ in range(60):
+        rho = 1.0 - math.sqrt(mu * eta / (1.0 + rho))
+    return standard_triple_momentum(mu, (1.0 + rho) / eta)
