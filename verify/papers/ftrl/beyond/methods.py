@@ -18,6 +18,7 @@ from dpbounds.ftrl.methods import (
     bound_method,
     gradient_descent,
     heavy_ball,
+    named_method,
     nesterov,
     recheck,
     standard_triple_momentum,
@@ -183,6 +184,39 @@ QUADRATICS = Claim(
     ),
     hypotheses="Stable recursions.",
     checks=(Agreement(facts=_quadratics, impostors={"0.1 % off": {"facts": {"factor": 1.001}}}),),
+)
+
+
+def _rates(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
+    """The rates of the methods by name."""
+    for eta, mu in ((0.1, 0.1), (1.0, 0.01), (0.5, 0.25)):
+        root, label = float(np.sqrt(eta * mu)), f"eta mu = {eta * mu:g}"
+        descent, fast = (named_method(name, eta=eta, mu=mu) for name in ("gd", "nesterov"))
+        yield Fact(f"gradient descent, {label}", factor * descent.rate(mu, 1 / eta), eta * mu)
+        yield Fact(f"Nesterov, {label}", factor * fast.rate(mu, 1 / eta), root, 1e-6)
+        momentum = float(named_method("heavy-ball", eta=eta, mu=mu).A[0, 1])
+        yield Fact(f"the momentum of heavy ball, {label}", factor * momentum, (1 - root) ** 2)
+        rho = 1 - root
+        for _ in range(100):
+            rho = 1 - float(np.sqrt(mu * eta / (1 + rho)))
+        third = named_method("triple", eta=eta, mu=mu)
+        known = standard_triple_momentum(mu, (1 + rho) / eta)
+        for name in ("A", "B", "C", "row"):
+            yield Fact(f"{name} of triple momentum, {label}", factor * getattr(third, name), getattr(known, name), 1e-9)
+
+
+RATES = Claim(
+    id="ftrl/beyond-methods-rates",
+    where=OURS,
+    kind="identity",
+    statement=(
+        r"On quadratics with curvatures from $mu$ to $1\/eta$ gradient descent has the rate $eta mu$ and Nesterov's "
+        r"method with $b = (1 - sqrt(eta mu))\/(1 + sqrt(eta mu))$ the rate $sqrt(eta mu)$;",
+        r"triple momentum at the step $eta$ is the standard one for $L = (1 + rho)\/eta$, $rho = 1 - sqrt(mu eta \/ (1 "
+        r"+ rho))$.",
+    ),
+    setting="Spectral radii at 200 curvatures.",
+    checks=(Agreement(decides="ab", facts=_rates, impostors={"1 % off": {"facts": {"factor": 1.01}}}),),
 )
 
 
