@@ -75,6 +75,11 @@ class MethodBound:
         return self.value.kind == "upper"
 
     @property
+    def kappa(self) -> float:
+        """L / mu, the condition number."""
+        return self.L / self.mu
+
+    @property
     def ratio(self) -> float:
         """value / lower: what is not known about the worst case."""
         return float(self.value) / float(self.lower)

@@ -164,7 +164,7 @@ def check(path: Path, content: Any, *, as_json: bool) -> int:
             reason = " ".join(f"bound {number}: {error}".split())
             raise DomainError("check", path, ALLOWED, reason) from None
         row = {"method": found.method.name, "mechanism": found.noise.correlation.name, "measure": found.measure}
-        row |= {"kappa": found.L / found.mu, "L": found.L, "rho": found.noise.rho}
+        row |= {"kappa": found.kappa, "L": found.L, "rho": found.noise.rho}
         rows.append({**row, **_found(found), "seconds": round(time.perf_counter() - started, 3)})
     if as_json:
         print_json(rows)
