@@ -1,4 +1,11 @@
-"""One method, noise, class and measure: its loops, the candidates that the solver gives for them, and their proofs."""
+"""One method, noise, class and measure: its loops, the candidates that the solver gives for them, and their proofs.
+
+>>> from dpbounds.ftrl.correlations import independent
+>>> from dpbounds.ftrl.methods.linear import gradient_descent
+>>> problem = Problem(gradient_descent(eta=1.0), Noise(correlation=independent(), rho=0.5), 0.1, 1.0, "f", None)
+>>> problem.stabilised(2, certify=True).memory, float(problem.error_at(1.0)) <= 0.5
+(0, True)
+"""
 
 from __future__ import annotations
 

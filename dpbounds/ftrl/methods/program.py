@@ -15,6 +15,14 @@ between past points: then E W_{t+1} <= (1 - c') E W_t + a constant.
 
 Everything is solved in units in which the loop moves by about 1: the condition of the program then hardly depends on
 the step size.
+
+>>> from dpbounds.ftrl.correlations import independent
+>>> from dpbounds.ftrl.methods.linear import gradient_descent
+>>> from dpbounds.ftrl.methods.noises import noise_system
+>>> loop = Loop.of(gradient_descent(eta=1.0), noise_system(independent(), float), 0.1, 1.0, 0, float)
+>>> found = solve(loop, units(loop, loop, 1.0, "f", 1.0, 0.0), "f", 1.0, 0.0)
+>>> round(found.value, 6)
+0.5
 """
 
 from __future__ import annotations
