@@ -10,6 +10,7 @@ from simulators.ftrl.designed import (
     experiment_of,
     planned_training,
 )
+from simulators.ftrl.first_order import MethodOnLoss, first_order, method_settings
 from simulators.ftrl.linear_regression import LinearRegression, linear_regression
 from simulators.ftrl.logistic import LogisticData, logistic_regression
 from simulators.ftrl.losses import Huber, Logistic, LogSumExp, Loss, Quadratic
@@ -30,6 +31,7 @@ __all__ = [
     "LogisticData",
     "Loss",
     "MeanEstimation",
+    "MethodOnLoss",
     "NoiseProbe",
     "PiecewiseQuadratic",
     "Quadratic",
@@ -40,11 +42,13 @@ __all__ = [
     "designed_noise",
     "designed_training",
     "experiment_of",
+    "first_order",
     "kinked_quadratic",
     "linear_regression",
     "logistic_regression",
     "mean_estimation",
     "mean_rehearsal",
+    "method_settings",
     "noise_probe",
     "piecewise_quadratic",
     "planned_training",

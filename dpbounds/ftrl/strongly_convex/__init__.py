@@ -4,6 +4,7 @@ App. E.
 
 from dpbounds.ftrl.strongly_convex.answers import bound_row, tightest
 from dpbounds.ftrl.strongly_convex.bounds import ConvexBound, bound, bound_density, bound_program, recertify
+from dpbounds.ftrl.strongly_convex.causal import CausalBound, best_nu_causal, bound_causal, least_error
 from dpbounds.ftrl.strongly_convex.noise import Noise
 from dpbounds.ftrl.strongly_convex.optimise import (
     BestNu,
@@ -18,6 +19,7 @@ from dpbounds.ftrl.strongly_convex.settings import StronglyConvex
 
 __all__ = [
     "BestNu",
+    "CausalBound",
     "ConvexBound",
     "Noise",
     "Optimised",
@@ -26,10 +28,13 @@ __all__ = [
     "StronglyConvex",
     "alternation",
     "best_nu",
+    "best_nu_causal",
     "bound",
+    "bound_causal",
     "bound_density",
     "bound_program",
     "bound_row",
+    "least_error",
     "optimize_correlation",
     "recertify",
     "spectral_root",

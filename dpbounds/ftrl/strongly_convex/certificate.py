@@ -42,7 +42,7 @@ def enclosed(program: Program, noise: NoiseSpectrum, multipliers: np.ndarray, cu
         )
     parts, squared_sensitivity = found
     with arithmetic.balls():
-        _check_sensitivity(noise.stated_sensitivity, squared_sensitivity)
+        check_sensitivity(noise.stated_sensitivity, squared_sensitivity)
         total, quadratic = (_dot(noise.weights(squared_sensitivity), part) for part in parts[:2])
         integral = _dot(noise.weights(squared_sensitivity, as_printed=program.name == "paper"), parts[2])
         if not integral > 0:  # psi has one sign where D has no zero, and it must be D's
@@ -65,7 +65,7 @@ def _integrals(noise: NoiseSpectrum, fractions: Sequence[Fraction]) -> tuple[lis
     return [means[k * terms : (k + 1) * terms] for k in range(len(fractions) + 1)], means[-1]
 
 
-def _check_sensitivity(stated: float | None, squared: Any) -> None:
+def check_sensitivity(stated: float | None, squared: Any) -> None:
     """The mean of 1 / |B|^2 is gamma_inf^2 for an outer B only: a correlation that states another is refused."""
     if stated is not None and not abs(float(squared) - stated**2) <= AGREEMENT * stated**2:
         raise AccuracyError(

@@ -20,12 +20,16 @@ MECHANISMS = (
     "coefficients",
 )
 PROGRAMS = ("f", "theta", "paper")
+# Those of `dpbounds.ftrl.methods`.
+METHODS = ("gd", "heavy-ball", "nesterov", "triple")
+MEASURES = ("f", "distance", "gradient")
 
 ABOUT = (
     "Error F - F* of DP-FTRL in the long run, or with --T after so many steps. For mean estimation and linear "
     "regression: the exact value, bounds and the optimum. With --program or --certify, for every mu-strongly convex, "
     "L-smooth loss: bounds from below and above, with --certify proved, rounding included. Privacy is for one pass "
-    "over the data: each record in one step."
+    "over the data: each record in one step. With --method the same for gradient descent, momentum and averages, where "
+    "draws are independent of the past, and noise of finitely many weights."
 )
 
 
@@ -52,6 +56,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     _add_spectrum(command.add_argument_group("linear regression"))
     _add_finite_time(command.add_argument_group("mean estimation and linear regression"))
     _add_strongly_convex(command.add_argument_group("strongly convex losses"))
+    _add_methods(command.add_argument_group("first-order methods on strongly convex losses"))
     _add_output(command.add_argument_group("simulation and output"))
 
 
@@ -133,6 +138,18 @@ def _add_strongly_convex(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--L", type=float, help="smoothness (default: 1); eta must be below 2 / L")
     group.add_argument("--max-lag", type=int, help="multipliers to each side (default: 20)")
     group.add_argument("--nodes", type=int, help="least number of graded frequencies (default: 400)")
+
+
+def _add_methods(group: argparse._ArgumentGroup) -> None:
+    """Their defaults are the theory's, so None here."""
+    group.add_argument("--method", nargs="+", choices=METHODS, help="with sgd, damped-anti-pgd or coefficients")
+    group.add_argument("--momentum", type=float, help="of heavy-ball and nesterov (default: tuned to eta and mu)")
+    group.add_argument(
+        "--output", choices=("x", "y"), help="judge the iterate or where the gradient is taken (default: x)"
+    )
+    group.add_argument("--average", type=float, metavar="DECAY", help="judge a_t = DECAY a_{t-1} + (1 - DECAY) x_t")
+    group.add_argument("--measure", choices=MEASURES, help="F - F*, |x - theta*|^2 or |grad F|^2 (default: f)")
+    group.add_argument("--memory", type=int, help="past gradients that a proof may use (default: 2)")
 
 
 def _add_output(group: argparse._ArgumentGroup) -> None:

@@ -20,7 +20,10 @@ from verify.running.store import strict
 # Options that mean nothing elsewhere.
 SPECTRUM = ("spectrum", "eigenvalues", "decay")
 FINITE_TIME = ("T", "initial")
-STRONGLY_CONVEX = ("program", "certify", "adversarial", "L", "max_lag", "nodes")
+STRONGLY_CONVEX = ("program", "certify", "adversarial", "L", "max_lag", "nodes", "method")
+# With --method alone, and those that it does not take.
+METHODS = ("momentum", "output", "average", "measure", "memory")
+NOT_METHODS = ("program", "adversarial", "max_lag", "nodes", "simulate", "plot")
 # Where there is no --mechanism; for the mean the best nu is the optimum.
 DEFAULTS = {
     "mean-estimation": ["sgd", "optimal"],
@@ -32,10 +35,13 @@ DEFAULTS = {
 def run(arguments: Namespace) -> int:
     """One row per problem, learning rate, budget and mechanism."""
     problem = _problem(arguments)
-    arguments.mechanism = arguments.mechanism or DEFAULTS[problem]
+    default = ["sgd"] if arguments.method else DEFAULTS[problem]
+    arguments.mechanism = arguments.mechanism or default
     check_coefficients(arguments)
     check_target("save", arguments.save)
     check_target("plot", arguments.plot)
+    if arguments.method:
+        return importlib.import_module("verify.cli.solve.ftrl.methods").run(arguments)
     if problem == "strongly-convex":
         return importlib.import_module("verify.cli.solve.ftrl.strongly_convex").run(arguments)
     cases = list(mean_cases(arguments) if problem == "mean-estimation" else regression_cases(arguments))
@@ -69,10 +75,11 @@ def _problem(arguments: Namespace) -> str:
     """As --problem says, else from the options that only bounds for strongly convex losses have."""
     if arguments.check is not None:
         raise DomainError("check", arguments.check, "given without a topic", "the file itself says what it bounds")
-    convex = arguments.program is not None or arguments.certify
+    _check_method(arguments)
+    convex = arguments.program is not None or arguments.certify or arguments.method is not None
     problem = arguments.problem or ("strongly-convex" if convex else "linear-regression")
     homes = {
-        "strongly-convex (which --program and --certify choose)": STRONGLY_CONVEX,
+        "strongly-convex (which --program, --certify and --method choose)": STRONGLY_CONVEX,
         "linear-regression": SPECTRUM,
         "mean-estimation or linear-regression": FINITE_TIME,
         "linear-regression or strongly-convex": ("kappa", "dimension"),
@@ -87,3 +94,13 @@ def _problem(arguments: Namespace) -> str:
     if arguments.nu is not None:  # whether or not a mechanism takes it
         within("nu", arguments.nu, "[0, 1]")
     return problem
+
+
+def _check_method(arguments: Namespace) -> None:
+    """Options of --method come with it, those of programs without it."""
+    with_method = arguments.method is not None
+    for name in NOT_METHODS if with_method else METHODS:
+        value = getattr(arguments, name)
+        if value is not None and value is not False:
+            allowed = "left out with --method" if with_method else "left out without --method"
+            raise DomainError(name, value, allowed)

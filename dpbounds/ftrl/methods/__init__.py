@@ -1,0 +1,30 @@
+"""Bounds for any linear first-order method with correlated noise on mu-strongly convex, L-smooth losses."""
+
+from dpbounds.ftrl.methods.bounds import MethodBound, bound_method, recheck
+from dpbounds.ftrl.methods.linear import (
+    LinearMethod,
+    check_converges,
+    gradient_descent,
+    heavy_ball,
+    named_method,
+    nesterov,
+    standard_triple_momentum,
+    triple_momentum,
+)
+from dpbounds.ftrl.methods.problem import GradientNoise, Stability
+
+__all__ = [
+    "GradientNoise",
+    "LinearMethod",
+    "MethodBound",
+    "Stability",
+    "bound_method",
+    "check_converges",
+    "gradient_descent",
+    "heavy_ball",
+    "named_method",
+    "nesterov",
+    "recheck",
+    "standard_triple_momentum",
+    "triple_momentum",
+]
