@@ -191,8 +191,9 @@ def _serve(pipe: Any, other: Any, mechanism: Callable[..., Any], memory: int, ou
         setattr(sys, name, os.fdopen(number, "w", encoding="utf-8", errors="replace", closefd=False, buffering=1))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _limit(memory)
-    seeded = _takes_seed(mechanism)
     warnings.simplefilter("ignore")
+    mechanism = _loaded(mechanism)
+    seeded = _takes_seed(mechanism)
     with contextlib.suppress(EOFError, OSError, KeyboardInterrupt):
         while True:
             data, jobs = pipe.recv()
@@ -209,6 +210,21 @@ def _serve(pipe: Any, other: Any, mechanism: Callable[..., Any], memory: int, ou
             if answers:
                 pipe.send_bytes(answers)
     os._exit(0)
+
+
+def _loaded(mechanism: Any) -> Callable[..., Any]:
+    """The function itself where it stands in a file; one that says so if the file cannot be loaded."""
+    if not hasattr(mechanism, "load"):
+        return mechanism
+    try:
+        return mechanism.load()
+    except (Exception, SystemExit) as error:  # whatever a stranger's file raises
+        problem = error
+
+        def broken(data: Any, seed: Any) -> Any:
+            raise problem
+
+        return broken
 
 
 def _limit(memory: int) -> None:
