@@ -21,7 +21,7 @@ from dpbounds.audit.intervals import (
     shift_interval,
 )
 from dpbounds.audit.laplace import laplace_delta, laplace_epsilon
-from dpbounds.audit.laws import NoiseLaw, discrete, gaussian, laplace, unknown
+from dpbounds.audit.laws import NoiseLaw, gaussian, laplace
 from dpbounds.audit.pairs import pair_delta
 from dpbounds.audit.promises import Promise, promise_of
 from dpbounds.audit.results import Audit
@@ -46,7 +46,6 @@ __all__ = [
     "coefficients_of",
     "coordinates_needed",
     "correlation_tail",
-    "discrete",
     "evaluated",
     "event_interval",
     "event_of",
@@ -65,7 +64,6 @@ __all__ = [
     "shift_interval",
     "shuffled_delta",
     "shuffled_epsilon",
-    "unknown",
 ]
 
 

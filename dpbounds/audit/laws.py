@@ -94,16 +94,6 @@ def laplace(scales: Any = None) -> NoiseLaw:
     return NoiseLaw(family="laplace", scale=scales)
 
 
-def discrete() -> NoiseLaw:
-    """Outputs from a countable set, such as integers or labels."""
-    return NoiseLaw(family="discrete")
-
-
-def unknown() -> NoiseLaw:
-    """Nothing declared: the audit samples."""
-    return NoiseLaw(family="unknown")
-
-
 def law_of(law: Any) -> NoiseLaw:
     """A `NoiseLaw` from itself or the name of a family. Raises `DomainError` for anything else."""
     if isinstance(law, NoiseLaw):

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from scipy import special
 
 from dpbounds.arguments import typed
 from dpbounds.audit.differences import gaussian_difference_cdf, laplace_difference_cdf, normal_scores
@@ -219,9 +218,3 @@ def _equal(rows: np.ndarray, loud: np.ndarray, sizes: np.ndarray, rounding: floa
 def stands_apart(moved: float, size: float, rounding: float) -> bool:
     """Whether an output of this size that has no noise moves by more than rounding."""
     return moved > 100 * rounding * size
-
-
-def lag_products_needed(correlation: float, lags: int, *, alpha: float, beta: float) -> int:
-    """Products that show a correlation at one of so many lags: normal approximation."""
-    z = -float(special.ndtri(alpha / (2 * lags))) - float(special.ndtri(beta))
-    return math.ceil((z / correlation) ** 2)

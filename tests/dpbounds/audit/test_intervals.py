@@ -23,7 +23,6 @@ from dpbounds.audit.intervals import laplace_sum_tail
 from dpbounds.audit.noise import (
     dependence,
     homogeneity,
-    lag_products_needed,
     scale_interval,
     shape,
     singular_directions,
@@ -37,7 +36,6 @@ def test_sizes_that_are_stated():
     assert coordinates_needed(0.05, "laplace") / coordinates_needed(0.05) == pytest.approx(
         1.75 / 1.5**2 / 0.5, rel=1e-3
     )
-    assert lag_products_needed(0.01, 5, alpha=1e-6, beta=1e-3) == pytest.approx(744_000, rel=0.1)
 
 
 def test_the_law_of_laplace_differences():
