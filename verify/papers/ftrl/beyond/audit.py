@@ -96,8 +96,8 @@ BEYOND_AUDIT_VERDICTS = Claim(
     where="beyond the paper",
     kind="privacy",
     statement=(
-        "Of noise whose privacy is known, an audit proves coefficients, finds a right step and a right count consistent "
-        "with its exact claims, and refutes a smaller claim of the step with a witness."
+        "Of noise whose privacy is known, an audit proves coefficients, finds a right step and a right count "
+        "consistent with its exact claims, and refutes a smaller claim of the step with a witness."
     ),
     setting="One step of DP-SGD with 500 parameters, and a count with Laplace noise.",
     checks=(
