@@ -54,4 +54,5 @@ def test_the_readme_runs():
     (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
     space: dict = {}
     exec(compile(code, "README.md", "exec"), space)
+    assert space["found"].verdict == "consistent" and 4.5 < space["found"].epsilon[0] < 4.89 < space["found"].epsilon[1]
     assert space["model"].confidence_set_.shape == "interval" and space["model"].private_

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
+from dpbounds.audit import intervals
 from verify.checks.evidence import Outcome
 
 # One run of everything raises a false alarm with probability at most SUITE_ALPHA; each comparison has COMPARISON_ALPHA
@@ -119,11 +120,7 @@ def variance_test(
 
 def proportion_interval(successes: int, trials: int, *, alpha: float = ALPHA) -> tuple[float, float]:
     """Clopper-Pearson interval for a probability."""
-    low = float(special.betaincinv(successes, trials - successes + 1, alpha / 2.0)) if successes else 0.0
-    high = (
-        float(special.betaincinv(successes + 1, trials - successes, 1.0 - alpha / 2.0)) if successes < trials else 1.0
-    )
-    return low, high
+    return intervals.proportion_interval(successes, trials, alpha=alpha)
 
 
 def quantile_interval(samples: np.ndarray, level: float, *, alpha: float = ALPHA) -> tuple[float, float]:

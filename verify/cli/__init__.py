@@ -1,6 +1,7 @@
 """The command line: arguments here, one module per command, loaded when it runs.
 
-Exit status: 0 as expected, 1 a verdict differs from the reviewed one, 2 bad input, 3 a computation failed.
+Exit status: 0 as expected, 1 a verdict differs from the reviewed one, 2 bad input, 3 a computation failed; `audit` has
+its own.
 """
 
 from __future__ import annotations
@@ -104,6 +105,7 @@ def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
     _add_verify(commands)
     _add_solve(commands, words)
     _add_design(commands, words)
+    _add_audit(commands)
     _add_report(commands)
     _add_new_paper(commands)
     return top
@@ -204,6 +206,32 @@ def _add_topics(command: argparse.ArgumentParser, words: Sequence[str], name: Co
             if topic.name in words:
                 module_of(topic, name).add_arguments(own)
     return choices
+
+
+def _add_audit(commands: argparse._SubParsersAction) -> None:
+    description = (
+        "Does a mechanism keep its promise? Exit status: 0 consistent or proved, 1 refuted or another law than "
+        "declared, 2 bad input, 3 the mechanism failed, 4 unclear."
+    )
+    command = commands.add_parser("audit", help="does a mechanism keep its promise?", description=description)
+    command.set_defaults(module="verify.cli.auditing")
+    command.add_argument("mechanism", nargs="?", metavar="FILE.py:NAME", help="a function run(data, seed), run apart")
+    command.add_argument("--coefficients", metavar="FILE.npz", help="noise coefficients, as design ftrl exports them")
+    command.add_argument("--event", metavar="FILE.json", help="what an accountant was told; no mechanism is run")
+    command.add_argument("--check", metavar="FILE.json", help="evaluate a saved witness again, without the search")
+    for name in ("epsilon", "delta", "rho", "mu"):
+        command.add_argument(f"--{name}", type=float, help="of the claim, for one release of all that is returned")
+    adjacencies = ("zero-out", "add-remove", "replace-one")
+    command.add_argument(
+        "--adjacency", choices=adjacencies, help="what neighbouring data sets are; there is no default"
+    )
+    command.add_argument("--domain", help='shape, least and largest number: "4x2,0,1"; or a .npy file, an example')
+    command.add_argument("--law", default="unknown", help="gaussian[:STD], laplace[:B], discrete or unknown (default)")
+    command.add_argument("--seconds", type=float, default=30.0, help="the budget (default: %(default)g)")
+    command.add_argument("--seed", type=_seed, default=0, help="same seed, same numbers (default: 0)")
+    command.add_argument("--save", metavar="FILE.json", help="write the witness of a refutation")
+    command.add_argument("--plot", metavar="FILE", help="draw the curve claimed against the curve found")
+    command.add_argument("--json", action="store_true", help="print JSON")
 
 
 def _add_report(commands: argparse._SubParsersAction) -> None:

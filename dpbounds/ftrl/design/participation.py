@@ -26,6 +26,7 @@ LARGEST_DENSE = 4096
 LARGEST_BLOCKS = 50_000_000
 # Coefficients below this share of the largest count as 0.
 ROUNDED = 1e-15
+LARGEST_COLUMN = "largest column"
 
 
 @typed
@@ -105,10 +106,22 @@ def sensitivity(correlation: Correlation, steps: int, participation: Participati
     """
     T = participation.checked(steps)
     if participation.times == 1:
-        return _root(correlation.sensitivity(T) ** 2, "exact", "largest column")
+        return _root(correlation.sensitivity(T) ** 2, "exact", LARGEST_COLUMN)
     if isinstance(correlation, ToeplitzCorrelation):
         return _of_toeplitz(correlation.inverse_coefficients(T), participation)
     return _of_matrix(correlation.encoder(T), participation)
+
+
+@typed
+def encoder_sensitivity(encoder: np.ndarray, participation: Participation = SINGLE) -> Value:
+    """`sensitivity` of a lower-triangular C (T, T) itself, by the rules of Toeplitz matrices if it is one."""
+    T = participation.checked(len(encoder))
+    if participation.times == 1:
+        return _root(float(np.max(np.sum(encoder**2, axis=0))), "exact", LARGEST_COLUMN)
+    first = encoder[:, 0]
+    if all(np.all(np.diagonal(encoder, -lag) == first[lag]) for lag in range(T)):
+        return _of_toeplitz(first, participation)
+    return _of_matrix(encoder, participation)
 
 
 def _of_toeplitz(c: np.ndarray, participation: Participation) -> Value:

@@ -1,0 +1,7 @@
+"""Running mechanisms to see whether they keep their promise; found in `dpbounds.audit`."""
+
+from simulators.audit.auditor import audit
+from simulators.audit.domains import Box, Pair, neighbours
+from simulators.audit.process import Outcome, Runner
+
+__all__ = ["Box", "Outcome", "Pair", "Runner", "audit", "neighbours"]

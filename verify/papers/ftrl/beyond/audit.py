@@ -1,0 +1,109 @@
+"""Beyond the paper: audits by law. Curves against plain sums, and verdicts on noise whose privacy is known."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+from scipy.special import ndtr
+
+from dpbounds.audit import (
+    coefficients_of,
+    gaussian,
+    judged,
+    laplace,
+    laplace_delta,
+    pair_delta,
+    poisson_delta,
+    promise_of,
+)
+from dpbounds.audit.witnesses import evaluated
+from simulators.audit import Box, audit
+from verify.checks import Agreement, Fact, Holds, Times
+from verify.statements.claims import Claim
+
+LINE = np.linspace(-40.0, 40.0, 800_001)
+
+
+def _normal(mean: float, variance: float = 1.0) -> np.ndarray:
+    return np.exp(-((LINE - mean) ** 2) / (2 * variance)) / math.sqrt(2 * math.pi * variance)
+
+
+def _sum(first: np.ndarray, second: np.ndarray, epsilon: float) -> float:
+    """The integral of (p - e^epsilon q)_+ by the trapezoid rule, to 1e-8."""
+    return float(np.maximum(first - math.exp(epsilon) * second, 0.0).sum() * (LINE[1] - LINE[0]))
+
+
+def _curves(rng: np.random.Generator) -> Iterator[Fact]:
+    for epsilon in (0.1, 0.6):
+        mixture = 0.8 * _normal(0.0) + 0.2 * _normal(1.5)
+        for first, pair in ((True, (mixture, _normal(0.0))), (False, (_normal(0.0), mixture))):
+            found = poisson_delta(epsilon, 1.5, 0.2, record_first=first)
+            yield Fact(f"sampled, record first {first}, epsilon = {epsilon}", found, _sum(*pair, epsilon), 1e-6)
+        moved, still = (np.exp(-np.abs(LINE - mean)) / 2 for mean in (1.0, 0.0))
+        found = laplace_delta(epsilon, [1.0])[0]
+        yield Fact(f"Laplace, epsilon = {epsilon}", found, _sum(moved, still, epsilon), 1e-6)
+        found = pair_delta(epsilon, [0.8], 2.0, 1.0)
+        yield Fact(f"two Gaussians, epsilon = {epsilon}", found, _sum(_normal(0.8, 2.0), _normal(0.0), epsilon), 1e-6)
+
+
+BEYOND_AUDIT_CURVES = Claim(
+    id="ftrl/beyond-audit-curves",
+    where="beyond the paper",
+    kind="privacy",
+    statement=(
+        "The curves of an audit are exact for one Poisson-sampled Gaussian step in both directions, one Laplace "
+        "output, and two Gaussians of different means and variances."
+    ),
+    checks=(Agreement(facts=_curves, impostors={"1e-4 off": {"facts": Times(1 + 1e-4)}}),),
+)
+
+
+def _verdicts(rng: np.random.Generator, noise: float = 1.0) -> Iterator[Holds]:
+    """Verdicts on noise of `noise` times what is right."""
+    coefficients = np.array([1.0, 0.5, 0.25])
+    sensitivity = float(np.linalg.norm(coefficients))
+    proved = judged(
+        coefficients_of(coefficients, 32, noise_multiplier=noise * sensitivity), promise_of({"mu": 1.0}), "zero-out"
+    )
+    yield Holds("coefficients are proved", proved.proved)
+
+    def step(gradients: np.ndarray, seed: int) -> np.ndarray:
+        norms = np.linalg.norm(gradients, axis=1, keepdims=True)
+        total = (gradients / np.maximum(norms, 1.0)).sum(axis=0)
+        return total + noise * np.random.default_rng(seed).standard_normal(500)
+
+    epsilon = 2 * (1 - float(ndtr(-0.5)))  # at which delta of mu = 1 is computed from its two tails
+    delta = float(ndtr(0.5 - epsilon) - math.exp(epsilon) * ndtr(-0.5 - epsilon))
+    for claim in ({"mu": 1.0}, (epsilon, delta)):
+        found = audit(step, claim, adjacency="zero-out", domain=Box(shape=(2, 500)), law=gaussian(), seconds=20.0)
+        yield Holds(f"a right step is consistent with {found.claim.text}", found.verdict == "consistent")
+        short = audit(step, {"mu": 0.9}, adjacency="zero-out", domain=Box(shape=(2, 500)), law=gaussian(), seconds=20.0)
+        again = short.witness is not None and evaluated(short.witness).refuted
+        yield Holds("a tenth less is refuted with a witness", short.verdict == "refuted" and again)
+
+    def count(data: np.ndarray, seed: int) -> float:
+        return float(data.sum()) + 2 * noise * float(np.random.default_rng(seed).laplace())
+
+    box = Box(shape=(4,), low=0, high=1)
+    found = audit(count, 0.5, adjacency="replace-one", domain=box, law=laplace(2.0), seconds=20.0)
+    yield Holds("a right count with Laplace noise is consistent", found.verdict == "consistent")
+
+
+BEYOND_AUDIT_VERDICTS = Claim(
+    id="ftrl/beyond-audit-verdicts",
+    where="beyond the paper",
+    kind="privacy",
+    statement=(
+        "Of noise whose privacy is known, an audit proves coefficients, finds a right step and a right count "
+        "consistent with its exact claims, and refutes a smaller claim of the step with a witness."
+    ),
+    setting="One step of DP-SGD with 500 parameters, and a count with Laplace noise.",
+    checks=(
+        Agreement(
+            facts=_verdicts,
+            impostors={"10 % less noise": {"facts": {"noise": 0.9}}},
+        ),
+    ),
+)
