@@ -4,7 +4,7 @@ Conventions: x in R^p with covariance Sigma, z = <x, w*>, E[y | x] = mu(z); n pr
 local, any two records within the bounds are neighbours.
 """
 
-from dpbounds.glm import asymptotics, bounds, clipping, links, privacy, scale
+from dpbounds.glm import asymptotics, bounds, clipping, links, messages, privacy, scale
 from dpbounds.glm.designs import Bias, TwoPointDesign, bias, least_squares, sign_design
 from dpbounds.glm.links import LINKS, Link
 from dpbounds.glm.prediction import Prediction, predict, records_needed
@@ -28,6 +28,7 @@ __all__ = [
     "error_curves",
     "least_squares",
     "links",
+    "messages",
     "predict",
     "privacy",
     "recommend",
