@@ -1,9 +1,9 @@
 """The estimate from messages solves (1 / m) sum_j s_j x_j M(<x_j, w>) = A^-1 (mean message): a convex problem.
 
 s_j = 1 / max(R, ||A x_j||), so that the Hessian sum_j s_j M' x_j x_j^T is symmetric. Newton's steps are cut where some
-|<x_j, step>| is above 2, and shortened until the function falls along them. A root exists if and only if b = A^-1
-(mean message) satisfies <b, v> < end * mean of s_j |<x_j, v>| for all v != 0; while iterates run away, their direction
-is tried as a v that does not.
+|<x_j, step>| is above 2 and above half the largest |<x_j, w>|, and shortened until the function falls along them. A
+root exists if and only if b = A^-1 (mean message) satisfies <b, v> < end * mean of s_j |<x_j, v>| for all v != 0; while
+iterates run away, their direction is tried as a v that does not.
 
 >>> public = np.array([[1.0, 0.2], [-0.3, 1.0], [0.5, -1.0], [-1.0, -0.4]])
 >>> h = public / np.linalg.norm(public, axis=1)[:, None]
@@ -166,7 +166,7 @@ def _newton(equation: _Equation, w: np.ndarray, hessian: np.ndarray | None = Non
         longest = float(np.max(np.abs(along)))
         if not math.isfinite(longest):
             raise AccuracyError("the Hessian of the messages' equation is singular: the public records are too few")
-        length = min(1.0, LONGEST / longest)
+        length = min(1.0, max(LONGEST, 0.5 * float(np.max(np.abs(z)))) / longest)
         slope = float(gradient @ direction)
         while True:
             moved = z + length * along
