@@ -6,7 +6,7 @@ equation holds at w* whatever the law of x is: h weighs records and does not cha
 deviation 2 / mu, or pure eps on the sphere (`cap`).
 """
 
-from dpbounds.glm.messages.errors import MessageError, MessageLaw, error, message_law, message_matrix
+from dpbounds.glm.messages.errors import MessageError, MessageLaw, error, error_of, message_law, message_matrix
 from dpbounds.glm.messages.forecasts import MessageForecast, forecast, gaussian_median
 from dpbounds.glm.messages.labels import ScoredLabels, scored
 from dpbounds.glm.messages.lower import LowerBound, information_bound, lower_bound, pure_bound, pure_threshold
@@ -26,6 +26,7 @@ __all__ = [
     "Solution",
     "cap",
     "error",
+    "error_of",
     "forecast",
     "gaussian_median",
     "gaussian_scale",

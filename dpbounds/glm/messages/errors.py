@@ -55,6 +55,17 @@ class MessageError:
         return self.sampling + self.noise + self.public
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MessageLaw:
+    """Moments of h = A x s(x): E[h psi], E[h h^T psi^2], Cov(h M), E[h h^T / ||h||^2], and J^-1 as `back`."""
+
+    first: np.ndarray
+    second: np.ndarray
+    public: np.ndarray
+    directions: np.ndarray
+    back: np.ndarray
+
+
 @typed
 def message_matrix(covariance: Float[np.ndarray, "p p"], rule: Rule = "coefficients") -> np.ndarray:
     """A of the messages, from a covariance that is public: Sigma^-3/4 for the error of w, Sigma^-1/2 for that of
@@ -91,10 +102,18 @@ def error(
     """
     labels, w = scored(link, label_bound), vector("w", w)
     covariance = positive_definite("covariance", covariance, len(w))
-    n, m = count("n", n), math.inf if m == math.inf else count("m", m)
     if not np.any(w):
         raise DomainError("w", w, "a vector other than 0")
     law = _law(labels, w, covariance, matrix, nonnegative("radius", radius))
+    return error_of(law, n=n, m=m, epsilon=epsilon, delta=delta, noise=noise)
+
+
+@typed
+def error_of(
+    law: MessageLaw, *, n: int, m: float, epsilon: float, delta: float | None = None, noise: Noise = "gaussian"
+) -> MessageError:
+    """The error from the moments of the messages, which do not depend on the other arguments; these as in `error`."""
+    n, m = count("n", n), math.inf if m == math.inf else count("m", m)
     sampled = law.second - np.outer(law.first, law.first)
     added = _noise(noise, epsilon, delta, law)
     parts = [law.back @ part @ law.back.T for part in (sampled / n, added / n, law.public / m)]
@@ -104,17 +123,6 @@ def error(
         public=float(np.trace(parts[2])),
         covariance=parts[0] + parts[1] + parts[2],
     )
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class MessageLaw:
-    """Moments of h = A x s(x): E[h psi], E[h h^T psi^2], Cov(h M), E[h h^T / ||h||^2], and J^-1 as `back`."""
-
-    first: np.ndarray
-    second: np.ndarray
-    public: np.ndarray
-    directions: np.ndarray
-    back: np.ndarray
 
 
 @typed

@@ -25,7 +25,7 @@ from scipy import interpolate, special
 from dpbounds.arguments import typed
 from dpbounds.errors import DomainError, vector
 from dpbounds.glm.links import Link
-from dpbounds.glm.messages.errors import MessageError, error
+from dpbounds.glm.messages.errors import MessageError, MessageLaw, error_of, message_law
 from dpbounds.glm.messages.labels import scored
 from dpbounds.glm.messages.moments import LARGEST_NORM, moments
 from dpbounds.glm.messages.noises import Noise
@@ -66,10 +66,13 @@ def forecast(
     radius: float = 0.0,
     label_bound: float | None = None,
     matrix: Any = None,
+    law: MessageLaw | None = None,
 ) -> MessageForecast:
-    """Mean and median, arguments as in `error`. Raises `DomainError` where |Sigma^{1/2} w| is above 10."""
+    """Mean and median, arguments as in `error`; `law`: `message_law` of the same, where it is known. Raises `DomainError` where |Sigma^{1/2} w| is above 10."""
     settings: dict[str, Any] = {"n": n, "m": m, "epsilon": epsilon, "delta": delta, "noise": noise}
-    terms = error(link, w, covariance, radius=radius, label_bound=label_bound, matrix=matrix, **settings)
+    if law is None:
+        law = message_law(link, w, covariance, radius=radius, label_bound=label_bound, matrix=matrix)
+    terms = error_of(law, **settings)
     labels = scored(link, label_bound)
     w = np.asarray(w, dtype=float)
     p, size = len(w), math.sqrt(float(w @ np.asarray(covariance) @ w))
