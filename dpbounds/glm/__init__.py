@@ -10,6 +10,7 @@ from dpbounds.glm.links import LINKS, Link
 from dpbounds.glm.prediction import Prediction, predict, records_needed
 from dpbounds.glm.problem import Problem, build_problem
 from dpbounds.glm.recommendation import Recommendation, assess, error_curves, recommend
+from dpbounds.glm.surveys import message_rows, what_helps
 
 __all__ = [
     "LINKS",
@@ -28,6 +29,7 @@ __all__ = [
     "error_curves",
     "least_squares",
     "links",
+    "message_rows",
     "messages",
     "predict",
     "privacy",
@@ -35,4 +37,5 @@ __all__ = [
     "records_needed",
     "scale",
     "sign_design",
+    "what_helps",
 ]

@@ -1,4 +1,4 @@
-"""What a survey by direction messages is predicted to do on a problem, beside the estimators of `dpbounds.glm.prediction`.
+"""What a survey by direction messages is predicted to do on a problem, beside the estimators by least squares.
 
 >>> from dpbounds.glm.problem import build_problem
 >>> problem = build_problem("logistic", n=10**6, m=10**5, epsilon=2.0, delta=1e-6, p=5)
@@ -38,8 +38,8 @@ USEFUL = 0.5
 class MessagePrediction:
     """One kind of message on a problem; errors relative to ||w*||^2.
 
-    - `scale`: standard deviation of the noise of each coordinate, or the length of what is sent on the sphere; `delta`: 0
-      for pure privacy; `label_bound`: where counts are clamped, 1 plus the size of a regression's noise;
+    - `scale`: standard deviation of the noise of each coordinate, or the length of what is sent on the sphere; `delta`:
+      0 for pure privacy; `label_bound`: where counts are clamped, 1 plus the size of a regression's noise;
     - `terms`: to leading order by source; `relative`, `median`: mean and median that count the bend of the equation, by
       `excess`; `no_root`: the chance that there is no estimate; `reliable`: whether both small parameters are small.
     """

@@ -68,7 +68,10 @@ def forecast(
     matrix: Any = None,
     law: MessageLaw | None = None,
 ) -> MessageForecast:
-    """Mean and median, arguments as in `error`; `law`: `message_law` of the same, where it is known. Raises `DomainError` where |Sigma^{1/2} w| is above 10."""
+    """Mean and median, arguments as in `error`; `law`: `message_law` of the same, where it is known.
+
+    Raises `DomainError` where |Sigma^{1/2} w| is above 10.
+    """
     settings: dict[str, Any] = {"n": n, "m": m, "epsilon": epsilon, "delta": delta, "noise": noise}
     if law is None:
         law = message_law(link, w, covariance, radius=radius, label_bound=label_bound, matrix=matrix)

@@ -13,6 +13,7 @@ from dpbounds.glm import LINKS, messages, sign_design
 from simulators.engine import Streams
 from simulators.glm import GaussianModel, InterceptModel, MessageSettings, TwoPointModel, estimate_from_messages
 from simulators.glm import messages as sending
+from simulators.glm.survey import LocalGLM
 from verify.checks import Agreement, Fact, Holds, Times, Within
 from verify.papers.glm.tools.records import streams
 from verify.statements.claims import Claim
@@ -137,7 +138,22 @@ def _by_record(rng: np.random.Generator, *, factor: float = 1.0) -> Iterator[Wit
         yield Within(f"{name}: relative error", float(runs["relative_l2"].mean()), 0.0, 0.1)
 
 
-def _reference(rng: np.random.Generator) -> Iterator[Fact]:
+def _survey(rng: np.random.Generator) -> Iterator[Within]:
+    """`LocalGLM`, from records to coefficients: within 6 times the predicted deviation."""
+    x, public, w = rng.standard_normal((50_000, 2)), rng.standard_normal((5000, 2)), np.array([0.6, -0.4])
+    y = rng.random(50_000) < LINKS["logistic"].mean(x @ w)
+    own = LocalGLM(link="logistic", epsilon=3.0, seed=int(rng.integers(2**31)))
+    found = own.fit(own.message(x, y), public).coef_
+    stated = messages.error("logistic", w, np.eye(2), n=50_000, m=5000, epsilon=3.0, noise="cap", matrix=np.eye(2))
+    yield Within(
+        "survey: error over its predicted deviation",
+        math.sqrt(float(np.sum((found - w) ** 2)) / stated.total),
+        0.0,
+        6.0,
+    )
+
+
+def _reference(rng: np.random.Generator) -> Iterator[Fact | Within]:
     """p = 5, n = 10^6, epsilon = 2, delta = 10^-6, |w| = 1, m = 10^5, by the moments."""
     w, settings = np.full(5, 5**-0.5), {"n": 10**6, "m": 10**5, "epsilon": 2.0}
     moments = messages.moments("logistic", 5, 1.0)
@@ -151,6 +167,7 @@ def _reference(rng: np.random.Generator) -> Iterator[Fact]:
     found = messages.error("logistic", w, np.eye(5), noise="hemisphere", **settings)
     yield Fact("hemisphere", found.total, half - (moments.g1 / moments.J1) ** 2 / 10**6 + public, 1e-8)
     yield Fact("hemisphere, to one digit", found.total, 0.0005, 0.01)
+    yield from _survey(rng)
 
 
 def _forecasts(rng: np.random.Generator, *, factor: float = 1.0) -> Iterator[Within]:
