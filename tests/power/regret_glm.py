@@ -42,7 +42,7 @@ def judge(number: int) -> dict[str, Any]:
         errors[name] = _median(one, MESSAGE_RUNS)
     for share in SHARES:
         # Runs with a chosen radius draw every record: fewer of them.
-        asked = drawn(number) | ({} if share == 1.0 else {"radius": share * found.problem.bounds[0]})
+        asked: dict[str, Any] = drawn(number) | ({} if share == 1.0 else {"radius": share * found.problem.bounds[0]})
         other = found if share == 1.0 else recommend(**asked, estimators=("public-covariance",))
         for (calibration, name), one in recommendation_experiments(other).items():
             if calibration == "tight":
