@@ -3,8 +3,10 @@
 This is the one place of theory that hands on algorithms; `import dpbounds` does not load it.
 
 - `InstrumentalVariables`: a coefficient with a confidence set that holds, with weak instruments too
+- `LocalGLM`: a survey in local privacy, what each user sends and the coefficients from all that was sent
 """
 
+from simulators.glm.survey import LocalGLM
 from simulators.iv.confidence.estimator import InstrumentalVariables
 
-__all__ = ["InstrumentalVariables"]
+__all__ = ["InstrumentalVariables", "LocalGLM"]

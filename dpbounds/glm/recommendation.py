@@ -22,6 +22,7 @@ from dpbounds.glm.links import Link
 from dpbounds.glm.prediction import ESTIMATORS, PRINTED, Prediction, predict, records_needed
 from dpbounds.glm.privacy import Calibration
 from dpbounds.glm.problem import MOST_RECORDS, Problem, build_problem
+from dpbounds.glm.surveys import USEFUL, MessagePrediction, WhatHelps, message_rows, what_helps
 from dpbounds.values import Value
 
 Advice = Estimator | Literal["zero"]
@@ -76,7 +77,10 @@ class Recommendation:
 
     - `constant`: c of w* = c w_ols; a root exists while `problem.size` is below `supremum`;
     - `rows`: the printed ones, then the tight ones;
-    - `advice`: `zero` where no private estimate is predicted to beat w = 0; `reason`: why, in a sentence;
+    - `advice`: among these `Estimator`s, `zero` where none is predicted to beat w = 0; `reason`: why, in a sentence;
+    - `messages`: surveys by direction messages at the same budget, empty where none is defined or the rows were chosen;
+      `recommended`: the least predicted error of all; `useful`: whether it is below half of that of w = 0; `helps`:
+      what would, where it is not;
     - `more`: what ten times the records buy; `needed`: where a target was given.
     """
 
@@ -88,6 +92,8 @@ class Recommendation:
     reason: str
     more: tuple[MoreRecords, ...]
     needed: RecordsNeeded | None
+    messages: tuple[MessagePrediction, ...] = ()
+    helps: WhatHelps | None = None
 
     def under(self, calibration: Calibration) -> tuple[Prediction, ...]:
         """The rows of one calibration."""
@@ -96,6 +102,24 @@ class Recommendation:
     def recommends(self, row: Prediction) -> bool:
         """Whether this row is the one to take."""
         return row.calibration == "tight" and row.estimator == self.advice
+
+    @property
+    def recommended(self) -> str:
+        """The row of least predicted error among all that are private for every record, those first whose prediction is
+        reliable; `zero` where none is predicted to beat w = 0.
+        """
+        row = self._least
+        name = row.name if isinstance(row, MessagePrediction) else row.estimator
+        return name if float(row.relative) < ERROR_OF_ZERO else "zero"
+
+    @property
+    def useful(self) -> bool:
+        """Whether the best row has less than half the error of w = 0."""
+        return float(self._least.relative) < USEFUL
+
+    @property
+    def _least(self) -> Prediction | MessagePrediction:
+        return min((*self.under("tight"), *self.messages), key=lambda row: row.rank)
 
     @property
     def best(self) -> Prediction:
@@ -135,6 +159,8 @@ def assess(
     tight = tuple(predict(problem, estimator) for estimator in wanted)
     printed = tuple(predict(problem, estimator, "printed") for estimator in wanted if estimator in PRINTED)
     best = min(tight, key=lambda row: row.rank)
+    surveys = message_rows(problem) if estimators is None else ()
+    least = min(float(row.relative) for row in (*tight, *surveys))
     return Recommendation(
         problem=problem,
         constant=scale.constant(problem.link, problem.q),
@@ -144,6 +170,8 @@ def assess(
         reason=_reason(best, tight),
         more=tuple(_more(problem, best.estimator)),
         needed=None if target is None else _needed(problem, best.estimator, target),
+        messages=surveys,
+        helps=what_helps(problem) if surveys and not least < USEFUL else None,
     )
 
 

@@ -233,6 +233,46 @@ class TwoPointModel(Model):
         return patterns[counts > 0], counts[counts > 0]
 
 
+@typed
+@dataclass(frozen=True, kw_only=True, eq=False)
+class InterceptModel(Model):
+    """Records of `inner`, a model of p - 1 coordinates, after a coordinate that is 1; `w` is of all p."""
+
+    inner: Model
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.inner.p != self.p - 1:
+            raise DomainError("inner", f"{self.inner.p} coordinates", f"{self.p - 1}, one fewer than w")
+
+    @property
+    def covariance(self) -> np.ndarray:
+        """Second moments of the records, as A takes them, for an inner mean of 0."""
+        moments = np.eye(self.p)
+        moments[1:, 1:] = second_moments(self.inner)
+        return moments
+
+    def rows(self, size: int, generator: np.random.Generator) -> np.ndarray:
+        """Records of the model after a 1."""
+        return np.column_stack([np.ones(size), self.inner.rows(size, generator)])
+
+    def sums(self, generator: np.random.Generator) -> Sums:
+        """Refused: least squares takes records of mean 0."""
+        raise DomainError("problem", "InterceptModel", "a model without an intercept")
+
+    def public(self, generator: np.random.Generator) -> Public:
+        """Refused: least squares takes records of mean 0."""
+        raise DomainError("problem", "InterceptModel", "a model without an intercept")
+
+
+@typed
+def second_moments(problem: Model) -> np.ndarray:
+    """E x x^T of a model's records. Raises `DomainError` for a model that does not say it."""
+    if isinstance(problem, (GaussianModel, InterceptModel, TwoPointModel)):
+        return problem.covariance
+    raise DomainError("problem", type(problem).__name__, "a model that says its covariance")
+
+
 @lru_cache(maxsize=8)
 def _patterns(design: TwoPointDesign) -> tuple[np.ndarray, np.ndarray]:
     """All 2^p records of a design and their probabilities."""

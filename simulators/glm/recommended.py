@@ -20,13 +20,15 @@ from dpbounds.glm.prediction import Prediction
 from dpbounds.glm.privacy import Calibration
 from dpbounds.glm.problem import Problem
 from dpbounds.glm.recommendation import Recommendation
+from dpbounds.glm.surveys import NAMES
 from simulators.engine import Arrays, Experiment
 from simulators.glm.estimators import estimate
+from simulators.glm.messages import MessageSettings, estimate_from_messages
 from simulators.glm.models import GaussianModel
 from simulators.glm.settings import Settings
 
 # Records of one simulated run, and runs in a block.
-MOST_SIMULATED, BLOCK_TRIALS = 20_000_000, 10
+MOST_SIMULATED, MOST_PUBLIC, BLOCK_TRIALS = 20_000_000, 2_000_000, 10
 
 
 @typed
@@ -36,7 +38,38 @@ def recommendation_experiments(recommendation: Recommendation) -> dict[tuple[Cal
     for name, size in (("n", problem.n), ("m", problem.m)):
         if size > MOST_SIMULATED:
             raise DomainError(name, size, f"at most {MOST_SIMULATED} for a simulation")
-    model = GaussianModel(
+    model = _model(problem)
+    return {
+        (row.calibration, row.estimator): Experiment(
+            algorithm=estimate, problem=model, settings=settings_of(row, problem), block_trials=BLOCK_TRIALS
+        )
+        for row in recommendation.rows
+    }
+
+
+@typed
+def message_experiments(recommendation: Recommendation) -> dict[str, Experiment]:
+    """An experiment for each kind of message, by name, in law. Raises `DomainError` for m > 2e6."""
+    problem = recommendation.problem
+    if recommendation.messages and problem.m > MOST_PUBLIC:
+        raise DomainError("m", problem.m, f"at most {MOST_PUBLIC} for a simulation of messages")
+    found = {}
+    for row in recommendation.messages:
+        noise = NAMES[row.name]
+        settings = MessageSettings(
+            noise=noise,
+            epsilon=problem.epsilon,
+            delta=problem.delta if noise == "gaussian" else None,
+            label_bound=row.label_bound,
+        )
+        found[row.name] = Experiment(
+            algorithm=estimate_from_messages, problem=_model(problem), settings=settings, block_trials=BLOCK_TRIALS
+        )
+    return found
+
+
+def _model(problem: Problem) -> GaussianModel:
+    return GaussianModel(
         link=problem.link,
         w=problem.w,
         n=problem.n,
@@ -44,12 +77,6 @@ def recommendation_experiments(recommendation: Recommendation) -> dict[tuple[Cal
         noise=problem.noise,
         covariance=problem.covariance,
     )
-    return {
-        (row.calibration, row.estimator): Experiment(
-            algorithm=estimate, problem=model, settings=settings_of(row, problem), block_trials=BLOCK_TRIALS
-        )
-        for row in recommendation.rows
-    }
 
 
 @typed

@@ -72,7 +72,11 @@ def _errors(rows: Sequence[Row]) -> None:
 
 def _cells(row: Row, names: Sequence[str]) -> dict[str, Any]:
     return {
-        SHORT.get(name, name): f"{row[name]:.{DIGITS}g}" if isinstance(row[name], float) else row[name]
+        SHORT.get(name, name): f"{row[name]:.{DIGITS}g}"
+        if isinstance(row[name], float)
+        else row[name]
+        if row[name] is not None
+        else "-"
         for name in names
     }
 
@@ -88,13 +92,28 @@ def _legend(rows: Sequence[Row]) -> None:
             "True delta is for records within the bounds. Printed, a record beyond the radius sends the message "
             '"outside": for all records the true delta is 1. Tight rows are private for every record.'
         )
+    if any(row["calibration"] == "message" for row in rows):
+        _note(
+            "Messages: a direction times a label in [-1, 1], with Gaussian noise, or a point of the sphere "
+            "(hemisphere, cap), whose privacy is pure, without delta; all noise is under xy noise, all public records "
+            "under public cov. Their errors count the bend of the equation. zero: doing nothing."
+        )
     if any("median_simulated" in row for row in rows):
         _note("simulated: median over runs with a 95 % interval; a run without a root counts as infinite.")
 
 
 def _advice(recommendation: Recommendation) -> None:
     advice = ADVICE_LABELS[recommendation.advice]
-    _note(f"Recommended at equal true privacy: {advice}. {recommendation.reason}")
+    if recommendation.messages:
+        taken = "w = 0" if recommendation.recommended == "zero" else recommendation.recommended
+        _note(f"Recommended at equal true privacy: {taken}.")
+        if not recommendation.useful:
+            _note(
+                "None of these is useful here: the best has more than half the error of w = 0. " + _help(recommendation)
+            )
+        _note(f"Among the estimators by least squares: {advice}. {recommendation.reason}")
+    else:
+        _note(f"Recommended at equal true privacy: {advice}. {recommendation.reason}")
     for more in recommendation.more:
         _note(f"With n = {more.n} and m = {more.m}: {more.relative:.3g}.")
     needed = recommendation.needed
@@ -106,6 +125,16 @@ def _advice(recommendation: Recommendation) -> None:
         f"For a relative error of {needed.target:g} by {recommendation.best.estimator}: n = {proportional} with m in "
         f"proportion, {kept} with m = {recommendation.problem.m} as it is."
     )
+
+
+def _help(recommendation: Recommendation) -> str:
+    """More users or a larger budget for a quarter of the error of w = 0."""
+    helps = recommendation.helps
+    if helps is None:
+        return ""
+    found = [f"n = {helps.n} users with m in proportion"] if helps.n is not None else []
+    found += [f"epsilon = {helps.epsilon:.3g}"] if helps.epsilon is not None else []
+    return f"A message on a cap has a quarter of it with {' or '.join(found)}." if found else ""
 
 
 def _note(text: str) -> None:

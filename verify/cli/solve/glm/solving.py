@@ -11,7 +11,9 @@ from typing import Any
 from dpbounds import DomainError
 from dpbounds.glm.prediction import Prediction
 from dpbounds.glm.recommendation import Recommendation, recommend
-from simulators.glm.recommended import recommendation_experiments, share_without_root
+from dpbounds.glm.surveys import MessagePrediction
+from simulators.engine import Experiment
+from simulators.glm.recommended import message_experiments, recommendation_experiments, share_without_root
 from verify.cli.console import print_json
 from verify.cli.files import check_target, write
 from verify.cli.solve.glm.problem import assumptions, settings
@@ -31,6 +33,9 @@ def run(arguments: Namespace) -> int:
     recommendation = recommend(**settings(arguments))
     runs = _simulated(arguments, recommendation)
     rows = [_row(recommendation, row, runs.get((row.calibration, row.estimator), {})) for row in recommendation.rows]
+    rows += [_message_row(recommendation, row, runs.get(("message", row.name), {})) for row in recommendation.messages]
+    if recommendation.messages:
+        rows.append(_nothing(recommendation))
     try:
         _write(arguments, recommendation, rows)
     finally:  # a full disk does not cost the numbers
@@ -45,7 +50,8 @@ def _simulated(arguments: Namespace, recommendation: Recommendation) -> dict[Key
     """Medians of the relative error (the mean may be infinite), and the share of runs without a root."""
     if arguments.simulate is None:
         return {}
-    experiments = recommendation_experiments(recommendation)
+    experiments: dict[Key, Experiment] = {**recommendation_experiments(recommendation)}
+    experiments |= {("message", name): one for name, one in message_experiments(recommendation).items()}
     arrays = simulate(experiments, arguments.simulate, seed=arguments.seed, outputs=("relative_l2", "has_root"))
     return {
         key: {"median": median_interval(run["relative_l2"]), "no_root": share_without_root(run)}
@@ -59,7 +65,7 @@ def _row(recommendation: Recommendation, row: Prediction, run: dict[str, Any]) -
     return {
         "estimator": row.estimator,
         "calibration": row.calibration,
-        "recommended": recommendation.recommends(row),
+        "recommended": recommendation.recommends(row) and recommendation.recommended == row.estimator,
         "scale_constant": float(recommendation.constant),
         "radius": row.radius,
         "label_bound": row.label_bound,
@@ -74,6 +80,42 @@ def _row(recommendation: Recommendation, row: Prediction, run: dict[str, Any]) -
         "reliable": row.reliable,
         **(median.columns("median") | {"no_root": run["no_root"]} if median is not None else {}),
     }
+
+
+def _message_row(recommendation: Recommendation, row: MessagePrediction, run: dict[str, Any]) -> dict[str, Any]:
+    """JSON data of a survey by messages: its noise is on the one message, and its public records are in one term."""
+    median: Simulated | None = run.get("median")
+    return {
+        "estimator": row.name,
+        "calibration": "message",
+        "recommended": recommendation.recommended == row.name,
+        "scale_constant": None,
+        "radius": 0.0,
+        "label_bound": row.label_bound,
+        "sd_xx": None,
+        "sd_xy": row.scale,
+        "delta_within_bounds": row.delta,
+        "private_for_all": True,
+        "error": float(row.relative),
+        "sampling": row.terms.sampling,
+        "gram_noise": 0.0,
+        "cross_noise": row.terms.noise,
+        "public_covariance": row.terms.public,
+        "public_scale": 0.0,
+        "convergence": None,
+        "excess": row.excess,
+        "median_predicted": float(row.median),
+        "reliable": row.reliable,
+        **(median.columns("median") | {"no_root": run["no_root"]} if median is not None else {}),
+    }
+
+
+def _nothing(recommendation: Recommendation) -> dict[str, Any]:
+    """JSON data of w = 0, which costs no privacy."""
+    row: dict[str, Any] = dict.fromkeys(("scale_constant", "radius", "label_bound", "sd_xx", "sd_xy", "convergence"))
+    terms = dict.fromkeys(("sampling", "gram_noise", "cross_noise", "public_covariance", "public_scale", "excess"), 0.0)
+    own = {"estimator": "zero", "calibration": "nothing", "recommended": recommendation.recommended == "zero"}
+    return own | row | {"delta_within_bounds": 0.0, "private_for_all": True, "error": 1.0} | terms | {"reliable": True}
 
 
 def _write(arguments: Namespace, recommendation: Recommendation, rows: list[dict[str, Any]]) -> None:

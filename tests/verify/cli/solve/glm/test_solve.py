@@ -38,15 +38,20 @@ def test_rows_are_those_of_the_answer(capsys):
     rows = call(capsys, *SMALL, "--m", 5000, "--json").rows
     found = recommend("logistic", p=3, n=20_000, m=5000, epsilon=10.0, delta=1e-5)
     assert [(row["estimator"], row["calibration"]) for row in rows] == [
-        (r.estimator, r.calibration) for r in found.rows
+        *((r.estimator, r.calibration) for r in found.rows),
+        *((r.name, "message") for r in found.messages),
+        ("zero", "nothing"),
     ]
-    assert [row["error"] for row in rows] == pytest.approx([float(row.relative) for row in found.rows], rel=1e-9)
-    assert [row["estimator"] for row in rows if row["recommended"]] == [found.advice]
+    errors = [*(float(row.relative) for row in (*found.rows, *found.messages)), 1.0]
+    assert [row["error"] for row in rows] == pytest.approx(errors, rel=1e-9)
+    assert [row["estimator"] for row in rows if row["recommended"]] == [found.recommended] == ["cap-message"]
     parts = ("sampling", "gram_noise", "cross_noise", "public_covariance", "public_scale")
     for row in rows:
-        assert sum(row[name] for name in parts) == pytest.approx(row["error"], rel=1e-9)
+        bend = 1 + row["excess"] if row["calibration"] == "message" else 1
+        total = 1.0 if row["estimator"] == "zero" else bend * sum(row[name] for name in parts)
+        assert total == pytest.approx(row["error"], rel=1e-9)
     assert all(row["delta_within_bounds"] <= 1e-5 * (1 + 1e-9) for row in rows)
-    assert [row["private_for_all"] for row in rows] == [False, False, True, True, True, True]
+    assert [row["private_for_all"] for row in rows] == [False, False, *[True] * 8]
 
 
 def test_tables_say_what_is_assumed_what_is_private_and_what_to_take(capsys):
@@ -58,7 +63,8 @@ def test_tables_say_what_is_assumed_what_is_private_and_what_to_take(capsys):
         "As printed",
         "At equal true privacy",
         "for all records the true delta is 1",
-        "Recommended at equal true privacy: public-covariance",
+        "Recommended at equal true privacy: cap-message",
+        "Among the estimators by least squares: public-covariance",
         "For a relative error of 0.1 by public-covariance: n =",
         "With n = 200000 and m = 20000",
     ):
@@ -91,7 +97,7 @@ def test_public_records_give_the_covariance(capsys, tmp_path):
     assert [row["error"] for row in rows] == pytest.approx([row["error"] for row in same], rel=1e-5)
     assert refused(call(capsys, *asked, "--m", 100), "m = 100", "200 or left out")
     assert refused(call(capsys, *asked, "--radius", 1.0), "radius = 1.0", "what the public records reach", "beyond")
-    assert call(capsys, *asked, "--radius", 3.0, "--beyond", "clip").rows[-1]["radius"] == 3.0
+    assert call(capsys, *asked, "--radius", 3.0, "--beyond", "clip").rows[-5]["radius"] == 3.0
 
 
 def test_bounds_of_the_users_own_are_clipped_to_in_simulation(capsys):
