@@ -1,9 +1,11 @@
 """Differentially private least squares: sketches, their privacy, exact risks (paper `ols`)."""
 
 from dpbounds.ols import bounds as bounds
+from dpbounds.ols import clipping as clipping
 from dpbounds.ols import newton as newton
 from dpbounds.ols import risk as risk
 from dpbounds.ols import sketch as sketch
+from dpbounds.ols import tail_averaged as tail_averaged
 from dpbounds.ols import utility as utility
 from dpbounds.ols import wishart as wishart
 from dpbounds.ols.accounting import (
@@ -57,6 +59,7 @@ __all__ = [
     "bounded_data",
     "bounds",
     "budget_mu",
+    "clipping",
     "compare",
     "failure_probability",
     "features",
@@ -74,6 +77,7 @@ __all__ = [
     "regime",
     "risk",
     "sketch",
+    "tail_averaged",
     "typical_clips",
     "utility",
     "wishart",

@@ -149,7 +149,7 @@ def privacy(scales: Scales, *, adjacency: Literal["zero-out", "replace-one"] = "
     if adjacency == "zero-out":
         total, kind = histograms + hessian + counts + rounds, "exact"
     else:
-        total, kind = 2 * histograms + counts + _steepest(rounds, hessian), "upper"
+        total, kind = 2 * histograms + counts + steepest(rounds, hessian), "upper"
     return Value(math.sqrt(total), kind=kind, source="dpbounds", convention=f"mu, {adjacency}")
 
 
@@ -166,11 +166,14 @@ def replacement_cost(shares: Shares = SHARES) -> Value:
 
 
 def _cost(shares: Shares) -> float:
-    return 2 * shares.norms + 2 * shares.products + shares.counts + _steepest(shares.rounds, shares.hessian)
+    return 2 * shares.norms + 2 * shares.products + shares.counts + steepest(shares.rounds, shares.hessian)
 
 
-def _steepest(rounds: float, hessian: float) -> float:
-    """max over cosines of rounds (2 + 2 a) + hessian max(1, 2 - 2 a²)."""
+@formula
+def steepest(rounds: float, hessian: float) -> float:
+    """What replacing a row can cost in gradients and Hessian together: max over cosines a of rounds (2 + 2 a) + hessian
+    max(1, 2 - 2 a²), `rounds` and `hessian` the squared sensitivities over noise that zeroing a row out has.
+    """
     cosine = min(1.0, rounds / (2 * hessian))
     return max(4 * rounds + hessian, rounds * (2 + 2 * cosine) + hessian * (2 - 2 * cosine**2))
 
