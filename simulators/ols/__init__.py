@@ -20,7 +20,7 @@ from simulators.ols.records import LeastSquares
 from simulators.ols.rehearsals import assumed_records, rehearsals, scaled_records
 from simulators.ols.sketches import bartlett, explicit_gram, inverse_action, wishart_solve
 from simulators.ols.standardised import standardised
-from simulators.ols.tail_averaged import TailDraws, tail_averaged, tail_runs
+from simulators.ols.tail_averaging import TailDraws, tail_averaged, tail_runs
 
 __all__ = [
     "BUNDLED",

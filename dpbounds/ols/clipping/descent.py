@@ -84,7 +84,7 @@ class Descent:
             shares.append(float(found.clipped))
             if t >= self.steps - self.kept:
                 law.add()
-        bias, spread = quadratic(rows.gram.A, rows.theta_star, *law.averaged)
+        bias, spread = quadratic(rows.gram.spectrum, *law.averaged)
         return Law.of(float(bias + spread), float(bias), rows.gap, shares, n=rows.n)
 
     def _step(self, mean: np.ndarray, ascent: np.ndarray, J: np.ndarray, eta: float) -> tuple[np.ndarray, np.ndarray]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpbounds.errors import AccuracyError
+from dpbounds.ols.spectrum import Spectrum
 from dpbounds.values import Kind, Value
 
 # A share of clipped rows below this, over all of them, is none: the chance that any row is.
@@ -81,7 +82,10 @@ class Law:
         )
 
 
-def quadratic(A: np.ndarray, theta_star: np.ndarray, mean: np.ndarray, covariance: np.ndarray) -> tuple:
-    """||mean - theta*||_A² and tr(A covariance), each of shape (...)."""
-    off = mean - theta_star
-    return np.einsum("...i,ij,...j->...", off, A, off), np.einsum("ij,...ij->...", A, covariance)
+def quadratic(problem: Spectrum, mean: np.ndarray, covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """||mean - theta*||_A² and tr(A covariance), each of shape (...), in the eigenbasis, where a large part of theta*
+    along an eigenvector that hardly counts costs no digits.
+    """
+    off = mean @ problem.basis - problem.theta
+    turned = np.einsum("ji,...jk,ki->...i", problem.basis, covariance, problem.basis, optimize=True)
+    return np.sum(problem.eigenvalues * off**2, axis=-1), np.sum(problem.eigenvalues * turned, axis=-1)

@@ -44,7 +44,8 @@ def hessian_mixing(
     the iterates run away.
     """
     data, noise = rows_of(X, y, rows), eta_squared
-    law = noise.checked("eta_squared") if isinstance(noise, NoiseLaw) else NoiseLaw(noise_levels(np.array([noise])), np.ones(1))
+    law = NoiseLaw(noise_levels(np.array([noise])), np.ones(1)) if not isinstance(noise, NoiseLaw) else noise
+    law = law.checked("eta_squared")
     count("k", k, data.d + 4, "with fewer than d + 4 rows of a sketch the mean risk does not exist")
     spectrum = data.gram.spectrum
     levels = spectrum.ridge(law.values)
@@ -55,7 +56,7 @@ def hessian_mixing(
     limits, shares = np.full(len(data.y), moderate("clip", clip)), []
     for _ in range(count("steps", steps, most=MOST_STEPS)):
         shares.append(float(law.mean(path.advance(limits, keep_ridge))))
-    bias, spread = quadratic(data.gram.A, data.theta_star, *path.law.theta)
+    bias, spread = quadratic(data.gram.spectrum, *path.law.theta)
     risk, bias = float(law.mean(bias + spread)), float(law.mean(bias))
     return Law.of(risk, bias, data.gap, shares, n=data.n)
 

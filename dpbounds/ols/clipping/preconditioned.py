@@ -37,7 +37,7 @@ def tail_averaged(
     steps: int = 128,
     adjacency: Literal["zero-out", "replace-one"] = "zero-out",
     shares: tap.Shares = tap.SHARES,
-    draws: int = 4,
+    draws: int = 8,
     rows: int | None = ENOUGH_ROWS,
     seed: int = 0,
 ) -> Law:
@@ -97,7 +97,7 @@ def _counted(rows: Rows, law: Normal, c: np.ndarray) -> np.ndarray:
 
 def _law(rows: Rows, mean: np.ndarray, covariance: np.ndarray, shares: Sequence[np.ndarray]) -> Law:
     """Means over draws."""
-    bias, spread = quadratic(rows.gram.A, rows.theta_star, mean, covariance)
+    bias, spread = quadratic(rows.gram.spectrum, mean, covariance)
     risks = bias + spread
     clipped = [float(share.mean()) for share in shares]
     return Law.of(

@@ -25,6 +25,8 @@ from dpbounds.ols.gram import Gram
 MOST_ENTRIES = 10**8
 # Clip levels at which sums of some rows are held against those of all, the lowest over the largest gradient.
 LEVELS, LOWEST_LEVEL = 33, 1e-3
+# Where the least eigenvalue over the largest is below this, rows are not mapped: rounding would be magnified.
+LEAST_SPECTRUM = 1e-9
 # Rounding that a record at its bound may have.
 SLACK = 1e-9
 
@@ -91,7 +93,7 @@ class Rows:
         weight = len(self.y) / number
         values, U = np.linalg.eigh(self.gram.A)
         own, V = np.linalg.eigh(weight * self.X[taken].T @ self.X[taken])
-        if own[0] <= 1e-12 * own[-1] or values[0] <= 1e-12 * values[-1]:
+        if own[0] <= LEAST_SPECTRUM * own[-1] or values[0] <= LEAST_SPECTRUM * values[-1]:
             return self
         # A^½ A_s^-½, both symmetric roots: as near to the identity as A_s is to A.
         root, inverse = (U * np.sqrt(values)) @ U.T, (V / np.sqrt(own)) @ V.T
@@ -160,7 +162,6 @@ def rows_of(X: ArrayLike, y: ArrayLike, rows: int | None = None, *, bounded: boo
     gram = Gram.of_records(X, y)
     if not gram.signal > 0:
         raise DomainError("y", "an outcome of which X explains nothing", "one with X'y other than 0")
-    scale = 1.0 / np.maximum(np.linalg.norm(X, axis=0), 1e-300)
-    theta = scale * np.linalg.lstsq(X * scale, y, rcond=None)[0]
+    theta = gram.spectrum.basis @ gram.spectrum.theta
     whole = Rows(X=X, y=y, norms=norms, weight=1.0, gram=gram, theta_star=theta)
     return whole if rows is None else whole.thinned(rows)

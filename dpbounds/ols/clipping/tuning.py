@@ -86,5 +86,5 @@ def _relative(rows: Rows, mu: float, settings: np.ndarray) -> np.ndarray:
         law.move(law.mean + eta[:, None] * found.mean, one - eta[:, None, None] * found.slope, noise)
         if t >= HALF:
             law.add()
-    risks = [np.add(*quadratic(rows.gram.A, rows.theta_star, *part)) for part in (law.theta, law.averaged)]
+    risks = [np.add(*quadratic(rows.gram.spectrum, *part)) for part in (law.theta, law.averaged)]
     return np.where(np.isfinite(risks), risks, np.inf) / rows.gap
