@@ -32,14 +32,22 @@ from dpbounds.ols.dynamic import DynamicMixing
 from dpbounds.ols.features import Features, features
 from dpbounds.ols.gram import Gram
 from dpbounds.ols.methods import LABELS, Choices, Compared, Method, linear_sketch_size
+from dpbounds.ols.ranges import Ranges, parsed_ranges, ranges_of
 from dpbounds.ols.regimes import Guarantee, Regime, regime
-from dpbounds.ols.scales import AdasspScales, GradientDescentScales, HessianMixingScales, LinearMixingScales
+from dpbounds.ols.scales import (
+    AdasspScales,
+    AveragedDescentScales,
+    GradientDescentScales,
+    HessianMixingScales,
+    LinearMixingScales,
+)
 
 __all__ = [
     "LABELS",
     "Accounting",
     "AdasspScales",
     "AssumedDesign",
+    "AveragedDescentScales",
     "Choices",
     "Compared",
     "Comparison",
@@ -52,6 +60,7 @@ __all__ = [
     "LinearMixingScales",
     "Method",
     "NewtonClips",
+    "Ranges",
     "Regime",
     "ScaledData",
     "adassp_mu",
@@ -74,6 +83,8 @@ __all__ = [
     "mixing_epsilon",
     "mixing_log_delta",
     "newton",
+    "parsed_ranges",
+    "ranges_of",
     "regime",
     "risk",
     "sketch",

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpbounds.arguments import typed
-from dpbounds.errors import DomainError, count, moderate, moderate_or_zero
+from dpbounds.errors import DomainError, count, moderate, moderate_or_zero, real
 from dpbounds.ols.clipping.closure import Normal, sums
 from dpbounds.ols.clipping.descent import MOST_STEPS
 from dpbounds.ols.clipping.law import Law, quadratic
@@ -43,9 +43,22 @@ def hessian_mixing(
     Raises `DomainError` for arguments out of range and k < d + 4, where the mean does not exist; `AccuracyError` where
     the iterates run away.
     """
-    data, noise = rows_of(X, y, rows), eta_squared
-    law = NoiseLaw(noise_levels(np.array([noise])), np.ones(1)) if not isinstance(noise, NoiseLaw) else noise
-    law = law.checked("eta_squared")
+    noise = eta_squared if isinstance(eta_squared, NoiseLaw) else _at(eta_squared)
+    data = rows_of(X, y, rows)
+    return mixing_law(data, noise, steps=steps, k=k, sigma=sigma, clip=clip, keep_ridge=keep_ridge, step=step)
+
+
+def _at(eta_squared: float) -> NoiseLaw:
+    """One level for certain."""
+    return NoiseLaw(noise_levels(np.array([real("eta_squared", eta_squared)])), np.ones(1))
+
+
+@typed
+def mixing_law(
+    data: Rows, noise: NoiseLaw, *, steps: int, k: int, sigma: float, clip: float, keep_ridge: bool, step: float = 1.0
+) -> Law:
+    """The same on given rows, over the law of eta²."""
+    law = noise.checked("eta_squared")
     count("k", k, data.d + 4, "with fewer than d + 4 rows of a sketch the mean risk does not exist")
     spectrum = data.gram.spectrum
     levels = spectrum.ridge(law.values)
@@ -57,8 +70,7 @@ def hessian_mixing(
     for _ in range(count("steps", steps, most=MOST_STEPS)):
         shares.append(float(law.mean(path.advance(limits, keep_ridge))))
     bias, spread = quadratic(data.gram.spectrum, *path.law.theta)
-    risk, bias = float(law.mean(bias + spread)), float(law.mean(bias))
-    return Law.of(risk, bias, data.gap, shares, n=data.n)
+    return Law.of(float(law.mean(bias + spread)), float(law.mean(bias)), data.gap, shares, n=data.n)
 
 
 class _Path:

@@ -50,7 +50,7 @@ def tail_averaged(
     settings = tap.TailAveraged(mu=mu, steps=steps, adjacency=adjacency, shares=shares)
     data = rows_of(X, y, bounded=True)
     draws, seed = count("draws", draws, most=MOST_DRAWS), count("seed", seed, least=0)
-    return _Tail(data, data if rows is None else data.thinned(rows), settings, draws, seed).law()
+    return tail_law(data, data if rows is None else data.thinned(rows), settings, draws, seed)
 
 
 @typed
@@ -75,7 +75,19 @@ def newton(
     settings = prn.Newton(mu=mu, steps=steps, growth=growth, adjacency=adjacency, shares=shares)
     data = rows_of(X, y, bounded=True)
     draws, seed = count("draws", draws, most=MOST_DRAWS), count("seed", seed, least=0)
-    return _Recentred(data, data if rows is None else data.thinned(rows), settings, draws, seed).law()
+    return recentred_law(data, data if rows is None else data.thinned(rows), settings, draws, seed)
+
+
+@typed
+def tail_law(whole: Rows, rows: Rows, settings: tap.TailAveraged, draws: int, seed: int) -> Law:
+    """TAP's law: the histogram of the rows `whole`, all else of `rows`, which stand for them."""
+    return _Tail(whole, rows, settings, draws, seed).law()
+
+
+@typed
+def recentred_law(whole: Rows, rows: Rows, settings: prn.Newton, draws: int, seed: int) -> Law:
+    """PRN's law: histograms and clipped Gram matrix of the rows `whole`, all else of `rows`, which stand for them."""
+    return _Recentred(whole, rows, settings, draws, seed).law()
 
 
 class _Draws:
@@ -101,7 +113,7 @@ def _law(rows: Rows, mean: np.ndarray, covariance: np.ndarray, shares: Sequence[
     risks = bias + spread
     clipped = [float(share.mean()) for share in shares]
     return Law.of(
-        float(risks.mean()), float(bias.mean()), rows.gap, clipped, n=rows.n, draws=(risks / rows.gap).tolist()
+        float(risks.mean()), float(bias.mean()), rows.gap, clipped, draws=(risks / rows.gap).tolist(), kind="estimate"
     )
 
 
@@ -111,7 +123,9 @@ class _Tail:
     def __init__(self, whole: Rows, rows: Rows, settings: tap.TailAveraged, draws: int, seed: int) -> None:
         self.rows, self.settings, self.scales = rows, settings, tap.noise_scales(settings)
         self.noise = _Draws(draws, rows.d, settings.steps, seed)
-        products = prn.histogram(whole.norms * np.abs(whole.y)) + self.scales.products * self.noise.products
+        products = (
+            whole.weight * prn.histogram(whole.norms * np.abs(whole.y)) + self.scales.products * self.noise.products
+        )
         self.c = prn.gradient_clip(products, self.scales.products, n=rows.n)
         values, U = np.linalg.eigh(rows.gram.A + self.scales.hessian * self.noise.hessian)
         P = tap.inverse(values, self.scales.hessian, rows.n)
@@ -142,8 +156,10 @@ class _Recentred:
     def __init__(self, whole: Rows, rows: Rows, settings: prn.Newton, draws: int, seed: int) -> None:
         self.rows, self.settings, self.scales = rows, settings, prn.noise_scales(settings)
         self.noise, n, d = _Draws(draws, rows.d, settings.steps - 1, seed), rows.n, rows.d
-        norms = prn.histogram(whole.norms) + self.scales.norms * self.noise.norms
-        products = prn.histogram(whole.norms * np.abs(whole.y)) + self.scales.products * self.noise.products
+        norms = whole.weight * prn.histogram(whole.norms) + self.scales.norms * self.noise.norms
+        products = (
+            whole.weight * prn.histogram(whole.norms * np.abs(whole.y)) + self.scales.products * self.noise.products
+        )
         h = prn.hessian_clip(norms, self.scales.norms, n=n, d=d, mu=settings.mu)
         self.c = prn.gradient_clip(products, self.scales.products, n=n)
         scale = self.scales.hessian * h**2
@@ -175,6 +191,11 @@ class _Recentred:
         return _law(rows, factor[:, None] * mean, factor[:, None, None] ** 2 * covariance, shares)
 
 
+def _products(rows: Rows) -> np.ndarray:
+    """The histogram of ||x|| |y| over all records."""
+    return rows.weight * prn.histogram(rows.norms * np.abs(rows.y))
+
+
 def _clipped_gram(rows: Rows, h: float) -> np.ndarray:
     """sum x x' min(1, h² / ||x||²)."""
-    return (rows.X * (h / np.maximum(rows.norms, h))[:, None] ** 2).T @ rows.X
+    return rows.weight * (rows.X * (h / np.maximum(rows.norms, h))[:, None] ** 2).T @ rows.X

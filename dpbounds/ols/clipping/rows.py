@@ -141,6 +141,27 @@ class Missing:
 
 
 @typed
+def typical_rows(gram: Gram, number: int) -> Rows:
+    """At most `number` rows of about one length, with exactly these moments: signs along the eigenvectors made
+    orthogonal, normal residuals orthogonal to them; the same at each call. As many as records where they are few.
+
+    Raises `DomainError` for moments of an outcome that X explains nothing of.
+    """
+    if not gram.signal > 0:
+        raise DomainError("b", "zeros", "X'y of an outcome of which X explains something")
+    spectrum, size = gram.spectrum, min(gram.n, max(count("rows", number), 2 * gram.d))
+    generator, weight = np.random.default_rng(0), gram.n / size
+    columns = np.linalg.qr(generator.choice([-1.0, 1.0], size=(size, gram.d)))[0]
+    X = columns * np.sqrt(spectrum.eigenvalues / weight) @ spectrum.basis.T
+    rest = generator.standard_normal(size)
+    rest -= columns @ (columns.T @ rest)
+    squares, residual = weight * float(rest @ rest), max(gram.y_squared - gram.signal, 0.0)
+    rest *= np.sqrt(residual / squares) if size > gram.d else 0.0
+    theta = spectrum.basis @ spectrum.theta
+    return Rows(X=X, y=X @ theta + rest, norms=np.linalg.norm(X, axis=1), weight=weight, gram=gram, theta_star=theta)
+
+
+@typed
 def rows_of(X: ArrayLike, y: ArrayLike, rows: int | None = None, *, bounded: bool = False) -> Rows:
     """Of records X (n, d), y (n,), arrays or data frames; at most `rows` of them that stand for all, or all (None).
 

@@ -51,13 +51,19 @@ def tuned_descent(X: ArrayLike, y: ArrayLike, *, mu: float) -> Tuned:
     X (n, d), y (n,). The law counts the noise of the gradients, not that the settings were read off the data. Settings
     at which the iterates run away are not taken.
     """
-    whole, mu = rows_of(X, y), moderate("mu", mu)
+    whole = rows_of(X, y)
+    return tuned(whole, whole, moderate("mu", mu))
+
+
+@typed
+def tuned(whole: Rows, last: Rows, mu: float) -> Tuned:
+    """The same on given rows, the law of the settings on `last`."""
     start = chosen_from_moments(whole.gram, mu).clip
     grid = np.array([(rate, start * factor) for rate in RATES for factor in FACTORS])
     found = _relative(whole.thinned(FEW), mu, grid)
     rate, clip = grid[int(np.argmin(found.min(axis=0)))]
     rate, clip, average = _descended(whole.thinned(MORE), mu, float(rate), float(clip))
-    law = Descent(steps=STEPS, rate=rate, clip=clip, average=average).law(whole, mu)
+    law = Descent(steps=STEPS, rate=rate, clip=clip, average=average).law(last, mu)
     return Tuned(STEPS, rate, clip, average, law)
 
 
