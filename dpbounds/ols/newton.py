@@ -23,7 +23,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from dpbounds.arguments import formula, typed
-from dpbounds.errors import DomainError, choice, count, moderate, positive, vector, within
+from dpbounds.errors import DomainError, choice, count, moderate, positive, vector, within, without_nan
 from dpbounds.values import Value
 
 # Edges of both histograms, from 1 downwards; everything below the last but 0 falls into the last bin.
@@ -224,6 +224,7 @@ def used_clip(c: np.ndarray | float, *, n: int, d: int, mu: float) -> np.ndarray
 @formula
 def next_clip(c: np.ndarray | float, noisy_count: np.ndarray | float, *, n: int, noise: float) -> np.ndarray:
     """c after a noisy count of the rows with gradient norm at most c, towards their 0.7 quantile."""
+    without_nan(c=c, noisy_count=noisy_count, noise=noise)
     trust = 1 / (1 + (noise / (TRUSTED_SHARE * n)) ** 2)
     moved = np.asarray(c) * np.exp(-RATE * trust * (np.asarray(noisy_count) / n - QUANTILE))
     return np.maximum(moved, LEAST_C)
@@ -255,6 +256,7 @@ class Preconditioner(NamedTuple):
 @formula
 def edge(hessian_noise: np.ndarray | float, d: int) -> np.ndarray:
     """e = s1 sqrt(2 d): the noise matrix with diagonal scale s1 has operator norm about e."""
+    without_nan(hessian_noise=hessian_noise)
     return np.asarray(hessian_noise) * math.sqrt(2 * d)
 
 
