@@ -134,6 +134,15 @@ def choice(parameter: str, value: Any, allowed: Collection[str]) -> str:
     return value
 
 
+def without_nan(**values: Any) -> None:
+    """Refuse floats and arrays of floats among these arguments that hold nan; balls and other numbers pass."""
+    for parameter, value in values.items():
+        if isinstance(value, (float, np.floating, np.ndarray)) and np.isnan(value).any():
+            raise DomainError(
+                parameter, "nan" if np.ndim(value) == 0 else "an array with nan", "numbers, none of them nan"
+            )
+
+
 def listed(parameter: str, values: Any) -> list:
     """What an iterable holds, as a list."""
     try:

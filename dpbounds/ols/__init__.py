@@ -1,9 +1,11 @@
 """Differentially private least squares: sketches, their privacy, exact risks (paper `ols`)."""
 
 from dpbounds.ols import bounds as bounds
+from dpbounds.ols import clipping as clipping
 from dpbounds.ols import newton as newton
 from dpbounds.ols import risk as risk
 from dpbounds.ols import sketch as sketch
+from dpbounds.ols import tail_averaged as tail_averaged
 from dpbounds.ols import utility as utility
 from dpbounds.ols import wishart as wishart
 from dpbounds.ols.accounting import (
@@ -30,14 +32,22 @@ from dpbounds.ols.dynamic import DynamicMixing
 from dpbounds.ols.features import Features, features
 from dpbounds.ols.gram import Gram
 from dpbounds.ols.methods import LABELS, Choices, Compared, Method, linear_sketch_size
+from dpbounds.ols.ranges import Ranges, parsed_ranges, ranges_of
 from dpbounds.ols.regimes import Guarantee, Regime, regime
-from dpbounds.ols.scales import AdasspScales, GradientDescentScales, HessianMixingScales, LinearMixingScales
+from dpbounds.ols.scales import (
+    AdasspScales,
+    AveragedDescentScales,
+    GradientDescentScales,
+    HessianMixingScales,
+    LinearMixingScales,
+)
 
 __all__ = [
     "LABELS",
     "Accounting",
     "AdasspScales",
     "AssumedDesign",
+    "AveragedDescentScales",
     "Choices",
     "Compared",
     "Comparison",
@@ -50,6 +60,7 @@ __all__ = [
     "LinearMixingScales",
     "Method",
     "NewtonClips",
+    "Ranges",
     "Regime",
     "ScaledData",
     "adassp_mu",
@@ -57,6 +68,7 @@ __all__ = [
     "bounded_data",
     "bounds",
     "budget_mu",
+    "clipping",
     "compare",
     "failure_probability",
     "features",
@@ -71,9 +83,12 @@ __all__ = [
     "mixing_epsilon",
     "mixing_log_delta",
     "newton",
+    "parsed_ranges",
+    "ranges_of",
     "regime",
     "risk",
     "sketch",
+    "tail_averaged",
     "typical_clips",
     "utility",
     "wishart",

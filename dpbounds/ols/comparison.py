@@ -1,8 +1,9 @@
 """All methods on one problem: noise scales and predicted risk, at equal true privacy and under the paper's accounting.
 
-Risks are sums over records, ||X (theta - theta*)||². They are exact for IHM, linear mixing and gradient descent while
-nothing is clipped, leading order for AdaSSP (whose mean is infinite), and an estimate for PRN. Whatever is computed
-from X'X, X'Y and ||Y||² is computed from the data and not private.
+Risks are sums over records, ||X (theta - theta*)||². Of a data set those of IHM, DP-GD, PRN and TAP count clipping, and
+are exact where there is none; of X'X alone IHM's and DP-GD's hold while nothing is clipped, TAP's is that of typical
+rows, PRN's an estimate. AdaSSP's is the leading order (its mean is infinite). Whatever is computed from X'X, X'Y and
+||Y||² is computed from the data and not private.
 
 >>> from dpbounds.ols.designs import AssumedDesign
 >>> found = compare(AssumedDesign(n=10000, d=10, lambda_min=20.0).gram, 1.0, 1e-6)
@@ -22,6 +23,7 @@ import numpy as np
 from dpbounds.arguments import typed
 from dpbounds.errors import DomainError, count, positive, within
 from dpbounds.ols.clips import NewtonClips, typical_clips
+from dpbounds.ols.counted import Counted
 from dpbounds.ols.data import ScaledData
 from dpbounds.ols.features import features
 from dpbounds.ols.gram import Gram
@@ -29,7 +31,12 @@ from dpbounds.ols.methods import Accounting, Choices, Compared, Method, Parts, s
 from dpbounds.ols.regimes import Regime, regime
 from dpbounds.privacy import gaussian_mu
 
-# By how much PRN's estimate may be too small and the method still be recommended: the most that simulation has shown.
+# A method is of use if its risk is at most this share of that of theta = 0.
+USEFUL = 0.5
+# Where half of the rows are shorter than this share of the bound, scaling may be what is wrong.
+SHORT_ROWS = 0.1
+# By how much PRN's estimate of X'X alone may be too small and the method still be recommended: the most that was
+# simulated.
 OPTIMISM = 6.0
 # Budgets that can be computed with; larger ones that are tried where no method is worth it, as multiples.
 EPSILONS, DELTAS, MOST_EPSILON = "[1e-6, 1e6]", "[1e-290, 1)", 1e6
@@ -72,13 +79,26 @@ class Comparison:
 
     @property
     def ranking(self) -> tuple[Compared, ...]:
-        """At equal true privacy, the least predicted risk first; PRN's, which is optimistic, counts sixfold."""
-        return tuple(sorted(self.under("tight"), key=_ranked))
+        """At equal true privacy, the least predicted risk first, without what reads the data unpaid; PRN's of X'X
+        alone, which is optimistic, counts sixfold.
+        """
+        return tuple(sorted((row for row in self.under("tight") if not row.reference), key=_ranked))
 
     @property
     def recommended(self) -> Compared:
         """The first of the ranking."""
         return self.ranking[0]
+
+    @property
+    def useful(self) -> bool:
+        """Whether what is recommended has at most half the risk of theta = 0."""
+        return self._share <= USEFUL
+
+    @property
+    def _share(self) -> float:
+        """Predicted risk of what is recommended over that of theta = 0."""
+        signal = self.regime.features.signal
+        return float(self.recommended.risk) / signal if signal else 1.0
 
     @property
     def reason(self) -> str:
@@ -87,7 +107,7 @@ class Comparison:
         if best.method == "zero":
             return (
                 f"No private estimate is predicted to beat theta = 0 (risk {float(best.risk):.3g}); the nearest is "
-                f"{second.label} ({float(second.risk):.3g}). More records or a larger epsilon are needed."
+                f"{second.label} ({float(second.risk):.3g})."
             )
         share = float(best.risk) / float(second.risk)
         order = f"Least predicted risk, {share:.3g} of that of the next, {second.label}."
@@ -116,6 +136,8 @@ class Comparison:
             "risk": risk,
             "risk_per_record": risk / self.regime.features.n,
             "over_zero": risk / signal if signal else None,
+            "clipped": row.clipped,
+            "reference": row.reference,
             "kind": row.risk.kind,
             "reliable": row.reliable,
         }
@@ -132,13 +154,15 @@ class Comparison:
         found = [{row.method: self.units * float(row.risk) for row in self.at(one).rows} for one in epsilons]
         curves: dict[Method, tuple[list[float], list[float]]] = {}
         for row in self.under("tight"):
+            if row.reference:
+                continue
             curves[row.method] = epsilons, [risks[row.method] for risks in found]
         return curves
 
     @cached_property
     def worthwhile(self) -> Compared | None:
-        """What beats theta = 0 at the first of a few larger epsilons where something does; None if nothing up to
-        `most_epsilon`.
+        """What has at most half the risk of theta = 0 at the first of a few larger epsilons where something does; None
+        if nothing up to `most_epsilon`.
         """
         return None if self._worthwhile is None else self._worthwhile.recommended
 
@@ -156,11 +180,43 @@ class Comparison:
     def _worthwhile(self) -> Comparison | None:
         tried = (self.epsilon * factor for factor in LARGER)
         found = (self.at(epsilon) for epsilon in tried if epsilon <= MOST_EPSILON)
-        return next((one for one in found if one.recommended.method != "zero"), None)
+        return next((one for one in found if one.useful), None)
+
+    @cached_property
+    def worthwhile_records(self) -> int | None:
+        """How many times as many records like these would make something useful at this epsilon: the first of 2, 4, ...
+        64; None if none does.
+        """
+        gram = self.problem.gram if isinstance(self.problem, ScaledData) else self.problem
+        for factor in map(int, LARGER):
+            more = Gram(A=factor * gram.A, b=factor * gram.b, y_squared=factor * gram.y_squared, n=factor * gram.n)
+            if compare(more, self.epsilon, self.delta, self.choices, accountings=("tight",)).useful:
+                return factor
+        return None
+
+    @property
+    def remedy(self) -> str:
+        """What would help where nothing is useful, in a few sentences; empty where something is."""
+        if self.useful:
+            return ""
+        share, more = self._share, self.worthwhile_records
+        helps = [f"epsilon = {self.worthwhile_epsilon:.3g} ({self.worthwhile.label})"] if self.worthwhile else []
+        helps += [f"about {more} times as many records"] if more else []
+        said = " or ".join(helps)
+        enough = (
+            f"Half of it would be reached at {said}." if helps else "64 times the budget or the records do not help."
+        )
+        scale = ""
+        if isinstance(self.problem, ScaledData) and self.problem.typical_row < SHORT_ROWS:
+            scale = (
+                f" Half of the rows are shorter than {self.problem.typical_row:.2g} of the bound on ||x||: scale the "
+                "columns by public ranges, so that no column outweighs the others."
+            )
+        return f"None of these is useful here: the best is at {share:.3g} of the risk of theta = 0. {enough}{scale}"
 
 
 def _ranked(row: Compared) -> float:
-    return float(row.risk) * (OPTIMISM if row.method == "PRN" else 1.0)
+    return float(row.risk) * (OPTIMISM if row.method == "PRN" and row.clipped is None else 1.0)
 
 
 _WHY: dict[Method, str] = {
@@ -170,6 +226,7 @@ _WHY: dict[Method, str] = {
     "AdaSSP": "X'X is well-conditioned against its noise, and no iteration leaves a part of ||X theta*||².",
     "AdaSSP-iso": "X'X is well-conditioned against its noise, and no iteration leaves a part of ||X theta*||².",
     "DP-GD": "X'X is so well-conditioned that gradients alone get there.",
+    "TAP": "Its clip level follows the gradients' size, and the mean of many rounds is taken, preconditioned once.",
     "PRN": "Its clip level follows the gradients' size c, far below 1, and its noise is proportional to it.",
 }
 
@@ -183,11 +240,13 @@ def compare(
     *,
     newton_clips: NewtonClips | None = None,
     accountings: Sequence[Accounting] = ("tight", "experiments"),
+    references: bool = False,
 ) -> Comparison:
     """Every method for zero-out neighbours, on statistics of rows in the unit ball or on a data set.
 
     `delta` is n^-2 if None. PRN's clip levels are `newton_clips`; if None, those of the records of a data set, and for
-    a `Gram` those of rows of one length with normal residuals. `accountings`: those that are wanted; PRN is `tight`.
+    a `Gram` those of rows of one length with normal residuals. `accountings`: those that are wanted; PRN and TAP are
+    `tight`. `references`: with rows of DP-GD whose settings read the data unpaid, which are never recommended.
 
     Raises `DomainError` for budgets outside their ranges, and sketches of fewer than d + 4 rows (IHM) or d + 2 (linear
     mixing), whose mean risk does not exist, or of more than can be accounted for.
@@ -204,10 +263,25 @@ def compare(
     if clips is None and isinstance(problem, ScaledData):
         clips = problem.newton_clips(mu)
     clips = clips or typical_clips(data, float(np.trace(gram.A)), mu, choices.outcome_bound)
-    parts = Parts(gram=gram, data=data, epsilon=epsilon, delta=delta, failure=failure, choices=choices, sizes=sizes)
+    counted = None
+    if gram.signal > 0:
+        bound = choices.outcome_bound
+        counted = Counted.of_data(problem) if isinstance(problem, ScaledData) else Counted.of_gram(gram, bound)
+    parts = Parts(
+        gram=gram,
+        data=data,
+        epsilon=epsilon,
+        delta=delta,
+        failure=failure,
+        choices=choices,
+        sizes=sizes,
+        counted=counted,
+    )
     rows = [row for accounting in accountings for row in parts.rows(accounting)]
+    rows += [parts.newton(mu, clips), *parts.tail_averaged(mu)]
+    rows += parts.references(mu) if references else ()
     return Comparison(
-        rows=(*rows, parts.newton(mu, clips)),
+        rows=tuple(rows),
         regime=regime(data, epsilon, delta, failure=failure, steps=choices.steps, outcome_bound=choices.outcome_bound),
         mu=mu,
         clips=clips,

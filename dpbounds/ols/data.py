@@ -54,6 +54,11 @@ class ScaledData:
         return scale * np.linalg.lstsq(self.regressors * scale, self.outcome, rcond=None)[0]
 
     @property
+    def typical_row(self) -> float:
+        """The median length of a row over its bound."""
+        return float(np.median(np.linalg.norm(self.regressors, axis=1)))
+
+    @property
     def shortened(self) -> tuple[str, ...]:
         """The bounds that some records exceeded."""
         reached = {"row_bound": self.longest_row, "outcome_bound": self.largest_outcome}

@@ -7,8 +7,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -16,16 +16,27 @@ import numpy as np
 from dpbounds.arguments import typed
 from dpbounds.errors import DomainError, count, moderate, positive, within
 from dpbounds.ols import bounds, calibration, newton
+from dpbounds.ols.clipping import Choice, Law, Tuned
 from dpbounds.ols.clips import NewtonClips
+from dpbounds.ols.counted import Counted
 from dpbounds.ols.features import Features
 from dpbounds.ols.gram import Gram
 from dpbounds.ols.risk import adassp, gradient_descent, hessian_mixing, released, sketch_and_solve, within_leading_order
-from dpbounds.ols.scales import AdasspScales, GradientDescentScales, HessianMixingScales, LinearMixingScales
+from dpbounds.ols.scales import (
+    AdasspScales,
+    AveragedDescentScales,
+    GradientDescentScales,
+    HessianMixingScales,
+    LinearMixingScales,
+)
 from dpbounds.ols.sketch import MOST_ROWS
+from dpbounds.ols.tail_averaged import TailAveraged
 from dpbounds.values import Value
 
 Accounting = Literal["tight", "experiments"]
-Method = Literal["IHM", "IHM-ridge", "LinMix", "AdaSSP", "AdaSSP-iso", "DP-GD", "PRN", "zero"]
+Method = Literal[
+    "IHM", "IHM-ridge", "LinMix", "AdaSSP", "AdaSSP-iso", "DP-GD", "PRN", "TAP", "DP-GD-moments", "DP-GD-tuned", "zero"
+]
 LABELS: dict[Method, str] = {
     "IHM": "IHM",
     "IHM-ridge": "IHM, ridge kept",
@@ -34,9 +45,23 @@ LABELS: dict[Method, str] = {
     "AdaSSP-iso": "AdaSSP, iso",
     "DP-GD": "DP-GD",
     "PRN": "PRN",
+    "TAP": "TAP",
+    "DP-GD-moments": "DP-GD, set by moments",
+    "DP-GD-tuned": "DP-GD, tuned on the data",
     "zero": "theta = 0",
 }
-Scales = HessianMixingScales | LinearMixingScales | AdasspScales | GradientDescentScales | newton.Newton | None
+# Their settings read the data unpaid: what a user could reach who knew them, no private method.
+REFERENCES: tuple[Method, ...] = ("DP-GD-moments", "DP-GD-tuned")
+Scales = (
+    HessianMixingScales
+    | LinearMixingScales
+    | AdasspScales
+    | GradientDescentScales
+    | AveragedDescentScales
+    | newton.Newton
+    | TailAveraged
+    | None
+)
 
 
 @typed
@@ -75,7 +100,8 @@ class Choices:
 @dataclass(frozen=True, kw_only=True)
 class Compared:
     """One method under one accounting: its noise and its predicted risk. `scales` is None for theta = 0, the settings
-    for PRN. `reliable`: False where the leading order is not, as its noise is not small against A and the ridge.
+    for PRN and TAP. `reliable`: False where the leading order is not, as its noise is not small against A and the
+    ridge, and where clipping is not counted. `clipped`: the share of rows that the last step clips, if it was counted.
     """
 
     method: Method
@@ -83,6 +109,12 @@ class Compared:
     scales: Scales
     risk: Value
     reliable: bool = True
+    clipped: float | None = None
+
+    @property
+    def reference(self) -> bool:
+        """Whether its settings read the data unpaid."""
+        return self.method in REFERENCES
 
     @property
     def label(self) -> str:
@@ -125,6 +157,7 @@ class Parts:
     failure: float
     choices: Choices
     sizes: tuple[int, int]
+    counted: Counted | None = None
 
     @property
     def clip(self) -> float:
@@ -140,8 +173,32 @@ class Parts:
         zero = Value(self.data.signal, kind="exact", source="dpbounds", convention="nothing released")
         yield Compared(method="zero", accounting=accounting, scales=None, risk=zero)
 
+    def tail_averaged(self, mu: float) -> Iterator[Compared]:
+        """By its law, on the records or on typical rows; none where X explains nothing."""
+        if self.counted is not None:
+            law = self.counted.tail_averaged(mu)
+            yield self._counted("TAP", "tight", TailAveraged(mu=mu), law)
+
+    def references(self, mu: float) -> Iterator[Compared]:
+        """DP-GD whose settings are chosen from moments, and on records from all of them."""
+        if self.counted is None:
+            return
+        one, law = self.counted.chosen(mu)
+        yield self._counted("DP-GD-moments", "tight", _settings(mu, one), law)
+        if not self.counted.typical:
+            best = self.counted.tuned(mu)
+            yield self._counted("DP-GD-tuned", "tight", _settings(mu, best), best.law)
+
+    def _counted(self, method: Method, accounting: Accounting, scales: Scales, law: Law) -> Compared:
+        """A row whose risk is that of a law."""
+        unit = 1.0 if self.counted is None else self.counted.unit
+        value = Value(unit * float(law.risk), kind=law.risk.kind, source="dpbounds", convention=law.risk.convention)
+        return Compared(method=method, accounting=accounting, scales=scales, risk=value, clipped=law.share_clipped)
+
     def newton(self, mu: float, clips: NewtonClips) -> Compared:
-        """At the Hessian without its noise, in units of C_Y²."""
+        """By its law on records; of moments at the Hessian without its noise, in units of C_Y²."""
+        if self.counted is not None and not self.counted.typical:
+            return self._counted("PRN", "tight", newton.Newton(mu=mu), self.counted.newton(mu))
         settings, h = newton.Newton(mu=mu), clips.hessian
         bound, theta = self.choices.outcome_bound, np.linalg.pinv(self.gram.A, hermitian=True) @ self.gram.b
         shrunk = min(1.0, h**2 / max(np.trace(self.gram.A) / self.data.n, 1e-300))
@@ -179,7 +236,23 @@ class Parts:
                 sigma=scales.sigma,
                 keep_ridge=keep,
             )
-            yield Compared(method=method, accounting=accounting, scales=scales, risk=risk)
+            yield self._corrected(
+                Compared(method=method, accounting=accounting, scales=scales, risk=risk),
+                lambda one, keep=keep, scales=scales: one.hessian_mixing(scales, law, self._bound, keep_ridge=keep),
+            )
+
+    @property
+    def _bound(self) -> float:
+        return self.choices.outcome_bound
+
+    def _corrected(self, row: Compared, law: Callable[[Counted], Law]) -> Compared:
+        """The row as it is where nothing is clipped or there are no records, else with its law's risk."""
+        if self.counted is None or self.counted.typical or not math.isfinite(row.risk):
+            return row
+        found = law(self.counted)
+        if found.risk.kind == "exact":
+            return replace(row, clipped=0.0)
+        return replace(self._counted(row.method, row.accounting, row.scales, found), reliable=row.reliable)
 
     def _linear_mixing(self, accounting: Accounting) -> Compared:
         scales = calibration.linear_mixing_scales(
@@ -220,4 +293,11 @@ class Parts:
             rate=self.choices.rate,
             sigma=scales.sigma,
         )
-        return Compared(method="DP-GD", accounting=accounting, scales=scales, risk=risk)
+        return self._corrected(
+            Compared(method="DP-GD", accounting=accounting, scales=scales, risk=risk),
+            lambda one: one.gradient_descent(scales, self.choices.rate, self._bound),
+        )
+
+
+def _settings(mu: float, one: Choice | Tuned) -> AveragedDescentScales:
+    return AveragedDescentScales(mu=mu, steps=one.steps, rate=one.rate, clip=one.clip, average=one.average)

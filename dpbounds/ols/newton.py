@@ -23,7 +23,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from dpbounds.arguments import formula, typed
-from dpbounds.errors import DomainError, choice, count, moderate, positive, vector, within
+from dpbounds.errors import DomainError, choice, count, moderate, positive, vector, within, without_nan
 from dpbounds.values import Value
 
 # Edges of both histograms, from 1 downwards; everything below the last but 0 falls into the last bin.
@@ -149,7 +149,7 @@ def privacy(scales: Scales, *, adjacency: Literal["zero-out", "replace-one"] = "
     if adjacency == "zero-out":
         total, kind = histograms + hessian + counts + rounds, "exact"
     else:
-        total, kind = 2 * histograms + counts + _steepest(rounds, hessian), "upper"
+        total, kind = 2 * histograms + counts + steepest(rounds, hessian), "upper"
     return Value(math.sqrt(total), kind=kind, source="dpbounds", convention=f"mu, {adjacency}")
 
 
@@ -166,11 +166,14 @@ def replacement_cost(shares: Shares = SHARES) -> Value:
 
 
 def _cost(shares: Shares) -> float:
-    return 2 * shares.norms + 2 * shares.products + shares.counts + _steepest(shares.rounds, shares.hessian)
+    return 2 * shares.norms + 2 * shares.products + shares.counts + steepest(shares.rounds, shares.hessian)
 
 
-def _steepest(rounds: float, hessian: float) -> float:
-    """max over cosines of rounds (2 + 2 a) + hessian max(1, 2 - 2 a²)."""
+@formula
+def steepest(rounds: float, hessian: float) -> float:
+    """What replacing a row can cost in gradients and Hessian together: max over cosines a of rounds (2 + 2 a) + hessian
+    max(1, 2 - 2 a²), `rounds` and `hessian` the squared sensitivities over noise that zeroing a row out has.
+    """
     cosine = min(1.0, rounds / (2 * hessian))
     return max(4 * rounds + hessian, rounds * (2 + 2 * cosine) + hessian * (2 - 2 * cosine**2))
 
@@ -221,6 +224,7 @@ def used_clip(c: np.ndarray | float, *, n: int, d: int, mu: float) -> np.ndarray
 @formula
 def next_clip(c: np.ndarray | float, noisy_count: np.ndarray | float, *, n: int, noise: float) -> np.ndarray:
     """c after a noisy count of the rows with gradient norm at most c, towards their 0.7 quantile."""
+    without_nan(c=c, noisy_count=noisy_count, noise=noise)
     trust = 1 / (1 + (noise / (TRUSTED_SHARE * n)) ** 2)
     moved = np.asarray(c) * np.exp(-RATE * trust * (np.asarray(noisy_count) / n - QUANTILE))
     return np.maximum(moved, LEAST_C)
@@ -252,6 +256,7 @@ class Preconditioner(NamedTuple):
 @formula
 def edge(hessian_noise: np.ndarray | float, d: int) -> np.ndarray:
     """e = s1 sqrt(2 d): the noise matrix with diagonal scale s1 has operator norm about e."""
+    without_nan(hessian_noise=hessian_noise)
     return np.asarray(hessian_noise) * math.sqrt(2 * d)
 
 

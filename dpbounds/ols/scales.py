@@ -116,6 +116,25 @@ def adassp_shift(delta: float) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
+class AveragedDescentScales:
+    """DP-GD with the whole budget `mu`, `rate` in units of 1/lambda_max, `clip` in units of the bounds, and the mean of
+    the last share `average` of the iterates: the arguments of `dpbounds.ols.clipping.gradient_descent`.
+    """
+
+    mu: float
+    steps: int
+    rate: float
+    clip: float
+    average: float
+
+    def __post_init__(self) -> None:
+        count("steps", self.steps)
+        within("average", self.average, "[0, 1]")
+        for name in ("mu", "rate", "clip"):
+            moderate(name, getattr(self, name))
+
+
+@dataclass(frozen=True, kw_only=True)
 class GradientDescentScales:
     """Algorithm 7: the mean of n gradients clipped in norm at `clip`, with noise `sigma` per entry, `steps` times."""
 

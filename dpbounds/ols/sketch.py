@@ -29,7 +29,7 @@ from scipy.optimize import brentq
 
 from dpbounds.arguments import formula, typed
 from dpbounds.arithmetic import Arithmetic
-from dpbounds.errors import AccuracyError, DomainError, count, positive, real, within
+from dpbounds.errors import AccuracyError, DomainError, count, positive, real, within, without_nan
 from dpbounds.privacy.covariance import excess, rows_log_delta
 from dpbounds.privacy.gaussian import DELTA_RANGE, array_within, probability
 from dpbounds.values import Value
@@ -61,6 +61,7 @@ def renyi(order: ArrayLike, k: int, gamma: float) -> Any:
 @formula
 def printed_renyi(m: Arithmetic, order: Any, k: Any, zeta: Any) -> Any:
     """phi as (17) and (19) print it, in any arithmetic; for large zeta it cancels, which `renyi` does not."""
+    without_nan(order=order, k=k, zeta=zeta)
     first = k * order / (2 * (order - 1)) * m.log(1 - 1 / zeta)
     return first - k / (2 * (order - 1)) * m.log(1 - order / zeta)
 
@@ -68,6 +69,7 @@ def printed_renyi(m: Arithmetic, order: Any, k: Any, zeta: Any) -> Any:
 @formula
 def conversion(m: Arithmetic, order: Any, log_inverse_delta: Any) -> Any:
     """What the order adds to its divergence for epsilon at delta (Lemma 3, the brackets of (17), (36), (39))."""
+    without_nan(order=order, log_inverse_delta=log_inverse_delta)
     return (log_inverse_delta + (order - 1) * m.log(1 - 1 / order) - m.log(order)) / (order - 1)
 
 

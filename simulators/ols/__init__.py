@@ -1,6 +1,7 @@
 """Private least squares: iterative Hessian mixing, linear mixing, AdaSSP, gradient descent, and data (paper `ols`)."""
 
 from simulators.ols.adassp import AdaSSP, adassp, released_ridge, symmetric_noise
+from simulators.ols.averaged_descent import AveragedDescent, averaged_descent
 from simulators.ols.clipping import ClippedSums
 from simulators.ols.compared import Zero, experiment_of, zero
 from simulators.ols.datasets import BUNDLED, DataSet, Table, bundled, has_bundled, load, prepared, read_table
@@ -18,10 +19,13 @@ from simulators.ols.newton import NewtonDraws, newton_runs, recentred_newton
 from simulators.ols.records import LeastSquares
 from simulators.ols.rehearsals import assumed_records, rehearsals, scaled_records
 from simulators.ols.sketches import bartlett, explicit_gram, inverse_action, wishart_solve
+from simulators.ols.standardised import standardised
+from simulators.ols.tail_averaging import TailDraws, tail_averaged, tail_runs
 
 __all__ = [
     "BUNDLED",
     "AdaSSP",
+    "AveragedDescent",
     "ClippedSums",
     "DataSet",
     "GradientDescent",
@@ -31,9 +35,11 @@ __all__ = [
     "NewtonDraws",
     "SketchAndSolve",
     "Table",
+    "TailDraws",
     "Zero",
     "adassp",
     "assumed_records",
+    "averaged_descent",
     "bartlett",
     "bundled",
     "dynamic_mixing",
@@ -57,7 +63,10 @@ __all__ = [
     "released_ridge",
     "scaled_records",
     "sketch_and_solve",
+    "standardised",
     "symmetric_noise",
+    "tail_averaged",
+    "tail_runs",
     "wishart_solve",
     "zero",
 ]

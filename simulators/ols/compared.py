@@ -20,14 +20,23 @@ from dpbounds.arguments import typed
 from dpbounds.errors import DomainError
 from dpbounds.ols.methods import Choices, Compared
 from dpbounds.ols.newton import Newton
-from dpbounds.ols.scales import AdasspScales, GradientDescentScales, HessianMixingScales, LinearMixingScales
+from dpbounds.ols.scales import (
+    AdasspScales,
+    AveragedDescentScales,
+    GradientDescentScales,
+    HessianMixingScales,
+    LinearMixingScales,
+)
+from dpbounds.ols.tail_averaged import TailAveraged
 from simulators.engine import Algorithm, Arrays, Experiment, Streams, trial_count
 from simulators.ols.adassp import AdaSSP, adassp
+from simulators.ols.averaged_descent import AveragedDescent, averaged_descent
 from simulators.ols.gradient_descent import GradientDescent, gradient_descent
 from simulators.ols.hessian_mixing import HessianMixing, hessian_mixing
 from simulators.ols.linear_mixing import LinearMixing, linear_mixing
 from simulators.ols.newton import recentred_newton
 from simulators.ols.records import LeastSquares
+from simulators.ols.tail_averaging import tail_averaged
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,5 +95,11 @@ def _of(row: Compared, d: int, failure: float, rate: float) -> tuple[Algorithm, 
             )
         case Newton():
             return recentred_newton, scales
+        case TailAveraged():
+            return tail_averaged, scales
+        case AveragedDescentScales():
+            return averaged_descent, AveragedDescent(
+                mu=scales.mu, steps=scales.steps, rate=scales.rate, clip=scales.clip, average=scales.average
+            )
         case _:
             return zero, Zero()

@@ -28,6 +28,10 @@ from simulators.ols.records import LeastSquares, finite
 Columns = Literal["raw", "centred", "standardised"]
 # Regression sets that come inside scikit-learn, none from the network.
 BUNDLED = ("diabetes", "breast-cancer", "wine", "digits")
+# Characters of a table, unpacked: more than any that fits into memory as numbers.
+MOST_CHARACTERS = 1 << 28
+# What separates columns in files that are not separated by commas.
+_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 _MISSING = ("", "NA", "NaN", "nan", ".", "?")
 
 
@@ -196,9 +200,18 @@ def read_table(path: Path) -> Table:
 
 def _lines(path: Path) -> tuple[tuple[str, ...], list[str]]:
     """Column names, and the lines after the header."""
+    if path.exists() and not path.is_file():
+        raise DomainError("file", path, "a regular file")
     unpack = gzip.open if path.suffix == ".gz" else open
     with unpack(path, "rt", encoding="utf-8-sig", newline=None) as stream:
-        header, *lines = stream.read().splitlines() or [""]
+        text = stream.read(MOST_CHARACTERS + 1)
+    if len(text) > MOST_CHARACTERS:
+        raise DomainError("file", path, f"a table of at most {MOST_CHARACTERS:,} characters, unpacked")
+    header, *lines = text.splitlines() or [""]
+    for mark, called in _SEPARATORS.items():
+        if mark in header and "," not in header:
+            remedy = f"this one's header has {called}; write decimals with points, and columns apart by commas"
+            raise DomainError("file", path, "a CSV file whose columns are separated by commas", remedy)
     names = tuple(name.strip() for name in next(csv.reader([header]), []))
     if not names or len(set(names)) < len(names):
         raise DomainError("file", path, "a CSV file whose first line names each column once")
@@ -243,7 +256,8 @@ def _number(path: Path, line: int, name: str, cell: str) -> float:
         value = math.nan
     if not math.isfinite(value):
         place = f"{path.name}, line {line}, column {name}"
-        raise DomainError(place, cell, "a finite number", "leave it empty where a value is missing")
+        point = "decimals are written with a point; " if cell.count(",") == 1 else ""
+        raise DomainError(place, cell, "a finite number", f"{point}leave it empty where a value is missing")
     return value
 
 

@@ -77,7 +77,7 @@ def recentred_newton(problem: LeastSquares, settings: Newton, streams: Streams, 
 @typed
 def newton_runs(problem: LeastSquares, settings: Newton, draws: NewtonDraws) -> Arrays:
     """PRN with given noise; arrays as in `recentred_newton`."""
-    data = _Scaled(problem)
+    data = Scaled(problem)
     trials = len(draws.norms)
     size = max(1, MOST_NUMBERS // problem.n)
     parts = [_run(data, settings, draws.part(slice(start, start + size))) for start in range(0, trials, size)]
@@ -87,21 +87,24 @@ def newton_runs(problem: LeastSquares, settings: Newton, draws: NewtonDraws) -> 
 
 
 @dataclass(frozen=True, eq=False)
-class _Scaled:
+class Scaled:
     """The records in units of their bounds."""
 
     problem: LeastSquares
 
     @cached_property
     def X(self) -> np.ndarray:
+        """Rows of length 1 at most (n, d)."""
         return self.problem.regressors / self.problem.row_bound
 
     @cached_property
     def y(self) -> np.ndarray:
+        """Outcomes of size 1 at most (n,)."""
         return self.problem.outcome / self.problem.outcome_bound
 
     @cached_property
     def norms(self) -> np.ndarray:
+        """Lengths of the rows (n,)."""
         return np.linalg.norm(self.X, axis=1)
 
     def clipped_gram(self, h: float) -> np.ndarray:
@@ -110,7 +113,7 @@ class _Scaled:
         return (self.X * weights[:, None]).T @ self.X
 
 
-def _run(data: _Scaled, settings: Newton, draws: NewtonDraws) -> Arrays:
+def _run(data: Scaled, settings: Newton, draws: NewtonDraws) -> Arrays:
     (n, d), mu = data.X.shape, settings.mu
     scales = prn.noise_scales(settings)
     norms = prn.histogram(data.norms) + scales.norms * draws.norms
@@ -128,12 +131,12 @@ def _run(data: _Scaled, settings: Newton, draws: NewtonDraws) -> Arrays:
         kept = residuals * (used / np.maximum(sizes, used))
         noise = scales.gradients[t] * used
         gradient = kept.T @ data.X + noise[:, None] * draws.gradients[:, t]
-        step = gains.step(noise) * scaled.inverse * _rotated(U, gradient)
+        step = gains.step(noise) * scaled.inverse * rotated(U, gradient)
         theta = theta + np.einsum("tij,tj->ti", U, step)
         if t < settings.steps - 1:
             small = np.sum(sizes <= c, axis=0) + scales.counts * draws.counts[:, t]
             c = prn.next_clip(c, small, n=n, noise=scales.counts)
-    factor = prn.shrinkage(_rotated(U, theta), scaled, gains.known)
+    factor = prn.shrinkage(rotated(U, theta), scaled, gains.known)
     return {
         "theta": theta * factor[:, None],
         "hessian_clip": h,
@@ -144,7 +147,7 @@ def _run(data: _Scaled, settings: Newton, draws: NewtonDraws) -> Arrays:
 
 
 def _preconditioner(
-    data: _Scaled, h: np.ndarray, unit: float, noise: np.ndarray
+    data: Scaled, h: np.ndarray, unit: float, noise: np.ndarray
 ) -> tuple[np.ndarray, prn.Preconditioner]:
     """Eigenvectors (trials, d, d) of the noisy clipped Hessian, and what its eigenvalues give."""
     grams = {float(level): data.clipped_gram(float(level)) for level in np.unique(h)}
@@ -154,6 +157,6 @@ def _preconditioner(
     return U, prn.preconditioner(values, scale, len(data.y) * h**2)
 
 
-def _rotated(U: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+def rotated(U: np.ndarray, vectors: np.ndarray) -> np.ndarray:
     """U'v per trial."""
     return np.einsum("tji,tj->ti", U, vectors)

@@ -10,10 +10,10 @@ from verify.cli.solve.pictures import SUFFIXES, picture_file
 BEYOND = ("refuse", "clip")
 
 ABOUT = (
-    "DP least squares: iterative Hessian mixing (IHM), linear mixing, AdaSSP, gradient descent (DP-GD) and "
-    "preconditioned recentred Newton (PRN) on one problem: noise, predicted risk ||X (theta - theta*)||² and the "
-    "method to take, at equal true privacy and under the paper's accounting. For an assumed design: --n, --d; for a "
-    "data set: --csv, --target."
+    "DP least squares: iterative Hessian mixing (IHM), linear mixing, AdaSSP, gradient descent (DP-GD), preconditioned "
+    "recentred Newton (PRN) and tail-averaged preconditioned descent (TAP) on one problem: noise, predicted risk ||X "
+    "(theta - theta*)||² and the method to take, at equal true privacy and under the paper's accounting. For an "
+    "assumed design: --n, --d; for a data set: --csv, --target."
 )
 
 
@@ -63,6 +63,14 @@ def _add_csv(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument(
         "--outcome-bound", type=float, metavar="C_Y", help="public bound on |y| (default: the data's own, not private)"
+    )
+    group.add_argument(
+        "--ranges",
+        metavar="RANGES",
+        help="public ranges of all columns, 'age=18:90, income=0:2e5': each is mapped to [-1, 1] (no bounds then)",
+    )
+    group.add_argument(
+        "--intercept", action="store_true", help="a column of ones, as large as one feature (needs --ranges)"
     )
     group.add_argument(
         "--beyond", choices=BEYOND, default="refuse", help="what to do with records beyond the bounds (default: refuse)"

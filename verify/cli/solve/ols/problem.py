@@ -8,13 +8,13 @@ from pathlib import Path
 
 from dpbounds import DomainError
 from dpbounds.errors import count
-from dpbounds.ols import AssumedDesign, Choices, ScaledData, bounded_data
-from simulators.ols import read_table
+from dpbounds.ols import AssumedDesign, Choices, ScaledData, bounded_data, parsed_ranges
+from simulators.ols import Table, read_table
 from verify.cli.files import read
 
 SPECTRUM = "a file with d positive numbers, one a line or separated by commas"
 # Arguments of one kind of problem that the other has no use for.
-OF_DESIGN, OF_DATA = ("n", "d", "spectrum", "lambda_min"), ("target", "row_bound", "outcome_bound")
+OF_DESIGN, OF_DATA = ("n", "d", "spectrum", "lambda_min"), ("target", "row_bound", "outcome_bound", "ranges")
 
 
 def choices(arguments: Namespace) -> Choices:
@@ -89,6 +89,10 @@ def _data(arguments: Namespace) -> tuple[ScaledData, str]:
     table.column(arguments.target)
     if len(table.names) < 2:
         raise DomainError("csv", Path(arguments.csv), "a table with an outcome and regressors")
+    if arguments.ranges is not None:
+        return _ranged(arguments, table)
+    if arguments.intercept:
+        raise DomainError("intercept", True, "given with --ranges", "a column of ones in units of the features")
     data = bounded_data(
         *table.split(arguments.target),
         row_bound=arguments.row_bound,
@@ -96,6 +100,27 @@ def _data(arguments: Namespace) -> tuple[ScaledData, str]:
         beyond=arguments.beyond,
     )
     return data, _read_off(arguments, data, table.dropped)
+
+
+def _ranged(arguments: Namespace, table: Table) -> tuple[ScaledData, str]:
+    """Every column mapped from its public range to [-1, 1]."""
+    for name in ("row_bound", "outcome_bound"):
+        if getattr(arguments, name) is not None:
+            raise DomainError(name, getattr(arguments, name), "left out with --ranges", "the ranges say it")
+    names = [name for name in table.names if name != arguments.target]
+    ranges = parsed_ranges(arguments.ranges, names, arguments.target, intercept=arguments.intercept)
+    X, y = table.split(arguments.target)
+    data = ranges.data(X, y, beyond=arguments.beyond)
+    lines = [
+        f"Everything below is computed from the records of {Path(arguments.csv).name} and is not private: public data, "
+        "or a stand-in. Columns and outcome are mapped from their public ranges to [-1, 1], rows divided by the root "
+        "of their number: nothing is read off the data for the scale. Risks are in units of half the outcome's range."
+    ]
+    if ranges.beyond(X, y):
+        lines.append(f"{ranges.beyond(X, y)} records beyond a range were taken to its end (--beyond clip).")
+    if table.dropped:
+        lines.append(f"{table.dropped} records with a missing value were left out.")
+    return data, " ".join(lines)
 
 
 def _read_off(arguments: Namespace, data: ScaledData, dropped: int) -> str:

@@ -1,0 +1,188 @@
+"""The rows that a law is computed from: all of them, or a thousand that stand for the others.
+
+>>> rng = np.random.default_rng(0)
+>>> X = rng.uniform(-0.5, 0.5, (5000, 2))
+>>> rows = rows_of(X, X @ (0.5, -0.2) + 0.1 * rng.standard_normal(5000), 500)
+>>> len(rows.y), rows.weight, bool(np.allclose(rows.weight * rows.X.T @ rows.X, X.T @ X))
+(500, 10.0, True)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float
+from numpy.typing import ArrayLike
+
+from dpbounds.arguments import typed
+from dpbounds.errors import LARGEST, DomainError, count, real_array
+from dpbounds.ols.designs import MOST_REGRESSORS
+from dpbounds.ols.gram import Gram
+
+# Numbers of a record's row beyond which a law would need gigabytes.
+MOST_ENTRIES = 10**8
+# Clip levels at which sums of some rows are held against those of all, the lowest over the largest gradient.
+LEVELS, LOWEST_LEVEL = 33, 1e-3
+# Where the least eigenvalue over the largest is below this, rows are not mapped: rounding would be magnified.
+LEAST_SPECTRUM = 1e-9
+# Rounding that a record at its bound may have.
+SLACK = 1e-9
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Rows:
+    """X (m, d) and y (m,), each row standing for `weight` = n/m; `norms` (m,) are the lengths that limits are made of.
+
+    `gram`: A = X'X, b = X'y, ||y||² of all n rows; `theta_star` (d,) their least squares fit.
+    """
+
+    X: Float[np.ndarray, "m d"] = field(repr=False)
+    y: Float[np.ndarray, " m"] = field(repr=False)
+    norms: Float[np.ndarray, " m"] = field(repr=False)
+    weight: float
+    gram: Gram
+    theta_star: Float[np.ndarray, " d"]
+    missing: Missing | None = None
+
+    @property
+    def n(self) -> int:
+        """Of all records."""
+        return self.gram.n
+
+    @property
+    def d(self) -> int:
+        """Regressors."""
+        return self.X.shape[1]
+
+    @property
+    def gap(self) -> float:
+        """||X theta*||², the risk of theta = 0."""
+        return self.gram.signal
+
+    @property
+    def residual(self) -> float:
+        """L = ||y||² - gap."""
+        return max(self.gram.y_squared - self.gram.signal, 0.0)
+
+    @property
+    def largest(self) -> float:
+        """lambda_max of A."""
+        return float(self.gram.spectrum.eigenvalues[-1])
+
+    @cached_property
+    def lengths(self) -> Float[np.ndarray, " m"]:
+        """`norms`, none of them 0, so that one can divide by them."""
+        return np.maximum(self.norms, 1e-300)
+
+    @typed
+    def thinned(self, number: int) -> Rows:
+        """At most `number` rows of all that stand for them.
+
+        Taken at equal distances along r_i ||x_i||, r the residuals of the fit; mapped by A^½ A_s^-½ so that their
+        weighted Gram matrix is A exactly; what they explain of the residuals is taken out of these, which are scaled to
+        the sum L. Lengths stay those of the rows that were taken. Themselves where A_s is singular.
+        """
+        number = count("rows", number, least=1)
+        if number >= len(self.y) or number < 2 * self.d or self.weight != 1.0:
+            return self
+        r = self.y - self.X @ self.theta_star
+        order = np.argsort(r * self.norms, kind="stable")
+        taken = order[((np.arange(number) + 0.5) * (len(order) / number)).astype(int)]
+        weight = len(self.y) / number
+        values, U = np.linalg.eigh(self.gram.A)
+        own, V = np.linalg.eigh(weight * self.X[taken].T @ self.X[taken])
+        if own[0] <= LEAST_SPECTRUM * own[-1] or values[0] <= LEAST_SPECTRUM * values[-1]:
+            return self
+        # A^½ A_s^-½, both symmetric roots: as near to the identity as A_s is to A.
+        root, inverse = (U * np.sqrt(values)) @ U.T, (V / np.sqrt(own)) @ V.T
+        X = self.X[taken] @ inverse @ root
+        rest = r[taken] - X @ np.linalg.lstsq(X, r[taken], rcond=None)[0]
+        squares = weight * float(rest @ rest)
+        rest *= np.sqrt(self.residual / squares) if squares > 0 else 0.0
+        some = replace(self, X=X, y=X @ self.theta_star + rest, norms=self.norms[taken], weight=weight)
+        return replace(some, missing=Missing.of(self, some))
+
+    def clipped_at_fit(self, levels: np.ndarray) -> np.ndarray:
+        """sum x_i clip(r_i, level / ||x_i||) at the fit, (levels, d)."""
+        r = self.y - self.X @ self.theta_star
+        return np.stack([self.weight * np.clip(r, -c / self.lengths, c / self.lengths) @ self.X for c in levels])
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Missing:
+    """What some rows miss of the sums of all at the fit, by clip level: without it chance correlations of x with what
+    is clipped off, which fewer rows have more of, would count as bias of clipping.
+
+    `levels` ascending, `sums` (levels, d). Sums of clipped gradients are proportional to the level below the first, and
+    are those without clipping, which agree, above the last.
+    """
+
+    levels: np.ndarray
+    sums: np.ndarray
+
+    @classmethod
+    def of(cls, all_rows: Rows, some: Rows) -> Missing:
+        """By the sums of both at levels up to the largest gradient."""
+        largest = max(float(np.max(one.norms * np.abs(one.y - one.X @ one.theta_star))) for one in (all_rows, some))
+        levels = max(largest, 1e-300) * np.geomspace(LOWEST_LEVEL, 1.0, LEVELS)
+        return cls(levels=levels, sums=all_rows.clipped_at_fit(levels) - some.clipped_at_fit(levels))
+
+    def at(self, clip: float | np.ndarray) -> np.ndarray:
+        """(..., d), interpolated in the level's logarithm."""
+        clip = np.asarray(clip, dtype=float)
+        place = np.interp(np.log(clip), np.log(self.levels), np.arange(len(self.levels)))
+        low = np.minimum(place.astype(int), len(self.levels) - 2)
+        share = (place - low)[..., None]
+        found = (1 - share) * self.sums[low] + share * self.sums[low + 1]
+        scale = np.where(clip >= self.levels[-1], 0.0, np.minimum(clip / self.levels[0], 1.0))
+        return scale[..., None] * found
+
+
+@typed
+def typical_rows(gram: Gram, number: int) -> Rows:
+    """At most `number` rows of about one length, with exactly these moments: signs along the eigenvectors made
+    orthogonal, normal residuals orthogonal to them; the same at each call. As many as records where they are few.
+
+    Raises `DomainError` for moments of an outcome that X explains nothing of.
+    """
+    if not gram.signal > 0:
+        raise DomainError("b", "zeros", "X'y of an outcome of which X explains something")
+    spectrum, size = gram.spectrum, min(gram.n, max(count("rows", number), 2 * gram.d))
+    generator, weight = np.random.default_rng(0), gram.n / size
+    columns = np.linalg.qr(generator.choice([-1.0, 1.0], size=(size, gram.d)))[0]
+    X = columns * np.sqrt(spectrum.eigenvalues / weight) @ spectrum.basis.T
+    rest = generator.standard_normal(size)
+    rest -= columns @ (columns.T @ rest)
+    squares, residual = weight * float(rest @ rest), max(gram.y_squared - gram.signal, 0.0)
+    rest *= np.sqrt(residual / squares) if size > gram.d else 0.0
+    theta = spectrum.basis @ spectrum.theta
+    return Rows(X=X, y=X @ theta + rest, norms=np.linalg.norm(X, axis=1), weight=weight, gram=gram, theta_star=theta)
+
+
+@typed
+def rows_of(X: ArrayLike, y: ArrayLike, rows: int | None = None, *, bounded: bool = False) -> Rows:
+    """Of records X (n, d), y (n,), arrays or data frames; at most `rows` of them that stand for all, or all (None).
+
+    `bounded`: rows longer than 1 and outcomes beyond 1 are refused. Raises `DomainError` for arrays of other shapes or
+    with entries that are not finite, for fewer records than columns, and for an outcome that X explains nothing of.
+    """
+    X, y = real_array("X", X), real_array("y", y)
+    if X.ndim != 2 or y.ndim != 1 or len(X) != len(y) or not X.size:
+        raise DomainError("X, y", f"arrays of shapes {X.shape}, {y.shape}", "of shapes (n, d), (n,)")
+    count("columns of X", X.shape[1], most=MOST_REGRESSORS)
+    count("entries of X", X.size, most=MOST_ENTRIES, remedy="take a part of the records")
+    norms = np.linalg.norm(X, axis=1)
+    for name, array in (("X", X), ("y", y)):
+        if not (np.abs(array) <= LARGEST).all():
+            raise DomainError(name, "an array with larger entries, inf or nan", f"finite, at most {LARGEST:g} in size")
+    for name, largest in (("||x||", norms.max()), ("|y|", np.abs(y).max())):
+        if bounded and largest > 1 + SLACK:
+            raise DomainError(f"largest {name}", float(largest), "at most 1", "divide the records by their bounds")
+    gram = Gram.of_records(X, y)
+    if not gram.signal > 0:
+        raise DomainError("y", "an outcome of which X explains nothing", "one with X'y other than 0")
+    theta = gram.spectrum.basis @ gram.spectrum.theta
+    whole = Rows(X=X, y=y, norms=norms, weight=1.0, gram=gram, theta_star=theta)
+    return whole if rows is None else whole.thinned(rows)

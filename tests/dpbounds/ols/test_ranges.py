@@ -1,0 +1,68 @@
+"""Public ranges: rows of length 1 at most, a fit back in its own units, and what is refused; when nothing is useful."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from dpbounds import DomainError
+from dpbounds.ols import Ranges, bounded_data, compare, parsed_ranges
+
+RANGES = Ranges(columns=((0.0, 10.0), (-2.0, 2.0)), outcome=(-5.0, 15.0))
+
+
+def records(n: int = 500) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.uniform(0, 10, n), rng.uniform(-2, 2, n)])
+    return X, 3 + 0.7 * X[:, 0] - 1.5 * X[:, 1]
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_a_fit_of_scaled_records_is_one_in_their_own_units(intercept):
+    X, y = records()
+    ranges = Ranges(columns=RANGES.columns, outcome=RANGES.outcome, intercept=intercept)
+    rows, outcome = ranges.rows(X), ranges.scaled_outcome(y)
+    assert np.linalg.norm(rows, axis=1).max() <= 1 + 1e-12 and rows.shape[1] == ranges.d
+    theta = np.linalg.lstsq(rows, outcome, rcond=None)[0]
+    slopes, constant = ranges.in_units(theta)
+    np.testing.assert_allclose((X @ slopes + constant + 5) / 10 - 1, rows @ theta, atol=1e-12)
+    if intercept:
+        np.testing.assert_allclose([*slopes, constant], (0.7, -1.5, 3.0))
+
+
+def test_records_beyond_a_range_are_counted_and_refused_or_taken_to_its_end():
+    X, y = records()
+    X[0, 0], y[3] = 40.0, -90.0
+    assert RANGES.beyond(X, y) == 2
+    with pytest.raises(DomainError, match="2 records"):
+        RANGES.data(X, y)
+    data = RANGES.data(X, y, beyond="clip")
+    assert data.regressors[0, 0] == pytest.approx(1 / math.sqrt(3)) and data.outcome[3] == -1.0
+
+
+def test_ranges_as_text():
+    found = parsed_ranges("b=-2:2, a=0:1e1\n y=-5:15", ["a", "b"], "y")
+    assert found == RANGES
+    for text in ("a=0:10", "a=0:10, b=2:-2, y=0:1", "a=0:10, a=0:9, b=0:1, y=0:1", "a=0:nan, b=0:1, y=0:1", "a 0 10"):
+        with pytest.raises(DomainError):
+            parsed_ranges(text, ["a", "b"], "y")
+
+
+def test_rows_that_read_the_data_are_references_and_never_recommended():
+    X, y = records(2000)
+    found = compare(RANGES.data(X, y), 1.0, 1e-6, references=True)
+    references = [row.method for row in found.rows if row.reference]
+    assert references == ["DP-GD-moments", "DP-GD-tuned"]
+    assert found.recommended.method not in references and found.useful and not found.remedy
+    assert {row.method for row in found.rows if row.clipped is not None} >= {"PRN", "TAP", "IHM", "DP-GD"}
+
+
+def test_short_rows_are_told_to_be_scaled():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 3)) * (1000.0, 1.0, 1.0)
+    X[0, 0] = 1e6
+    found = compare(bounded_data(X, X[:, 1] + rng.standard_normal(400)), 0.1)
+    assert not found.useful
+    assert "None of these is useful here" in found.remedy and "scale the columns" in found.remedy
