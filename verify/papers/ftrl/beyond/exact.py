@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 import sympy
@@ -66,7 +67,7 @@ def _correlation(
 # --- the limit ---
 
 
-def _stationary_residuals(factor: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+def _stationary_residuals(factor: int = 1) -> Iterator[tuple[Any, ...]]:
     """S = diag(s), s_j = (x_j phi + q_j)/D_j, against E[(I - x x^T) S (I - x x^T)] + diag(q), with eta absorbed in x.
 
     Entry j misses by x_j (phi - sum_k x_k s_k), which is 0 for the stated phi = 2 F_inf. d = 2, E z_i z_j z_k z_l from

@@ -229,7 +229,7 @@ def _spent(rng: np.random.Generator) -> Iterator[Fact]:
 # --- Theorem 1.1: an adversary who adapts ---
 
 
-def _conditioning(changed: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+def _conditioning(changed: int = 1) -> Iterator[tuple[Any, ...]]:
     """What a row y_t = (C g)_t + w_t reveals beyond those before it, T = 3, one gradient changed.
 
     Given the rows before, the gradients are fixed numbers, the same for both streams but one: the two conditional laws

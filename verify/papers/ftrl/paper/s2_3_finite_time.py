@@ -203,7 +203,7 @@ SEC_2_3_B_FTRL = Claim(
 )
 
 
-def _dimension_exchange(power: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+def _dimension_exchange(power: int = 1) -> Iterator[tuple[Any, ...]]:
     """The bound of Section 2.3(b) for DP-SGD as a function of d, and the one for nu-DP-FTRL."""
     k, e, d, n, s, rho, T = sympy.symbols("kappa d_e d n s rho T", positive=True)
     sgd = k * e * (d * e * n / (rho * T) + d * s / (rho * T) + s / T)

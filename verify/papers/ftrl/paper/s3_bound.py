@@ -88,7 +88,7 @@ def _printed_values(rng: np.random.Generator) -> Iterator[Fact]:
                 yield Fact(f"{label}; over the error of a quadratic, if below 1", min(below, 1.0), 1.0)
 
 
-def _program_f(slip: int = 0) -> Iterator[tuple[str, sympy.Expr]]:
+def _program_f(slip: int = 0) -> Iterator[tuple[Any, ...]]:
     """F - F* <= (a |p|^2 + 2 a <p, q> + b |q|^2) / l^2, l = L - mu, a = L / 2, b = mu / 2; then Theta is eliminated.
 
     phi = F - F* - mu |theta|^2 / 2 is convex and l-smooth with gradient p, so phi <= <p, theta> - |p|^2 / (2 l). With

@@ -235,7 +235,7 @@ MECH_ANTIPGD = Claim(
 )
 
 
-def _damped(sign: int = -1) -> Iterator[tuple[str, sympy.Basic]]:
+def _damped(sign: int = -1) -> Iterator[tuple[Any, ...]]:
     """B C = I for T = 6 and |1 - (1 - nu) e^{i omega}|^2 = E_nu^2, symbols throughout."""
     nu, omega = sympy.symbols("nu omega", real=True)
     B = sympy.Matrix(6, 6, lambda t, s: {0: 1, 1: sign * (1 - nu)}.get(int(t) - int(s), 0))

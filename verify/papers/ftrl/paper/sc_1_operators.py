@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import sympy
@@ -86,7 +87,7 @@ EQ_32_BOUND = Claim(
 # --- (34) ---
 
 
-def _projected() -> Iterator[tuple[str, sympy.Expr]]:
+def _projected() -> Iterator[tuple[Any, ...]]:
     """Rotation by the rational half-angle r, spectrum (l0, l1), three weights."""
     r, eta = sympy.symbols("r eta")
     eigenvalues, beta = sympy.symbols("l0:2"), sympy.Matrix(sympy.symbols("b0:3"))

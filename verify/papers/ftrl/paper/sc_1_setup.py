@@ -7,6 +7,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import sympy
@@ -129,7 +130,7 @@ EQ_22 = Claim(
 # --- sensitivity: (24), (26), (28) ---
 
 
-def _inverse_columns(exponent: int = 2) -> Iterator[tuple[str, sympy.Expr]]:
+def _inverse_columns(exponent: int = 2) -> Iterator[tuple[Any, ...]]:
     """gamma_(T+1)^2 - gamma_T^2 and the excess of the first column over the others are sums of squares of its
     entries.
     """
@@ -355,7 +356,7 @@ def _gaussian_mean(polynomial: sympy.Expr, z: Sequence[sympy.Symbol]) -> sympy.E
     return sympy.Add(*(c * sympy.prod([sympy.factorial2(power - 1) for power in powers]) for powers, c in even))
 
 
-def _gaussian_fourth() -> Iterator[tuple[str, sympy.MatrixBase]]:
+def _gaussian_fourth() -> Iterator[tuple[Any, ...]]:
     """x = A z with any 2 x 2 matrix A, H = A A^T; and any symmetric 3 x 3 matrix between z z^T and z z^T."""
     z = sympy.symbols("z0:3")
     A = sympy.Matrix(2, 2, sympy.symbols("a0:4"))

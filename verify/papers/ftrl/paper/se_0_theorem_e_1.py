@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 import sympy
@@ -110,7 +111,7 @@ def _distance_bound(correlation: ToeplitzCorrelation, mu: float, eta: float) -> 
     )
 
 
-def _least_psi(slip: int = 0) -> Iterator[tuple[str, sympy.Expr]]:
+def _least_psi(slip: int = 0) -> Iterator[tuple[Any, ...]]:
     """psi D = M_22 D + |M_12|^2 with D = -eta^2 - M_11 and M = eta^2 times 2 Re[Lambda P* Q]: the least psi of (90)."""
     mu, smooth, eta = sympy.symbols("mu L eta", positive=True)
     z, multiplier = complex_symbol("z"), complex_symbol("Lambda")

@@ -191,7 +191,7 @@ E_1_CONST_LARGE_STEPS = Claim(
 # --- (93): second-order cones ---
 
 
-def _cone_form(slip: int = 0) -> Iterator[tuple[str, sympy.Expr]]:
+def _cone_form(slip: int = 0) -> Iterator[tuple[Any, ...]]:
     """The matrix of (93), [[D, X], [X*, Y]], is affine in psi and in Lambda and its conjugate; and a Hermitian 2 x 2
     matrix is positive semidefinite iff (D - Y)^2 + 4 |X|^2 <= (D + Y)^2 and D + Y >= 0.
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import sympy
@@ -22,7 +23,7 @@ Sides = tuple[np.ndarray, np.ndarray]
 # --- Property F.5 ---
 
 
-def _series(order_four: str = "1/24") -> Iterator[tuple[str, sympy.Expr]]:
+def _series(order_four: str = "1/24") -> Iterator[tuple[Any, ...]]:
     """exp(l^2 v/2) - E e^{l X} = -m3 l^3/6 + (3 v^2 - m4) l^4/24 + ...: nonnegative for both signs of small l only if
     m3 = 0, and then only if m4 <= 3 v^2.
     """
@@ -144,7 +145,7 @@ def _hanson_wright(c_inverse: int = C_INVERSE) -> Iterator[tuple[str, sympy.Expr
     yield "1 / 32 >= c", sympy.Rational(1, 32) - sympy.Rational(1, c_inverse)
 
 
-def _exponents(power: int = 2) -> Iterator[tuple[str, sympy.Expr]]:
+def _exponents(power: int = 2) -> Iterator[tuple[Any, ...]]:
     """The mixture of step 2 as a square under the Gaussian integral, and the exponent of step 4 at its optimum."""
     g, s, xi, t, K, F = sympy.symbols("g s xi t K F", positive=True)
     completed = sympy.sqrt(2 * s) * g * xi - g**2 / 2 + (g - sympy.sqrt(2 * s) * xi) ** 2 / 2

@@ -155,7 +155,7 @@ LEM_F_13 = Claim(
 )
 
 
-def _root(shift: int = 0) -> Iterator[tuple[str, Any]]:
+def _root(shift: int = 0) -> Iterator[tuple[Any, ...]]:
     """With 1 - cos w = 2 sin^2(w/2) the integrand is 1 / (sqrt 2 sin(w/2)) on (0, pi)."""
     omega = sympy.Symbol("omega", positive=True)
     yield "1 - cos w", 1 - sympy.cos(omega), 2 * sympy.sin(omega / 2) ** 2

@@ -277,7 +277,7 @@ def _at_most_m(t: np.ndarray, a: np.ndarray, rho: np.ndarray, one: float = 1.0) 
     return np.max(excess, axis=0), np.ones_like(a)
 
 
-def _minimum(sign: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+def _minimum(sign: int = 1) -> Iterator[tuple[Any, ...]]:
     """f at tau* = log(1/rho)/a below t - 1, and the derivative of its convex part there."""
     tau, a, log = sympy.symbols("tau a log", positive=True)
     value = tau + sympy.exp(log - a * tau) / a

@@ -8,7 +8,7 @@ from typing import Any
 import sympy
 
 
-def telescoping(shift: int = 0) -> Iterator[tuple[str, sympy.Expr]]:
+def telescoping(shift: int = 0) -> Iterator[tuple[Any, ...]]:
     """b_k = |binom(1/2, k)| and c_n = |binom(-1/2, n)| through their ratios: b_1 + ... + b_n = 1 - c_n < 1."""
     n = sympy.symbols("n", positive=True)
     c_ratio, b_ratio = (n + sympy.Rational(1, 2)) / (n + 1), (n + sympy.Rational(1, 2)) / (n + 2)

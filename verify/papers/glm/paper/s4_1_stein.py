@@ -172,7 +172,7 @@ def _ellipse(ratio: float, t: float, *, factor: float = 1.0) -> tuple[float, flo
     return float(np.mean(np.exp(-bound / (2 * (np.cos(angle) ** 2 + ratio * np.sin(angle) ** 2))))), math.exp(-t)
 
 
-def _chernoff(*, power: int = 2) -> Iterator[tuple[str, sympy.Expr]]:
+def _chernoff(*, power: int = 2) -> Iterator[tuple[Any, ...]]:
     """The derivative of u^2 / (1 - 2 u) - (-log(1 - 2 u) / 2 - u) is 2 u^2 / (1 - 2 u)^2, and the exponent at lambda =
     s / (1 + c s) is -t, where s = sqrt(t / v), so t = v s^2 and the threshold 2 sqrt(v t) + c t is 2 v s + c v s^2.
     """

@@ -127,7 +127,7 @@ def _unit_bounds(*, top: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
     yield "1 + Phi'''", top + third
 
 
-def _derivatives() -> Iterator[tuple[str, sympy.Expr]]:
+def _derivatives() -> Iterator[tuple[Any, ...]]:
     """Those of log(1 + e^z)."""
     z = sympy.Symbol("z", real=True)
     u: Any = sympy.exp(z)

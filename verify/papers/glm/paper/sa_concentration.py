@@ -98,7 +98,7 @@ def _quadratic(rng: np.random.Generator, *, factor: float = 1.0) -> Iterator[Fac
             yield Within(f"P(max g^2 > 2 log(2 p / xi)), p = {p}, xi = {failure:g}", tail, 0.0, failure)
 
 
-def _variances(*, twice: int = 2) -> Iterator[tuple[str, sympy.Expr]]:
+def _variances(*, twice: int = 2) -> Iterator[tuple[Any, ...]]:
     """Var(u^T E w) / sigma^2, the squares of what multiplies the entries of E, against ||u||^2 ||w||^2 + (u^T w)^2 -
     sum_i u_i^2 w_i^2, p = 2 and 3; and that 2 ||u||^2 ||w||^2 less it and the last sum is one of squares.
     """
@@ -182,7 +182,7 @@ def _printed_form(rng: np.random.Generator) -> Iterator[Fact]:
     yield Fact("||E w||^2", printed, true, 0, {"printed": printed, "true": true})
 
 
-def _expansions(*, square: bool = True) -> Iterator[tuple[str, sympy.Expr]]:
+def _expansions(*, square: bool = True) -> Iterator[tuple[Any, ...]]:
     """w^T E^T U^T S U E w = sum_i s_i (sum_j [U E]_ij w_j)^2, symbols, p = 2 and 3."""
     for p in (2, 3):
         E = sympy.Matrix(p, p, lambda i, j: sympy.Symbol(f"e{min(i, j)}{max(i, j)}"))

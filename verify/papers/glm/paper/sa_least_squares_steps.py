@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import sympy
@@ -24,7 +25,7 @@ def _symmetric(flat: np.ndarray, p: int) -> np.ndarray:
 # --- Lemma 33: the private least squares step ---
 
 
-def _step(*, sign: int = -1) -> Iterator[tuple[str, sympy.Expr]]:
+def _step(*, sign: int = -1) -> Iterator[tuple[Any, ...]]:
     """w_hat - w_tilde for symmetric 2 x 2 matrices of symbols, times the determinant."""
     a, b, c, e, f, g, x, y, u, v = sympy.symbols("a b c e f g x y u v")
     gram, noise = sympy.Matrix([[a, b], [b, c]]), sympy.Matrix([[e, f], [f, g]])

@@ -31,7 +31,7 @@ FOURTH = {"logistic": 1 / 8, "boosting": 3 / 16}
 PHI = {"logistic": _LOGISTIC, "boosting": _BOOSTING}
 
 
-def _logistic_derivatives(*, middle: int = 4) -> Iterator[tuple[str, sympy.Expr]]:
+def _logistic_derivatives(*, middle: int = 4) -> Iterator[tuple[Any, ...]]:
     e = sympy.exp(_Z)
     printed = {2: e / (1 + e) ** 2, 3: (e - e**2) / (1 + e) ** 3, 4: e * (1 - middle * e + e**2) / (1 + e) ** 4}
     for order, value in printed.items():

@@ -202,7 +202,7 @@ def _largest(*, constant: int = 8) -> Iterator[tuple[str, sympy.Expr]]:
     yield "8^2 - (1.5 3^(3/2))^2", sympy.Integer(constant) ** 2 - sympy.Rational(9, 4) * 27
 
 
-def _antiderivative(*, share: int = 2) -> Iterator[tuple[str, sympy.Expr]]:
+def _antiderivative(*, share: int = 2) -> Iterator[tuple[Any, ...]]:
     """g(v) = v |v| / 2 has g' = |v|, on either side of 0: E |v*| = E v g(v) = E |v|^3 / 2."""
     v = sympy.Symbol("v", positive=True)
     for sign in (1, -1):

@@ -107,7 +107,7 @@ def _profile(rng: np.random.Generator) -> Iterator[Fact]:
         yield Fact(f"delta at epsilon = {epsilon}", delta, float(gaussian_delta(mu, epsilon)), 1e-7)
 
 
-def _account(less: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+def _account(less: int = 1) -> Iterator[tuple[Any, ...]]:
     """The sum over T releases of Theta and T - 1 of beta, in zCDP and in squares of mu; what the scales spend."""
     n, T, c, rho1, rho2 = sympy.symbols("n T c rho_1 rho_2", positive=True)
     gamma1, gamma2, lambda1, lambda2 = sympy.symbols("gamma_1 gamma_2 lambda_1 lambda_2", positive=True)

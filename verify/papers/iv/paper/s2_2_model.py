@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import product
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import sympy
@@ -167,7 +167,7 @@ def _shipped(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
         yield Fact(f"p, q, n, {label}", [moments.p, moments.q, moments.n], [p, len(solved.A), solved.n], 0)
 
 
-def _two_forms(*, projected: bool = True) -> Iterator[tuple[str, sympy.Expr]]:
+def _two_forms(*, projected: bool = True) -> Iterator[tuple[Any, ...]]:
     """Both factors of the two forms, matrices of any size as letters that do not commute; W = Z'Z, symmetric."""
     W, XZ, ZX, ZY = sympy.symbols("W XZ ZX ZY", commutative=False)
     turned = XZ * W**-1  # theta_hat'

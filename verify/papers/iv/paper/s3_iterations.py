@@ -68,7 +68,7 @@ def _short(steps: int) -> Callable[[], Iterator[Mapping[str, Any]]]:
     return lambda: iter([{"n": SHORT_N, "rho": SHORT_RHO, "steps": steps}])
 
 
-def _crossings(exponent: int = 2) -> Iterator[tuple[str, sympy.Expr]]:
+def _crossings(exponent: int = 2) -> Iterator[tuple[Any, ...]]:
     """kappa^{T/2} at T_a and sqrt(p) Q³ sqrt(T) / (n sqrt(rho)) at T_b against sqrt(pq) Lambda / sqrt(n)."""
     n, p, q, L, Q, rho, kappa = sympy.symbols("n p q Lambda Q rho kappa", positive=True)
     floor = sympy.sqrt(p * q) * L / sympy.sqrt(n)

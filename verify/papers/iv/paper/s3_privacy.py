@@ -235,7 +235,7 @@ def _figure_budgets(rng: np.random.Generator) -> Iterator[Fact]:
         yield Fact(label, [spent] * 2, [joint_cost(mechanism, n, T), rho1 / 2 + (1 - 1 / T) * rho2 / 2], 1e-9)
 
 
-def _spent(share: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+def _spent(share: int = 1) -> Iterator[tuple[Any, ...]]:
     """The cost under (4) with no data in beta's first step, and with it under sqrt(2) times less noise."""
     (n, rho1, rho2, gamma1, gamma2), T = _SYMBOLS, sympy.Symbol("T", positive=True)
     lambda1, lambda2 = _scales_of_4(T)
@@ -350,7 +350,7 @@ def _opposite_point() -> list[dict[str, Any]]:
     return [{**common, "own": record, "other": [1.0, 0.0, -100.0, 0.0, -100.0]}]
 
 
-def _attained(factor: str = "2") -> Iterator[tuple[str, sympy.Expr]]:
+def _attained(factor: str = "2") -> Iterator[tuple[Any, ...]]:
     """z = 1, x = y = K and x = y = -K, Theta = s small and beta = 0: gradients Theta - x and -Theta y, clipped."""
     (n, _, _, gamma1, gamma2), (s, K) = _SYMBOLS, sympy.symbols("s K", positive=True)
     ends = {"Theta": (gamma1, lambda x: s - x), "beta": (gamma2, lambda y: -s * y)}
@@ -402,7 +402,7 @@ PROP_3_1_SENS = Claim(
 )
 
 
-def _per_iteration(factor: Any = 2) -> Iterator[tuple[str, sympy.Expr]]:
+def _per_iteration(factor: Any = 2) -> Iterator[tuple[Any, ...]]:
     """D_alpha = alpha Delta^2 / (2 lambda^2) of each release, Delta_i = 2 gamma_i / n, and T equal terms."""
     (n, _, _, gamma1, gamma2), (T, t) = _SYMBOLS, sympy.symbols("T t", positive=True)
     lambda1, lambda2 = sympy.symbols("lambda_1 lambda_2", positive=True)

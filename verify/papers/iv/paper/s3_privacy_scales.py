@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import sympy
@@ -41,7 +42,7 @@ REM_3_1 = Claim(
 )
 
 
-def _doubling(factor: int = 2) -> Iterator[tuple[str, sympy.Expr]]:
+def _doubling(factor: int = 2) -> Iterator[tuple[Any, ...]]:
     n, T, rho, gamma = sympy.symbols("n T rho gamma", positive=True)
     scale = noise_scale(sympy, n, T, rho, gamma)
     yield "lambda at 2 gamma", scale.subs(gamma, 2 * gamma), factor * scale

@@ -36,7 +36,7 @@ def _population_contraction(most: int = 2) -> Iterator[tuple[str, sympy.Expr]]:
         yield f"factor of {name} below 1", 1 - (1 - rate) ** 2
 
 
-def _population_gradients() -> Iterator[tuple[str, sympy.Expr]]:
+def _population_gradients() -> Iterator[tuple[Any, ...]]:
     """p = q = 1: E z(z Theta_t - x) and E Theta z(z Theta beta_t - y), E z² = 1, errors uncorrelated with z."""
     z2, theta, beta, theta_t, beta_t, cross = sympy.symbols("z2 Theta beta Theta_t beta_t cross")
     first = z2 * theta_t - (z2 * theta + cross)
@@ -86,7 +86,7 @@ REM_3_2A = Claim(
 )
 
 
-def _limits_of_condition(share: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+def _limits_of_condition(share: int = 1) -> Iterator[tuple[Any, ...]]:
     """(3) with delta and psi of (10) as n grows; a, b, c stand for what does not depend on n."""
     n, a, b, norm, least = sympy.symbols("n a b norm least", positive=True)
     delta = a / sympy.sqrt(n)
@@ -241,7 +241,7 @@ REM_3_3 = Claim(
 # --- Section 4 ---
 
 
-def _experiment_steps(share: int = 2) -> Iterator[tuple[str, sympy.Expr]]:
+def _experiment_steps(share: int = 2) -> Iterator[tuple[Any, ...]]:
     """kappa_Theta = 1 - ((1 - d) / (1 + d))² and kappa_beta = 2 g / (2 g + g-lower) at half of the limits (3)."""
     delta, low, high = sympy.symbols("delta low high", positive=True)
     eta, alpha = 1 / (1 + delta) ** 2, 2 / (2 * high + low)

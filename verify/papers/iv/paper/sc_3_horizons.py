@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import sympy
@@ -132,7 +133,7 @@ def _limit(rng: np.random.Generator, base: float | None = None) -> Iterator[Fact
     yield Fact("eta = 1", _late(1.0, 1.0, 0.3, 10**12), 1, 0)
 
 
-def _limits(inside: int = 0) -> Iterator[tuple[str, sympy.Expr]]:
+def _limits(inside: int = 0) -> Iterator[tuple[Any, ...]]:
     """With delta and psi of (10) as n grows; a and b stand for what does not depend on n."""
     n, a, b, norm, least = sympy.symbols("n a b norm least", positive=True)
     eta = sympy.Symbol("eta", positive=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import sympy
@@ -349,7 +349,7 @@ def _entries(matrix, factor: float = 1.0) -> Sides:
     return np.linalg.norm(shaped, ord=2, axis=(1, 2)), factor * math.sqrt(12) * np.abs(shaped).max(axis=(1, 2))
 
 
-def _inverted(doubled: int = 2) -> Iterator[tuple[str, sympy.Expr]]:
+def _inverted(doubled: int = 2) -> Iterator[tuple[Any, ...]]:
     """The tail at the level of Lemma D.3 is e^{-tau}."""
     pq, tau, scale = sympy.symbols("N tau c", positive=True)
     level = scale * (tau + sympy.log(doubled * pq))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import sympy
@@ -66,7 +67,7 @@ def _law_of_theta(rng: np.random.Generator) -> Iterator[Fact]:
         )
 
 
-def _geometric(older: int = 0) -> Iterator[tuple[str, sympy.Expr]]:
+def _geometric(older: int = 0) -> Iterator[tuple[Any, ...]]:
     """One term more: m an eigenvalue of M^2, P = m^(t + 1)."""
     m, P = sympy.symbols("m P")
     yield "t = 0", 1, (1 - m ** (1 - older)) / (1 - m)

@@ -30,7 +30,7 @@ def _with_inverse_n(rng: np.random.Generator, *, divided: bool = True) -> Iterat
             yield Fact(f"{name} at n = {n}, q = {q}, p = {p}", (scale * X.T * P * other).flat(), product.flat(), 0)
 
 
-def _moments(*, divided: bool = True) -> Iterator[tuple[str, sympy.Expr]]:
+def _moments(*, divided: bool = True) -> Iterator[tuple[Any, ...]]:
     """X'P_Z X / n and X'P_Z y / n, matrices of any size as letters that do not commute; W = Z'Z, `across` = X'Z."""
     n = sympy.Symbol("n", positive=True)
     W, across, down, outcome = sympy.symbols("W XZ ZX Zy", commutative=False)

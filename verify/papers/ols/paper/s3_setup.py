@@ -33,7 +33,7 @@ def _square(vector: sympy.Matrix) -> sympy.Expr:
     return (vector.T * vector)[0]
 
 
-def _excess_loss(factor: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+def _excess_loss(factor: int = 1) -> Iterator[tuple[Any, ...]]:
     """L(theta) - L(theta*) - ||theta - theta*||²_A, which is twice (theta* - theta)'(X'Y - A theta*), for any theta*;
     the normal equations make that 0; for every n and d. For d = 1 with the solution put in.
     """

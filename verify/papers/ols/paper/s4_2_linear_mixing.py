@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 import sympy
@@ -241,7 +242,7 @@ THM_2 = Claim(
 # --- (16) ---
 
 
-def _augmented(square: int = 2) -> Iterator[tuple[str, sympy.Expr]]:
+def _augmented(square: int = 2) -> Iterator[tuple[Any, ...]]:
     """(9) for X_ = (X; eta I; 0), Y_ = (Y; 0; eta): its loss is L(theta) + eta² ||theta||² + eta², its least value
     R_R + L* + eta² ||theta_R||² + eta². Right side of (16) less the risk that (9) allows: eta² ||theta||².
     """

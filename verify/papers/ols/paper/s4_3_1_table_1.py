@@ -392,7 +392,7 @@ TAB_1_RATIO_HESS = Claim(
 # --- Section 4.3, Scale ---
 
 
-def _scales(extra: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+def _scales(extra: int = 1) -> Iterator[tuple[Any, ...]]:
     theta, C_Y = sympy.symbols("theta C_Y", positive=True)
     linear, other = (1 + theta**2) * (1 + C_Y**2), theta**2 + C_Y**2
     yield "difference", linear - other - extra, C_Y**2 * theta**2

@@ -78,7 +78,7 @@ def _printed_minimiser(rng: np.random.Generator) -> Iterator[Fact]:
     yield Fact("(20) against the minimiser of (21), A = b = 1, B = (1, 1)'", right / (k * gram), k * right / gram)
 
 
-def _minimiser(power: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+def _minimiser(power: int = 1) -> Iterator[tuple[Any, ...]]:
     """The gradient of (21) at v + k^power G^-1 r, G = A'B'BA, r = A'(b - Av) + u, d = 1, 2, 3; and, for all sizes, (21)
     at v + w with r = G f/k is the square of BA (w - k^(power - 1) f) less that of BA f, over 2k.
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import sympy
@@ -256,7 +257,7 @@ COMPOSE = Claim(
 # --- (36) to (38) ---
 
 
-def _minimised(factor: int = 2) -> Iterator[tuple[str, sympy.Expr]]:
+def _minimised(factor: int = 2) -> Iterator[tuple[Any, ...]]:
     """(37) is stationary at alpha = 1 + sigma sqrt(2 l/T)/C, and (38) is its value there."""
     T, C, sigma, l, alpha = sympy.symbols("T C sigma ell alpha", positive=True)
     curve = alpha * T * C**2 / (2 * sigma**2) + l / (alpha - 1)

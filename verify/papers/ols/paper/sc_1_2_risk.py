@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 import sympy
@@ -297,7 +298,7 @@ def _extreme(rng: np.random.Generator) -> Iterator[Fact]:
     )
 
 
-def _extremes(factor: int = 2) -> Iterator[tuple[str, sympy.Expr]]:
+def _extremes(factor: int = 2) -> Iterator[tuple[Any, ...]]:
     """The corrected first bound, and the second, at the extreme chi and k; both sides grow with chi."""
     chi, a = 1 / sympy.sqrt(8), sympy.Symbol("a_3", positive=True)
     yield "1/(1 - chi/2) / sqrt 8 - 2/q", 1 / (1 - chi / 2) / sympy.sqrt(8), factor / Q

@@ -24,7 +24,7 @@ from verify.statements.derivations import Derivation
 DIMENSION, FACTOR, EXPONENT = 4, 2.0, 0.1
 
 
-def _steps(twice: int = 2) -> Iterator[tuple[str, sympy.Expr]]:
+def _steps(twice: int = 2) -> Iterator[tuple[Any, ...]]:
     """(a): adding and subtracting; (d): chi = 1/(1 + t) <= 1. R = L(theta_R) + eta² ||theta_R||², N = eta²."""
     R, N, L, chi = sympy.symbols("R N L chi", positive=True)
     left = (1 + chi) ** 2 * (R + N) - N - L

@@ -50,7 +50,7 @@ def _rederived(
     return derived, float(bounds.linear_mixing_at(mix, data, level, outcome_bound=C_Y, constant=constant))
 
 
-def _parts(factor: int = 3) -> Iterator[tuple[str, sympy.Expr]]:
+def _parts(factor: int = 3) -> Iterator[tuple[Any, ...]]:
     """3 chi (kappa² + lambda + L - lambda) + 4 kappa² ||theta||² at chi = a / gamma, kappa² = gamma - lambda."""
     a, g, lam, L, t = sympy.symbols("a gamma lambda L t", positive=True)
     derived = 3 * a / g * ((g - lam) + lam + L - lam) + 4 * (g - lam) * t
@@ -163,7 +163,7 @@ APPE_148 = Claim(
 # --- (149) ---
 
 
-def _middle(factor: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
+def _middle(factor: int = 1) -> Iterator[tuple[Any, ...]]:
     """(147) at the middle gamma* against (149), with a = p², L - lambda = q², t = ||theta*||, gamma* = p q / t."""
     p, q, t, lam = sympy.symbols("p q t lambda", positive=True)
     level = p * q / t
