@@ -8,7 +8,7 @@ rows, PRN's an estimate. AdaSSP's is the leading order (its mean is infinite). W
 >>> from dpbounds.ols.designs import AssumedDesign
 >>> found = compare(AssumedDesign(n=10000, d=10, lambda_min=20.0).gram, 1.0, 1e-6)
 >>> found.recommended.label, round(float(found.recommended.risk), 1)
-('IHM', 2.7)
+('TAP', 0.7)
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ import numpy as np
 from dpbounds.audit.events import Sampled, event_epsilon, sampled_epsilon
 from simulators.audit.domains import Pair
 from simulators.audit.process import Outcome, Runner
-from simulators.audit.shifts import Seeds
+from simulators.audit.shifts import Seeds, Shift
 
 # Runs a side of the pilot and pairs it looks at; runs a side that are planned, and the least that say something.
 PILOT, PILOT_PAIRS, RUNS, LEAST = 60, 24, 6000, 400
@@ -70,6 +70,19 @@ def sampled(
         return Sampling(None, pair, start, len(scores), 0)
     found = sampled_epsilon(*sides, delta, alpha)
     return Sampling(found, pair, start, len(scores), min(len(side) for side in sides))
+
+
+def farthest(runner: Runner, shifts: Sequence[Shift], seeds: Seeds, until: float) -> Shift:
+    """The first of the shifts, those that look largest first, whose means are farthest apart in a pilot of their own:
+    single runs show noise as much as shifts.
+    """
+    best, most = shifts[0], -1.0
+    middle = until + (runner.left - until) / 2
+    for one in shifts[:PILOT_PAIRS]:
+        sides = _runs(runner, one.pair, PILOT, seeds, middle)
+        if sides is not None and _apart(*sides) > most:
+            best, most = one, _apart(*sides)
+    return best
 
 
 def formal(runner: Runner, pair: Pair, forms: tuple[str, str], delta: float, alpha: float, seeds: Seeds) -> tuple:

@@ -29,7 +29,7 @@ from dpbounds.privacy import Adjacency
 from simulators.audit.domains import Data, Pair, outside
 from simulators.audit.lawful import EARLY, OTHER, SCALE, Drawn, drawn, early, lawful, needed, singular
 from simulators.audit.process import Outcome, Runner
-from simulators.audit.sampled import LEAST, Sampling, formal, sampled
+from simulators.audit.sampled import LEAST, Sampling, farthest, formal, sampled
 from simulators.audit.shifts import Scan, Seeds, Shift, again, climb, scan
 
 # The coarsest relative error of a scale that is still "consistent".
@@ -274,8 +274,8 @@ class Work:
         """Shifts by means: a direction learnt on one half, two Gaussian samples along it on the other."""
         if self.law.family != "gaussian":
             return self._end(self._sample(scanned), scanned)
-        top = max(scanned.good, key=_apart)
         until = _AFTER_LAW * self.budget
+        top = farthest(self.runner, sorted(scanned.good, key=_apart, reverse=True), self.seeds, until)
         sides: list[list[np.ndarray]] = [[], []]
         for _ in range(8):
             jobs = [(place % 2, seed) for place, seed in enumerate(self.seeds.take(1000))]

@@ -4,7 +4,7 @@
 >>> X = rng.uniform(-0.5, 0.5, (2000, 2))
 >>> found = tuned_descent(X, X @ (0.5, -0.2) + 0.05 * rng.standard_normal(2000), mu=0.3)
 >>> found.steps, found.average, round(found.clip, 3)
-(128, 0.5, 0.041)
+(128, 0.5, 0.028)
 """
 
 from __future__ import annotations

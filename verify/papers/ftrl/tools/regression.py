@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import sympy
 
 from dpbounds.circle.quadrature import circle_nodes
 from dpbounds.ftrl import correlations, linear_regression
@@ -16,7 +15,7 @@ from dpbounds.ftrl.linear_regression import Regression, power_law
 from verify.checks import Inequality, Rate
 from verify.checks.domains import Real
 
-Pairs = Iterator[tuple[str, sympy.Expr]]
+Pairs = Iterator[tuple[Any, ...]]
 Sides = tuple[Any, Any]
 
 OMEGA, WEIGHTS = circle_nodes()

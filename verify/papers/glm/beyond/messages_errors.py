@@ -222,7 +222,7 @@ BEYOND_MESSAGES_ERRORS = Claim(
             | {f"{name} a third less": {"facts": {name: 0.67}} for name in SOURCES},
         ),
         Agreement(
-            decides="a", facts=_by_record, alpha=1e-7, impostors={"twice the variance": {"facts": {"factor": 2.0}}}
+            decides="a", facts=_by_record, alpha=3e-8, impostors={"twice the variance": {"facts": {"factor": 2.0}}}
         ),
         Agreement(decides="b", facts=_reference, impostors={"2 % off": {"facts": Times(1.02)}}),
         Agreement(decides="c", facts=_forecasts, alpha=1e-8, impostors={"twice as much": {"facts": {"factor": 2.0}}}),

@@ -125,7 +125,7 @@ BEYOND_MESSAGES_PRIVACY = Claim(
     ),
     setting="Three links, $p$ up to 7; 20 000 draws of each of six laws, whose means are seen to 6 standard errors.",
     checks=(
-        Agreement(decides="a", facts=_gaussian, alpha=1e-5, impostors={"1 % off": {"facts": Times(1.01)}}),
+        Agreement(decides="a", facts=_gaussian, alpha=1e-9, impostors={"1 % off": {"facts": Times(1.01)}}),
         Agreement(decides="bc", facts=_sphere, impostors=_OFF),
         Agreement(decides="b", facts=_drawn, alpha=12 * 2e-9, impostors={"a fifth longer": {"facts": {"longer": 1.2}}}),
     ),

@@ -203,7 +203,7 @@ BEYOND_CLIPPING_LAW = Claim(
         Agreement(
             decides="c",
             facts=_toy_runs,
-            alpha=1e-6,
+            alpha=1e-9,
             impostors={
                 "momentum left out": {"facts": {"momentum": 0.0}},
                 "averaging left out": {"facts": {"average": 0.0}},
@@ -324,7 +324,7 @@ MIXING = (
     (10, 80, 2.0, 0.3, 0.15, False),
     (20, 80, 8.0, 0.3, 0.05, True),
 )
-RUNS = 6000
+RUNS = 8000
 
 
 def _mixing(rng: np.random.Generator, **changed: Any) -> Iterator[Fact | Holds]:
@@ -367,7 +367,7 @@ BEYOND_CLIPPING_MIXING = Claim(
         Agreement(
             decides="ab",
             facts=_mixing,
-            alpha=1e-6,
+            alpha=1e-9,
             impostors={
                 "clipping not counted": {"facts": {"clip": 5.0}},
                 "a quarter more noise": {"facts": {"sigma": 0.8}},
