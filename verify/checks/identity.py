@@ -16,6 +16,8 @@ from verify.checks.evidence import Evidence
 Expression = Callable[..., Any]
 # Characters of the names of what was proved, in one sentence.
 MOST_LABELS = 80
+# Operations in what is left of a residual up to which it is simplified for the reader.
+LARGEST_REST = 60
 
 
 @final
@@ -157,8 +159,10 @@ def _rest(expression: Any) -> Any:
     """0 if the expression is; of a rational function it is enough that the numerator vanishes."""
     import sympy
 
-    if expression.is_rational_function() and sympy.expand(sympy.fraction(sympy.together(expression))[0]) == 0:
-        return sympy.Integer(0)
+    if expression.is_rational_function():
+        numerator = sympy.expand(sympy.fraction(sympy.together(expression))[0])
+        if numerator == 0 or numerator.count_ops() > LARGEST_REST:
+            return numerator
     return sympy.simplify(sympy.expand(expression))
 
 
