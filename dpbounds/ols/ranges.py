@@ -2,8 +2,7 @@
 
 The range of a column is what is known of it without the records. Each is mapped to [-1, 1], an intercept is a column of
 ones, as large as one feature, and rows are divided by sqrt(columns), so that no row is longer than 1 and nothing is
-read off the data. Against the data's own scaling that costs a factor of about 1.3 of the error at epsilon = 1 for
-ranges half as wide again as the data.
+read off the data. Ranges wider than the data cost accuracy.
 
 >>> ranges = Ranges(columns=((0.0, 10.0), (-1.0, 1.0)), outcome=(0.0, 4.0))
 >>> ranges.rows([[10.0, 0.0]]).round(4).tolist()

@@ -40,8 +40,8 @@ def gradient_descent(
 
     X (n, d), y (n,). `rate` is in units of 1/lambda_max of X'X, below 2 (1 + momentum), where steps overshoot;
     `average` is the share of the last iterates whose mean is returned, 0 for the last alone; `rows`: that many stand
-    for all (1000 take milliseconds; None: all). The law is that of `closure`: at settings of any kind within 6 % of
-    simulation in nine of ten cells, exact where nothing is clipped; `share_clipped` says how much is.
+    for all (1000 take milliseconds; None: all). The law is that of `closure`: an estimate where some rows stand for all
+    or something is clipped, `share_clipped` says how much; exact where nothing is.
 
     Raises `DomainError` for arguments out of range, `AccuracyError` where the iterates run away.
     """
@@ -85,7 +85,7 @@ class Descent:
             if t >= self.steps - self.kept:
                 law.add()
         bias, spread = quadratic(rows.gram.spectrum, *law.averaged)
-        return Law.of(float(bias + spread), float(bias), rows.gap, shares, n=rows.n)
+        return Law.of(float(bias + spread), float(bias), rows.gap, shares, n=rows.n, kind=rows.kind)
 
     def _step(self, mean: np.ndarray, ascent: np.ndarray, J: np.ndarray, eta: float) -> tuple[np.ndarray, np.ndarray]:
         """The next mean of (theta[, v]), and what multiplies deviations from the mean."""

@@ -75,7 +75,7 @@ def mixing_law(
     for _ in range(count("steps", steps, most=MOST_STEPS)):
         shares.append(float(law.mean(path.advance(limits, keep_ridge))))
     bias, spread = quadratic(data.gram.spectrum, *path.law.theta)
-    return Law.of(float(law.mean(bias + spread)), float(law.mean(bias)), data.gap, shares, n=data.n)
+    return Law.of(float(law.mean(bias + spread)), float(law.mean(bias)), data.gap, shares, n=data.n, kind=data.kind)
 
 
 class _Path:

@@ -2,8 +2,8 @@
 
 Rows are taken to have one length, residuals to be normal given them: in the eigenbasis of A every step then shrinks
 deviations by h_i = 1 - eta p_t lambda_i, p_t the share of rows that are not clipped. That knows no bias of clipping, so
-it is too low by up to 40 times where the clip level is small and all else has converged; `objective` adds an estimate
-of it, a tenth of what is clipped off. Derived here.
+it is far too low where the clip level is small and all else has converged; `objective` adds a guess of it, a tenth of
+what is clipped off. Derived here.
 
 >>> law = from_moments([[25.0]], [10.0], 10.0, 100, mu=1.0, steps=10, rate=1.0, clip=0.2)
 >>> round(law.relative, 4), law.risk.kind
@@ -30,7 +30,7 @@ from dpbounds.ols.clipping.law import Law
 from dpbounds.ols.gram import Gram
 from dpbounds.values import Value
 
-# The part of the squares that are clipped off which X explains: .007 to .24 on eleven sets, .1 regrets least.
+# The part of the squares that are clipped off which X is taken to explain: a choice, made on eleven data sets.
 EXPLAINED = 0.1
 # The share of rows that are taken to be unclipped at least, so that a bias is finite.
 LEAST_SHARE = 1e-6
@@ -65,7 +65,7 @@ def from_moments(
 ) -> MomentsLaw:
     """Gradient descent as in `gradient_descent`, without momentum, from A = X'X (d, d), b = X'y (d,), ||y||² and n.
 
-    The risk is an estimate: within 25 % of simulation in about half of all cells. O(d steps).
+    The risk is an estimate to choose settings by, no forecast. O(d steps).
     Raises `DomainError` for what is no Gram matrix, `AccuracyError` where the iterates run away.
     """
     gram = Gram(A=real_array("A", A), b=real_array("b", b), y_squared=y_squared, n=n)

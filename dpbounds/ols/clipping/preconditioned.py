@@ -49,7 +49,7 @@ def tail_averaged(
 ) -> Law:
     """TAP (`dpbounds.ols.tail_averaged`) with the whole budget mu on X (n, d), y (n,), ||x|| <= 1, |y| <= 1.
 
-    A mean over draws, of simulation within a tenth in two of three cells, within a fifth in nine of ten.
+    An estimate: a mean over few draws, with the closure's error where gradients are clipped.
     `rows`: that many stand for all, None for all. Raises `DomainError` for arguments out of range, records beyond
     bounds among them, and `AccuracyError` where the iterates run away.
     """
@@ -75,8 +75,9 @@ def newton(
 ) -> Law:
     """PRN (`dpbounds.ols.newton`) with the whole budget mu on X (n, d), y (n,), ||x|| <= 1, |y| <= 1.
 
-    A mean over draws, of simulation within a tenth in two of three cells, within a quarter in nine of ten; its last
-    factor is taken where its argument is in the mean. Arguments and errors as `tail_averaged`.
+    An estimate: a mean over few draws, its last factor taken where its argument is in the mean. At small budgets the
+    mean of runs is that of rare bad ones, which the draws may miss: look at `median` too. Arguments and errors as
+    `tail_averaged`.
     """
     settings = prn.Newton(mu=mu, steps=steps, growth=growth, adjacency=adjacency, shares=shares)
     data = rows_of(X, y, bounded=True)
@@ -129,9 +130,7 @@ class _Tail:
     def __init__(self, whole: Rows, rows: Rows, settings: tap.TailAveraged, draws: int, seed: int) -> None:
         self.rows, self.settings, self.scales = rows, settings, tap.noise_scales(settings)
         self.noise = _Draws(draws, rows.d, settings.steps, seed)
-        products = (
-            whole.weight * prn.histogram(whole.norms * np.abs(whole.y)) + self.scales.products * self.noise.products
-        )
+        products = _products(whole) + self.scales.products * self.noise.products
         self.c = prn.gradient_clip(products, self.scales.products, n=rows.n)
         values, U = np.linalg.eigh(rows.gram.A + self.scales.hessian * self.noise.hessian)
         P = tap.inverse(values, self.scales.hessian, rows.n)
@@ -163,9 +162,7 @@ class _Recentred:
         self.rows, self.settings, self.scales = rows, settings, prn.noise_scales(settings)
         self.noise, n, d = _Draws(draws, rows.d, settings.steps - 1, seed), rows.n, rows.d
         norms = whole.weight * prn.histogram(whole.norms) + self.scales.norms * self.noise.norms
-        products = (
-            whole.weight * prn.histogram(whole.norms * np.abs(whole.y)) + self.scales.products * self.noise.products
-        )
+        products = _products(whole) + self.scales.products * self.noise.products
         h = prn.hessian_clip(norms, self.scales.norms, n=n, d=d, mu=settings.mu)
         self.c = prn.gradient_clip(products, self.scales.products, n=n)
         scale = self.scales.hessian * h**2

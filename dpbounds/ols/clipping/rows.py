@@ -20,6 +20,7 @@ from dpbounds.arguments import typed
 from dpbounds.errors import LARGEST, DomainError, count, real_array
 from dpbounds.ols.designs import MOST_REGRESSORS
 from dpbounds.ols.gram import Gram
+from dpbounds.values import Kind
 
 # Numbers of a record's row beyond which a law would need gigabytes.
 MOST_ENTRIES = 10**8
@@ -55,6 +56,13 @@ class Rows:
     def d(self) -> int:
         """Regressors."""
         return self.X.shape[1]
+
+    @property
+    def kind(self) -> Kind | None:
+        """Of a law on these rows: where some stand for all nobody knows that nothing is clipped, so `estimate`; None
+        leaves it to the law.
+        """
+        return None if self.weight == 1.0 else "estimate"
 
     @property
     def gap(self) -> float:

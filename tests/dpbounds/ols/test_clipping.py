@@ -23,6 +23,20 @@ def records(n: int = 3000, d: int = 4, seed: int = 0) -> tuple[np.ndarray, np.nd
     return X, np.clip(X @ np.linspace(1, -1, d) + 0.1 * rng.standard_normal(n), -1, 1)
 
 
+def test_rows_that_stand_for_all_are_never_called_exact():
+    """A handful of outcomes at the bound are clipped, and none of them is among a thousand rows of all."""
+    X, y = records(n=5000)
+    y = np.clip(y, -0.9, 0.9)
+    X[:3], y[:3] = 0.5, -1.0
+    settings = {"mu": 1e4, "steps": 3, "rate": 0.5, "clip": 0.99}
+    some, whole = (clipping.gradient_descent(X, y, rows=rows, **settings) for rows in (1000, None))
+    assert (
+        some.risk.kind == "estimate" and max(some.shares) < 1e-9 < max(whole.shares) and whole.risk.kind == "estimate"
+    )
+    mixing = {"steps": 3, "k": 60, "eta_squared": 4.0, "sigma": 0.6, "clip": 0.99}
+    assert clipping.hessian_mixing(X, y, rows=1000, **mixing).risk.kind == "estimate"
+
+
 def test_published_numbers_of_the_toy():
     law = clipping.gradient_descent(*toy(), **SETTINGS)
     assert law.relative == pytest.approx(0.10367499, abs=5e-9)

@@ -19,6 +19,18 @@ def test_no_false_alarm(row, seed):
     assert verdicts(row, seed, 4.0) not in ALARMS
 
 
+@pytest.mark.parametrize("law", ["discrete", "unknown"])
+def test_outputs_that_hardly_ever_change_are_not_taken_for_constants(law):
+    """Ten categories, each kept but once in a thousand: 24 runs are mostly all equal, and that is what epsilon allows."""
+
+    def kept(data, seed):
+        rng = np.random.default_rng(seed)
+        return 0.37 * (int(data[0]) if rng.random() >= 1e-3 else int(rng.integers(10)))
+
+    epsilon, box = float(np.log((1 - 0.9e-3) / 1e-4)) + 1e-6, Box(shape=(1,), low=0, high=9, integer=True)
+    assert audit(kept, epsilon, adjacency="replace-one", domain=box, law=law, seconds=4.0).verdict not in ALARMS
+
+
 @pytest.mark.parametrize(("error", "outputs", "resolution"), [(0.05, 12_743, 0.05), (0.01, 318_552, 0.01)])
 def test_a_scale_that_is_short_is_refuted(error, outputs, resolution):
     """Missed with probability 1e-3 at most each."""
