@@ -199,8 +199,8 @@ BEYOND_MESSAGES_ERRORS = Claim(
     statement=(
         (
             '$bb(E) norm(hat(w) - w^*)^2 tilde.eq op("tr") J^(-1) [(bb(E)[h h^top M_2] - g g^top + V)\\/n + (bb(E)[h '
-            "h^top M^2] - g g^top)\\/m] J^(-top)$, $V$ what the noise adds: the mean of runs is within 0.95 and 1.07 "
-            "of it where it is below 0.05;"
+            "h^top M^2] - g g^top)\\/m] J^(-top)$, $V$ what the noise adds, where it is below 0.05: the means of runs "
+            "do not contradict a ratio within 0.95 and 1.07;"
         ),
         (
             "logistic, $p = 5$, $n = 10^6$, $epsilon = 2$, $delta = 10^(-6)$, $norm(w^*) = 1$: 0.0037, and 0.0005 on "
@@ -210,8 +210,8 @@ BEYOND_MESSAGES_ERRORS = Claim(
     ),
     hypotheses="Gaussian records, the link is right.",
     setting=(
-        "18 settings, the mean message in law, with each source the largest in some; a source a third less or half as "
-        "much again would be seen. Record by record at 300 records, and with an intercept and two-point records."
+        "18 settings of 60 runs, the mean message in law, with each source the largest in some; a source a third less "
+        "or half as much again would be seen. Record by record at 300 records, and with an intercept and two-point records."
     ),
     checks=(
         Agreement(
