@@ -1,9 +1,10 @@
 """All methods on one problem: noise scales and predicted risk, at equal true privacy and under the paper's accounting.
 
-Risks are sums over records, ||X (theta - theta*)||². Of a data set those of IHM, DP-GD, PRN and TAP count clipping, by a
-thousand rows that stand for all of more; IHM's and DP-GD's are exact where all rows are looked at and none is clipped. Of X'X alone IHM's and DP-GD's hold while nothing is clipped, TAP's is that of typical
-rows, PRN's an estimate. AdaSSP's is the leading order (its mean is infinite). Whatever is computed from X'X, X'Y and
-||Y||² is computed from the data and not private.
+Risks are sums over records, ||X (theta - theta*)||². Of a data set those of IHM, DP-GD, PRN and TAP count clipping, by
+a thousand rows that stand for all of more; IHM's and DP-GD's are exact where all rows are looked at and none is
+clipped. Of X'X alone IHM's and DP-GD's hold while nothing is clipped, TAP's is that of typical rows, PRN's an estimate.
+AdaSSP's is the leading order (its mean is infinite). Whatever is computed from X'X, X'Y and ||Y||² is computed from the
+data and not private.
 
 >>> from dpbounds.ols.designs import AssumedDesign
 >>> found = compare(AssumedDesign(n=10000, d=10, lambda_min=20.0).gram, 1.0, 1e-6)

@@ -211,7 +211,8 @@ BEYOND_MESSAGES_ERRORS = Claim(
     hypotheses="Gaussian records, the link is right.",
     setting=(
         "18 settings of 60 runs, the mean message in law, with each source the largest in some; a source a third less "
-        "or half as much again would be seen. Record by record at 300 records, and with an intercept and two-point records."
+        "or half as much again would be seen. Record by record at 300 records, and with an intercept and two-point "
+        "records."
     ),
     checks=(
         Agreement(
