@@ -19,7 +19,6 @@ from simulators.ols.newton import NewtonDraws, newton_runs, recentred_newton
 from simulators.ols.records import LeastSquares
 from simulators.ols.rehearsals import assumed_records, rehearsals, scaled_records
 from simulators.ols.sketches import bartlett, explicit_gram, inverse_action, wishart_solve
-from simulators.ols.standardised import standardised
 from simulators.ols.tail_averaging import TailDraws, tail_averaged, tail_runs
 
 __all__ = [
@@ -63,7 +62,6 @@ __all__ = [
     "released_ridge",
     "scaled_records",
     "sketch_and_solve",
-    "standardised",
     "symmetric_noise",
     "tail_averaged",
     "tail_runs",

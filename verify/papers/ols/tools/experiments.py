@@ -18,35 +18,26 @@ from dpbounds.ols.calibration import (
     hessian_mixing_scales,
     linear_mixing_scales,
 )
-from dpbounds.ols.clipping import chosen_from_moments, tuned_descent
-from dpbounds.ols.gram import Gram
 from dpbounds.ols.newton import Newton
-from dpbounds.ols.tail_averaged import TailAveraged
 from dpbounds.privacy import gaussian_mu
 from simulators.engine import Experiment
 from simulators.ols import (
     AdaSSP,
-    AveragedDescent,
     GradientDescent,
     HessianMixing,
     LeastSquares,
     LinearMixing,
     Zero,
     adassp,
-    averaged_descent,
     gradient_descent,
     hessian_mixing,
     linear_mixing,
     recentred_newton,
-    tail_averaged,
     zero,
 )
 
-# The paper's four, AdaSSP with isotropic noise, PRN and TAP, of which there is tight accounting alone, theta = 0, and
-# DP-GD with settings that are best on the records, or chosen from their moments: upper references, not private.
-Method = Literal[
-    "IHM", "LinMix", "AdaSSP", "DP-GD", "AdaSSP, iso", "PRN", "TAP", "zero", "DP-GD, tuned", "DP-GD, by moments"
-]
+# The paper's four, AdaSSP with isotropic noise, PRN, of which there is tight accounting alone, and theta = 0.
+Method = Literal["IHM", "LinMix", "AdaSSP", "DP-GD", "AdaSSP, iso", "PRN", "zero"]
 # From 0.1 to 10 as the paper says; where its points lie is not printed.
 EPSILONS = (0.1, 0.25, 0.63, 1.0, 1.6, 4.0, 10.0)
 TRIALS = 500
@@ -58,10 +49,7 @@ _ALGORITHMS: dict[str, Callable] = {
     "DP-GD": gradient_descent,
     "AdaSSP, iso": adassp,
     "PRN": recentred_newton,
-    "TAP": tail_averaged,
     "zero": zero,
-    "DP-GD, tuned": averaged_descent,
-    "DP-GD, by moments": averaged_descent,
 }
 
 
@@ -126,33 +114,8 @@ def experiment(
     problem: LeastSquares, setup: Setup, method: Method, epsilon: float, *, trials: int = TRIALS
 ) -> Experiment:
     """A method on a data set, `trials` in a block."""
-    if method in ("DP-GD, tuned", "DP-GD, by moments"):
-        settings = _read_off(_Key(problem), method, float(gaussian_mu(epsilon, setup.delta)))
-    else:
-        settings = setup.settings(method, epsilon)
+    settings = setup.settings(method, epsilon)
     return Experiment(algorithm=_ALGORITHMS[method], problem=problem, settings=settings, block_trials=trials)
-
-
-@dataclass(frozen=True)
-class _Key:
-    """Records by what they hold."""
-
-    problem: LeastSquares
-
-    def __hash__(self) -> int:
-        return hash(self.problem.digest)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Key) and other.problem.digest == self.problem.digest
-
-
-@cache
-def _read_off(key: _Key, method: Method, mu: float) -> AveragedDescent:
-    """Settings of DP-GD in units of the bounds."""
-    problem = key.problem
-    X, y = problem.regressors / problem.row_bound, problem.outcome / problem.outcome_bound
-    one = tuned_descent(X, y, mu=mu) if method == "DP-GD, tuned" else chosen_from_moments(Gram.of_records(X, y), mu)
-    return AveragedDescent(mu=mu, steps=one.steps, rate=one.rate, clip=one.clip, average=one.average)
 
 
 @cache
@@ -175,9 +138,8 @@ def _settings(setup: Setup, method: Method, epsilon: float) -> Any:
         return LinearMixing(k=own.k, gamma=own.gamma, tau=own.tau, noise_factor=factor)
     if method == "zero":
         return Zero()
-    if method in ("PRN", "TAP"):
-        mu = float(gaussian_mu(epsilon, setup.delta))
-        return Newton(mu=mu) if method == "PRN" else TailAveraged(mu=mu)
+    if method == "PRN":
+        return Newton(mu=float(gaussian_mu(epsilon, setup.delta)))
     if method in ("AdaSSP", "AdaSSP, iso"):
         iso = method == "AdaSSP, iso"
         own = adassp_scales(**budget, iso=iso)

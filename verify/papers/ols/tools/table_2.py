@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from dpbounds import DomainError
-from simulators.ols import LeastSquares, Table, prepared, read_table, standardised
+from simulators.ols import LeastSquares, Table, prepared, read_table
 from verify.statements.claims import DATA_DIR
 
 # "<" in print: below 10^-3.
@@ -181,13 +181,6 @@ def uci(name: str, seed: int = SPLIT) -> LeastSquares:
         regressors=row.columns,
         outcome=row.columns,
     ).train
-
-
-@cache
-def standard(name: str) -> LeastSquares:
-    """All rows of a set of Table 2, columns and outcomes standardised and clipped."""
-    table = _table(name)
-    return standardised(table.rows[:, :-1], table.rows[:, -1])
 
 
 def digest() -> str:
