@@ -16,7 +16,6 @@ from simulators.ols import (
     LeastSquares,
     TailDraws,
     averaged_descent,
-    standardised,
     tail_averaging,
     tail_runs,
 )
@@ -73,14 +72,3 @@ def test_settings_out_of_range_are_refused(changed):
 def test_shares_sum_to_one():
     with pytest.raises(DomainError, match="sum to 1"):
         Shares(hessian=0.5)
-
-
-def test_standardised_columns_are_bounded_and_not_redundant():
-    rng = np.random.default_rng(0)
-    X = rng.standard_t(3, (400, 3))
-    data = standardised(np.column_stack([X, X @ (1, 1, 0), np.ones(400)]), X[:, 0] + 5)
-    assert data.d == 3
-    assert np.linalg.norm(data.regressors, axis=1).max() == pytest.approx(1)
-    assert np.abs(data.outcome).max() == pytest.approx(1)
-    with pytest.raises(DomainError):
-        standardised(np.ones((10, 2)), np.arange(10.0))
