@@ -12,13 +12,13 @@ steps, each a number, a variable, or an operation on steps before it, and is pri
   certificate >= 0 on every part.
 - `point`: relations between steps at a point of fractions; `exact`: the same by fractions, without enclosures.
 - `generic`: identities of rational functions in the variables and in what other functions give.
-- `sign`: for positive variables such a function is >= 0, being equal to one in which nothing is subtracted.
+- `sign`: for positive variables such a function is >= 0, being equal to one in which nothing is subtracted; `squares`:
+  for all real variables, being equal to one of positive numbers and of squares.
 - `derivation`: a statement from files and from lemmas of the list LEMMAS.
 
 Numbers are intervals whose ends are whole numbers times powers of 2, rounded outwards. Identities are tried modulo a
 prime at a point, both drawn by a hash of the file (`Residues`): one that is false passes with a probability below
-2^-150. A file is named by the hash of its content.
-Exit status: 0 every file is accepted, 2 one is refused, or there is none.
+2^-150. A file is named by the hash of its content. Exit status: 0 every file is accepted, 2 one is refused, or none is.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ LEMMAS = (  # by the names under which the books have them
     "theorem, Schur complement, Loewner monotony, Parseval, residues, geometric series, binomial series, induction, "
     "monotony, mean value theorem, concavity, smooth convex functions, linearity, independence, total expectation, "
     "Isserlis, Stein, Markov, union bound, data processing, Rényi divergence of normal laws, zCDP of a sum, GDP of a "
-    "sum, privacy profile of the Gaussian mechanism, Davidson and Szarek, matrix Chernoff"
+    "sum, privacy profile of the Gaussian mechanism, Davidson and Szarek, matrix Chernoff, basic composition"
 )
 
 
@@ -957,13 +957,14 @@ def _point(data: Any, content: bytes) -> str:
 
 
 def _generic(data: Any, content: bytes) -> str:
-    sides = [name for name in ("equal", "nonnegative") if isinstance(data, dict) and name in data] or ["equal"]
+    sides = [name for name in ("equal", "nonnegative", "squares") if name in data] or ["equal"]
     variables, steps, *given = fields(data, "variables", "steps", *sides)
-    program, said, above = Program(steps, names_of(variables)), [], list[bool]()
+    program, said, above, positive = Program(steps, names_of(variables)), [], list[bool](), "nonnegative" in sides
     values = Residues(content).values(program)
-    for name, arguments in program.steps:  # what is seen to be positive for positive variables
-        of_such = name in GROWING and all(above[k] for k in used(name, arguments))
-        above.append(arguments[0] > 0 if name == "number" else of_such)
+    for name, arguments in program.steps:  # what is seen to be at least 0, for positive variables or for all
+        square = name == "whole_power" and arguments[1] % 2 == 0
+        of_such = name in GROWING and (positive or name != "variable") and all(above[k] for k in used(name, arguments))
+        above.append(arguments[0] > 0 if name == "number" else square or of_such)
     for side, pair in [(name, pair) for name, pairs in zip(sides, given, strict=True) for pair in rows(name, pairs, 2)]:
         left, right = (index(side, k, len(steps)) for k in pair)
         demand(values[left] == values[right], "the two sides are not equal")
@@ -971,10 +972,10 @@ def _generic(data: Any, content: bytes) -> str:
         first, other, where = program.plain(left, right)
         said.append(f"{'' if side == 'equal' else '0 <= '}{first} = {other}{where}")
     demand(said != [], "there are no pairs")
-    return f"{'; '.join(said)}, wherever defined{' for positive variables' if 'nonnegative' in sides else ''}"
+    return f"{'; '.join(said)}, wherever defined{' for positive variables' if positive else ''}"
 
 
-PLAIN_KINDS = {"point": _point, "exact": _point, "generic": _generic, "sign": _generic}
+PLAIN_KINDS = {"point": _point, "exact": _point, "generic": _generic, "sign": _generic, "squares": _generic}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

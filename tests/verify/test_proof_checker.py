@@ -186,7 +186,16 @@ SIGN = common(
         ["sub", 0, 0], ["add", 10, 4],
     ],
 )  # fmt: skip
-ALL = (BOXES, TIED, ZERO_CORNER, POINT, EXACT, GENERIC, SIGN)
+# x^2 - 2 x y + 2 y^2 = (x - y)^2 + y^2 for all real x, y.
+SQUARES = common(
+    "squares", 7, variables=["x", "y"], squares=[[9, 12]],
+    steps=[
+        ["variable", 0], ["variable", 1], ["whole_power", 0, 2], ["mul", 0, 1], ["number", "2"], ["mul", 4, 3],
+        ["whole_power", 1, 2], ["mul", 4, 6], ["sub", 2, 5], ["add", 8, 7], ["sub", 0, 1], ["whole_power", 10, 2],
+        ["add", 11, 6],
+    ],
+)  # fmt: skip
+ALL = (BOXES, TIED, ZERO_CORNER, POINT, EXACT, GENERIC, SIGN, SQUARES)
 
 
 def put(folder, data):
@@ -254,7 +263,7 @@ FALSE = (
     {**GENERIC, "equal": []},
     {**GENERIC, "equal": [[4, 7, 7]]},
     {**GENERIC, "equal": [[4, 8]]},
-    {**SIGN, "nonnegative": [[8, 8]]},
+    {**SIGN, "nonnegative": [[12, 12]]},
     {**SIGN, "nonnegative": [[8, 10]]},
     {**SIGN, "nonnegative": [[2, 2]]},
     {**SIGN, "equal": [[8, 11]]},
@@ -263,6 +272,17 @@ FALSE = (
     common("sign", 6, variables=["x"], nonnegative=[[1, 1]], steps=[["variable", 0], ["number", "-1"]]),
     common("sign", 6, variables=["x"], nonnegative=[[2, 2]], steps=[["variable", 0], ["number", "0"], ["mul", 0, 1]]),
     common("sign", 6, variables=["x"], nonnegative=[[1, 1]], steps=[["variable", 0], ["neg", 0]]),
+    {**SQUARES, "squares": [[9, 9]]},
+    {**SQUARES, "squares": [[0, 0]]},
+    {**SQUARES, "squares": [[5, 5]]},
+    {**SQUARES, "squares": [[10, 10]]},
+    {**SQUARES, "squares": [[9, 11]]},
+    {**SQUARES, "squares": []},
+    {**SQUARES, "steps": [*SQUARES["steps"][:11], ["whole_power", 10, 3], ["add", 11, 6]]},
+    {**SQUARES, "steps": [*SQUARES["steps"][:11], ["whole_power", 10, 2], ["sub", 11, 6]]},
+    {**SQUARES, "steps": [*SQUARES["steps"][:4], ["number", "-2"], *SQUARES["steps"][5:]]},
+    common("squares", 7, variables=["x"], squares=[[1, 1]], steps=[["variable", 0], ["exp", 0]]),
+    common("squares", 7, variables=["x"], squares=[[1, 1]], steps=[["variable", 0], ["whole_power", 0, -3]]),
     {**GENERIC, "steps": [*GENERIC["steps"][:4], ["whole_power", 3, 3], *GENERIC["steps"][5:]]},
     common("generic", 5, variables=["x"], equal=[[1, 0]], steps=[["variable", 0], ["absolute", 0]]),
     common("derivation", None, tree={"says": "it", "from": [{"lemma": "conjunction"}]}),
@@ -334,10 +354,12 @@ def is_false(data, rng):
                 if v is None or v[data["smaller"]] > v[data["larger"]] + mpmath.mpf(10) ** -30:
                     return True
             return False
-        if data["kind"] in ("generic", "sign"):
-            v = floats(data, [mpmath.mpf(rng.random()) for _ in data["variables"]])
-            pairs = [*data.get("equal", ()), *data.get("nonnegative", ())]
-            negative = v is not None and any(v[left] < -1e-30 for left, _ in data.get("nonnegative", ()))
+        if data["kind"] in ("generic", "sign", "squares"):
+            lowest = 0 if "nonnegative" in data else -1  # a sign is of positive variables
+            v = floats(data, [mpmath.mpf(rng.uniform(lowest, 1)) for _ in data["variables"]])
+            signs = [*data.get("nonnegative", ()), *data.get("squares", ())]
+            pairs = [*data.get("equal", ()), *signs]
+            negative = v is not None and any(v[left] < -1e-30 for left, _ in signs)
             return negative or (v is not None and any(abs(v[left] - v[right]) > 1e-30 for left, right in pairs))
         v = floats(data, [mpmath.mpf(Fraction(x).numerator) / Fraction(x).denominator for _, x in data["point"]])
         tiny = mpmath.mpf(10) ** -35
@@ -366,7 +388,7 @@ def changed(data, rng):
         place = rng.randrange(len(data["cuts"]) + 1)
         data["cuts"] = data["cuts"][:place] + rng.choice(("", "v", "d", "z", "0")) + data["cuts"][place + 1 :]
     elif way == 5:
-        places = ("smaller", "larger", "equal", "nonnegative", "factor", "certificate", "bits")
+        places = ("smaller", "larger", "equal", "nonnegative", "squares", "factor", "certificate", "bits")
         key = rng.choice([key for key in places if key in data] or ["check"])
         if isinstance(data[key], list):
             data[key][0][rng.randrange(2)] = rng.randrange(len(steps))
@@ -380,7 +402,7 @@ def changed(data, rng):
 def test_of_2000_changed_files_none_that_is_false_is_accepted(tmp_path):
     rng, accepted = random.Random(3), 0
     for turn in range(2000):
-        original = (*ALL, BOXES, POINT, SIGN)[turn % 10]
+        original = (*ALL, BOXES, POINT, SIGN)[turn % 11]
         if turn % 5 == 4:  # a byte of the file
             content = bytearray(json.dumps(original).encode())
             place = rng.randrange(len(content))

@@ -108,11 +108,14 @@ class Symbolic(Check):
 
     `residuals` gives (label, left, right), sympy expressions or matrices that are equal, or (label, expression) for one
     that is 0. `nonnegative` gives pairs: an expression in positive symbols is accepted if, over a common denominator,
-    numerator and denominator have only nonnegative coefficients (substitute so that this shows).
+    numerator and denominator have only nonnegative coefficients (substitute so that this shows). `squares` gives
+    (label, expression, what it is equal to), the last put together from squares in real symbols and positive numbers by
+    sums, products and quotients: nonnegative wherever it is defined.
     """
 
     residuals: Callable[[], Iterable[tuple[Any, ...]]] = tuple
     nonnegative: Callable[[], Iterable[tuple[str, Any]]] = tuple
+    squares: Callable[[], Iterable[tuple[str, Any, Any]]] = tuple
 
     def run(self, task: Task, seed: Seed) -> Result:
         """The labels proved, and what is left of those that are not."""
@@ -122,6 +125,9 @@ class Symbolic(Check):
             proved.append(label) if rest == 0 else open_cases.setdefault(label, f"{rest} != 0")
         for label, expression in self.nonnegative():
             reason = _sign_obstacle(expression)
+            proved.append(label) if reason is None else open_cases.setdefault(label, reason)
+        for label, expression, sum_of_squares in self.squares():
+            reason = _squares_obstacle(expression, sum_of_squares)
             proved.append(label) if reason is None else open_cases.setdefault(label, reason)
         return {"proved": proved, "open": open_cases}
 
@@ -178,6 +184,31 @@ def _sign_obstacle(expression: Any) -> str | None:
         if negative:
             return f"coefficient {negative[0]} in {sympy.factor(part)}"
     return None
+
+
+def _squares_obstacle(expression: Any, sum_of_squares: Any) -> str | None:
+    """None if the expression is equal to the other, and that shows that it is nonnegative, else what is in the way."""
+    import sympy
+
+    rest = _rest(sympy.sympify(expression) - sum_of_squares)
+    if rest != 0:
+        return f"{rest} != 0"
+    return None if is_visibly_square(sum_of_squares) else f"no sum of squares: {sum_of_squares}"
+
+
+def is_visibly_square(expression: Any) -> bool:
+    """Whether an expression is put together from squares in real symbols and positive numbers by sums, products and
+    quotients.
+    """
+    import sympy
+
+    expression = sympy.sympify(expression)
+    if expression.is_Rational:
+        return bool(expression > 0)
+    if expression.is_Pow and expression.exp.is_Integer:
+        even = expression.exp % 2 == 0 and all(symbol.is_extended_real for symbol in expression.free_symbols)
+        return even or is_visibly_square(expression.base)
+    return (expression.is_Add or expression.is_Mul) and all(map(is_visibly_square, expression.args))
 
 
 def _named(point: dict[str, Any]) -> str:

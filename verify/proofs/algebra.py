@@ -2,7 +2,7 @@
 
 The checker does not simplify. That two expressions are equal it tries as an identity of rational functions; that one is
 nonnegative for positive variables it sees from a quotient of sums of positive terms, which is found here and written
-out. Expressions that differ have a point.
+out, for all real variables from the sum of squares that the check gives. Expressions that differ have a point.
 """
 
 from __future__ import annotations
@@ -17,16 +17,18 @@ from verify.proofs.tracing import Step, Trace, Untraceable, accepted
 
 
 def of_symbolic(check: Symbolic) -> dict[str, Any]:
-    """`sign`, `generic` where nothing is said of signs, or the `exact` value of what is not 0; `Untraceable` says why
-    none.
+    """`sign`, `squares`, `generic` where nothing is said of signs, or the `exact` value of what is not 0; `Untraceable`
+    says why none.
     """
     import sympy
 
     sides = [pair for _, left, *right in check.residuals() for pair in _entries(left, *right)]
     signs = [expression for _, expression in check.nonnegative()]
-    if not any(signs) and all(left == right for left, right in sides):
+    squares = [pair for _, *pair in check.squares()]
+    if not any(signs) and not squares and all(left == right for left, right in sides):
         raise Untraceable("its sides are the same as soon as they are formed: a file would say x = x")
-    used = {symbol for expression in (*chain(*sides), *signs) for symbol in _sympified(expression).free_symbols}
+    expressions = [_sympified(expression) for expression in (*chain(*sides), *signs, *chain(*squares))]
+    used = {symbol for expression in expressions for symbol in expression.free_symbols}
     symbols = sorted(used, key=str)
     trace = Trace(_names([str(symbol) for symbol in symbols]))
     variables = {symbol: trace.variable(name) for symbol, name in zip(symbols, trace.variables, strict=True)}
@@ -36,8 +38,10 @@ def of_symbolic(check: Symbolic) -> dict[str, Any]:
 
     equal = [[step(left).place, step(right).place] for left, right in sides]
     above = [[step(expression).place, step(_quotient(expression)).place] for expression in signs if expression != 0]
-    given = {name: pairs for name, pairs in (("equal", equal), ("nonnegative", above)) if pairs}
-    kind = "sign" if above else "generic"
+    sums = [[step(left).place, step(right).place] for left, right in squares]
+    pairs_of = {"equal": equal, "nonnegative": above, "squares": sums}
+    given = {name: pairs for name, pairs in pairs_of.items() if pairs}
+    kind = "sign" if above else "squares" if sums else "generic"
     proof = {"kind": kind, "variables": trace.variables, "steps": trace.steps, **given}
     if accepted(proof):
         return proof

@@ -1,9 +1,9 @@
 """Proof files of claims: which checks have one, and why the others have none.
 
 An inequality that is certified becomes `boxes`, directly or by a factor that is divided out; one that is violated, and
-an identity that fails, a `point`; an identity of rational functions `generic`, and what computer algebra proved that or
-`sign`. A form of a claim all of whose proofs have files becomes a `derivation` from them: by the lemmas of its written
-chain where it has one. A file names the code that it is of, and is kept while that is the same.
+an identity that fails, a `point`; an identity of rational functions `generic`, and what computer algebra proved that,
+`sign` or `squares`. A form of a claim all of whose proofs have files becomes a `derivation` from them: by the lemmas of
+its written chain where it has one. A file names the code that it is of, and is kept while that is the same.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ BITS, FINE_BITS = 112, 1200
 # Parts that are tried before a factor is, with one, then without, and with the fine bits.
 DIRECT, TIED, MOST, FINE = 1000, 2500, 4000, 300
 # Kinds that prove what their check says; the others refute it.
-HOLDING = ("boxes", "generic", "sign")
+HOLDING = ("boxes", "generic", "sign", "squares")
 Data = dict[str, Any]
 
 

@@ -55,6 +55,10 @@ LEMMAS: Mapping[str, str] = {
     "union bound": "$PP(union A_i) <= sum PP(A_i)$.",
     "data processing": "What is computed from a private release costs no more.",
     "Rényi divergence of normal laws": "$alpha norm(mu_1 - mu_2)^2_(Sigma^(-1))\\/2$ for a common covariance.",
+    "basic composition": (
+        "Releases that are $(epsilon_i, delta_i)$-private are together $(sum epsilon_i, sum delta_i)$-private (Dwork "
+        "and Roth, Theorem 3.16)."
+    ),
     "zCDP of a sum": "Budgets add, each release chosen after the last; parallel releases cost the largest.",
     "GDP of a sum": "Squares of $mu$ add, each release chosen after the last (Dong, Roth and Su, Corollary 3.3).",
     "privacy profile of the Gaussian mechanism": "Equality for the shift $mu$ (Balle and Wang, Theorem 8).",

@@ -80,6 +80,27 @@ def test_symbolic(residuals, nonnegative, outcome):
     assert evidence_of(check).outcome == outcome
 
 
+real = sympy.Symbol("real", real=True)
+
+
+@pytest.mark.parametrize(
+    ("expression", "form", "outcome"),
+    [
+        (real**2 - 2 * real + 2, (real - 1) ** 2 + 1, "holds"),
+        (1 / (real**2 - 2 * real + 2), 1 / ((real - 1) ** 2 + 1), "holds"),
+        (real**2 - 2 * real + 2, (real - 1) ** 2 + 2, "fails"),
+        (real**2 - 2 * real, (real - 1) ** 2 - 1, "fails"),
+        (real**3, real**3, "fails"),
+        (real, real, "fails"),
+        (sympy.Symbol("z") ** 2, sympy.Symbol("z") ** 2, "fails"),  # i^2 < 0
+        (sympy.Integer(0), sympy.Integer(0), "fails"),
+    ],
+)
+def test_sums_of_squares(expression, form, outcome):
+    check = Symbolic(squares=lambda: [("it", expression, form)])
+    assert evidence_of(check).outcome == outcome
+
+
 # --- inequality ---
 
 INEQUALITY = Inequality(

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from scipy.special import gammaln, log_ndtr
 
 from dpbounds.glm import privacy
 from dpbounds.privacy import gaussian_delta
-from verify.checks import Agreement, Fact, Search, Within
+from verify.checks import Agreement, Fact, Inequality, Search, Within
 from verify.checks.domains import Real
 from verify.statements.claims import Claim, Correction, Fault
+from verify.statements.derivations import Derivation
 
 # --- Definition 1: the sub-Gaussian norm ---
 
@@ -134,6 +136,29 @@ def _ranges(*, factor: float = 1.0) -> Iterator[Within]:
         yield Within(f"end of the range, which contains (0, 1], at delta = {delta:g}", end, 1.0, numbers=numbers)
 
 
+def _classical_ratio(m: Any, s: Any, epsilon: Any, noise: float = 1.0) -> Any:
+    """A bound on sqrt(2 pi) e^(s²/2) times delta at epsilon of mu = epsilon/t, t = `noise` s: e^(s²/2 - t²/2) times
+    e^(epsilon/2) R(t - epsilon/(2 t)), R the normal tail over its density.
+    """
+    t = noise * s
+    return m.exp(((1 - noise * noise) * s * s + epsilon) / 2) * m.mills(t - epsilon / (2 * t))
+
+
+# s² = 2 log(1.25/delta), delta at most 1/2.
+CLASSICAL = Inequality(
+    smaller=_classical_ratio,
+    larger=lambda m, s, epsilon: m.number("5/4") * m.sqrt(2 * m.pi) + 0 * s,
+    box={"s": Real(1.353, 40.0, "log"), "epsilon": Real(0.0, 1.0)},
+    impostors={"without the factor sqrt(2)": {"smaller": {"noise": 1 / math.sqrt(2.0)}}},
+)
+CLASSICAL_TEXT = (
+    "The noise has $mu <= epsilon\\/s$, $s = sqrt(2 log(1.25\\/delta)) >= 1.353$ for $delta <= 1\\/2$; with the ratio "
+    "$M$ of the normal tail to its density $delta$ at $epsilon$, which grows with $mu$, is $e^(-s^2\\/2)\\/sqrt(2 pi) "
+    "dot e^(epsilon\\/2 - mu^2\\/8) (M(s - mu\\/2) - M(s + mu\\/2))$ at $mu = epsilon\\/s$, at most "
+    "$e^(-s^2\\/2)\\/sqrt(2 pi) dot e^(epsilon\\/2) M(s - epsilon\\/(2 s)) <= 1.25 e^(-s^2\\/2)$ for $epsilon <= 1$: "
+    "certified up to $s = 40$, and beyond as $M$ falls."
+)
+
 LEM_4 = Claim(
     id="glm/lem-4",
     where="Lemma 4",
@@ -170,18 +195,23 @@ LEM_4 = Claim(
         ),
         ground="The exact divergence of two normal laws.",
         checks=(
+            CLASSICAL.deciding("a"),
             Search(
                 decides="a",
                 sides=_classical,
                 box={"delta": Real(1e-12, 0.5, "log"), "epsilon": Real(1e-3, 1.0, "log")},
                 vectorised=True,
                 impostors={"without the factor sqrt(2)": {"sides": {"noise": 1 / math.sqrt(2.0)}}},
+                role="control",
             ),
             Agreement(
                 decides="b",
                 facts=lambda rng, **changed: _ranges(**changed),
                 impostors={"ranges 1 % off": {"facts": {"factor": 1.01}}},
             ),
+        ),
+        derivation=Derivation(
+            text="(a) " + CLASSICAL_TEXT, lemmas=("monotony", "privacy profile of the Gaussian mechanism")
         ),
     ),
     checks=(

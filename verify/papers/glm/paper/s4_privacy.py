@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
+import sympy
 from scipy.stats import norm
 
 from dpbounds.glm import privacy
 from dpbounds.privacy import gaussian_delta
 from simulators.glm import Settings, bounded
-from verify.checks import Agreement, Fact, Search, Within
+from verify.checks import Agreement, Fact, Inequality, Search, Symbolic, Within
 from verify.checks.domains import Real
+from verify.papers.glm.paper.s3_preliminaries import CLASSICAL, CLASSICAL_TEXT
 from verify.statements.claims import Claim, Correction, Fault
+from verify.statements.derivations import Derivation
 
 # --- the message as a Gaussian location pair ---
 
@@ -121,6 +125,70 @@ def _tight(rng: np.random.Generator, *, factor: float = 1.0) -> Iterator[Fact]:
             yield Fact("ratio of the two noises", a1 / a2, 0.8)
 
 
+# --- every record within the bounds, every budget: two short proofs ---
+
+_c, _y, _u = sympy.symbols("c y u", real=True)
+_HALF = sympy.Rational(1, 2)
+
+
+def _two_vectors() -> tuple[sympy.Matrix, sympy.Matrix]:
+    """x and x' in the plane that they span."""
+    return tuple(sympy.Matrix(sympy.symbols(f"{name}1 {name}2", real=True)) for name in "xz")
+
+
+def _shifts(count: int = 2) -> Iterator[tuple[str, Any, Any]]:
+    """The squared shifts of x x^T (all entries of a square, `count` of each off the diagonal) and of x y."""
+    x, z = _two_vectors()
+    moved = x * x.T - z * z.T
+    whole = moved[0, 0] ** 2 + count * moved[0, 1] ** 2 + moved[1, 1] ** 2
+    yield "shift of $x x^top$", whole, x.dot(x) ** 2 + z.dot(z) ** 2 - 2 * x.dot(z) ** 2
+    step = _y * x - _u * z
+    yield "shift of $x y$", step.dot(step), _y**2 * x.dot(x) + _u**2 * z.dot(z) - 2 * _y * _u * x.dot(z)
+
+
+def _largest_shift(most: str = "9/2") -> Iterator[tuple[str, Any, Any]]:
+    """What is left of 9/2 at ||x|| = ||x'|| = 1 and labels 1 and -1 or 1 and 1, c = |<x, x'>|."""
+    left = sympy.Rational(most) - (2 - 2 * _c**2) - (2 + 2 * _c)
+    yield "$9\\/2 - (2 - 2 c^2) - (2 + 2 c)$", left, 2 * (_c - _HALF) ** 2
+
+
+_SHIFT = Symbolic(
+    residuals=_shifts,
+    squares=_largest_shift,
+    impostors={
+        "off the diagonal counted once": {"residuals": {"count": 1}},
+        "4.4 for 4.5": {"squares": {"most": "22/5"}},
+    },
+)
+
+
+def _share_of_delta(m: Any, epsilon: Any, l: Any, variance: float = 32.0) -> Any:
+    """e^(epsilon/2 - v l/9 + l) M(0), v = `variance` the factor of log(2.5/delta) = l in both variances."""
+    return m.exp(epsilon / 2 + l - variance * l / 9) * m.mills(m.number(0))
+
+
+_ENOUGH = Inequality(
+    smaller=_share_of_delta,
+    larger=lambda m, epsilon, l: m.number("5/2") * m.sqrt(2 * m.pi) + 0 * l,
+    box={"epsilon": Real(0.0, 1.0), "l": Real(0.916, 100.0)},
+    impostors={"2 in place of 32": {"smaller": {"variance": 2.0}}},
+)
+_PROVED = Derivation(
+    text=(
+        "In units of the bounds ($norm(x), norm(x') <= 1$, $abs(y), abs(y') <= 1$) the upper triangle of $x x^top - x' "
+        "x'^top$ has at most the Frobenius norm, whose square, seen in the plane of $x$ and $x'$, is $norm(x)^4 + "
+        "norm(x')^4 - 2 c^2 <= 2 - 2 c^2$, $c = abs(x^top x')$, and $norm(x y - x' y')^2 <= 2 + 2 c$: together at most "
+        "$9\\/2$. With $l = "
+        "log(2.5\\/delta)$ the message has $mu^2 <= 9 epsilon^2\\/(64 l)$; with $s = epsilon\\/mu$ and the ratio $M$ "
+        "of the normal tail to its density its $delta$ at $epsilon$ is $e^(-s^2\\/2)\\/sqrt(2 pi) dot "
+        "e^(epsilon\\/2 - mu^2\\/8) (M(s - mu\\/2) - M(s + mu\\/2))$, which grows with $mu$. As $s^2 = 64 l\\/9 >= "
+        "epsilon\\/2$ the arguments are positive, where $M <= M(0)$, and it is at most $e^(epsilon\\/2 - 32 l\\/9) "
+        "M(0)\\/sqrt(2 pi) <= 2.5 e^(-l) = delta$: certified up to $l = 100$, and beyond as the left side falls with "
+        "$l$. In the $ell_1$ ball $norm(x) <= norm(x)_1$."
+    ),
+    lemmas=("Cauchy-Schwarz", "monotony", "privacy profile of the Gaussian mechanism"),
+)
+
 ALG_1_NOISE = Claim(
     id="glm/alg-1-noise",
     where="Algorithms 1 and 2, Appendix B",
@@ -140,14 +208,28 @@ ALG_1_NOISE = Claim(
         "private up to $epsilon = {end_5:3}$ at $delta = 10^(-5)$."
     ),
     checks=(
-        Agreement(facts=_sensitivities, impostors={"mu 1 % off": {"facts": {"factor": 1.01}}}),
-        Agreement(facts=_noise, impostors={"16 in place of 32": {"facts": {"variance": 16.0}}}),
+        _SHIFT,
+        CLASSICAL,
+        Agreement(facts=_sensitivities, impostors={"mu 1 % off": {"facts": {"factor": 1.01}}}, role="control"),
+        Agreement(facts=_noise, impostors={"16 in place of 32": {"facts": {"variance": 16.0}}}, role="control"),
         Search(
             sides=_within_bounds,
             box={"epsilon": Real(0.01, 1.0, "log"), "delta": Real(1e-12, 0.99, "log")},
             evaluations=400,
             impostors={"2 in place of 32": {"sides": {"variance": 2.0}}},
+            role="control",
         ),
+    ),
+    derivation=Derivation(
+        text=(
+            "In units of the bounds $x x^top$ moves by at most $sqrt(2) <= 2$ (the square of the Frobenius norm is "
+            "$norm(x)^4 + norm(x')^4 - 2 (x^top x')^2$ in the plane of $x$ and $x'$), and $x y$ by at most $2$. Lemma "
+            "4 as corrected (`glm/lem-4`) at $epsilon\\/2 <= 1$, $delta\\/2 <= 1\\/2$ and sensitivity $2$ has the "
+            "variance $2 log(1.25\\/(delta\\/2)) 2^2\\/(epsilon\\/2)^2 = 32 log(2.5\\/delta)\\/epsilon^2$; two such "
+            "releases compose. "
+        )
+        + CLASSICAL_TEXT,
+        lemmas=("Cauchy-Schwarz", "monotony", "privacy profile of the Gaussian mechanism", "basic composition"),
     ),
 )
 
@@ -199,12 +281,15 @@ _CLIPPED = (
     "algorithm is $(epsilon, delta)$-NLDP for all $0 < epsilon, delta < 1$, for every record."
 )
 _CLIP_CHECKS = (
-    Agreement(facts=_clipped_records, impostors={"clipped at 1.5 R": {"facts": {"factor": 1.5}}}),
+    _SHIFT,
+    _ENOUGH,
+    Agreement(facts=_clipped_records, impostors={"clipped at 1.5 R": {"facts": {"factor": 1.5}}}, role="control"),
     Search(
         sides=_within_bounds,
         box={"epsilon": Real(0.01, 1.0, "log"), "delta": Real(1e-12, 0.99, "log")},
         evaluations=200,
         impostors={"2 in place of 32": {"sides": {"variance": 2.0}}},
+        role="control",
     ),
 )
 
@@ -232,6 +317,7 @@ THM_7 = Claim(
         statement=_CLIPPED,
         ground="Clipped records obey the bounds that the noise is calibrated to.",
         checks=_CLIP_CHECKS,
+        derivation=_PROVED,
     ),
     checks=(
         Search(
@@ -254,15 +340,19 @@ THM_13 = Claim(
     equation="Theorem 13",
     remark=r"In the $ell_1$ ball opposite records are the worst pair: $mu = epsilon\/sqrt(8 log(5\/(2 delta)))$.",
     checks=(
+        _SHIFT,
+        _ENOUGH,
         Search(
             sides=lambda epsilon, delta, **changed: _within_bounds(epsilon, delta, inputs="l1", **changed),
             box={"epsilon": Real(0.02, 1.0, "log"), "delta": Real(1e-12, 0.999, "log")},
             evaluations=400,
             impostors={"2 in place of 32": {"sides": {"variance": 2.0}}},
+            role="control",
         ),
-        Agreement(facts=_sensitivities, impostors={"mu 1 % off": {"facts": {"factor": 1.01}}}),
-        Agreement(facts=_tight, impostors={"mu 1 % off": {"facts": {"factor": 1.01}}}),
+        Agreement(facts=_sensitivities, impostors={"mu 1 % off": {"facts": {"factor": 1.01}}}, role="control"),
+        Agreement(facts=_tight, impostors={"mu 1 % off": {"facts": {"factor": 1.01}}}, role="control"),
     ),
+    derivation=_PROVED,
 )
 
 
@@ -302,7 +392,7 @@ THM_22_PRIV = Claim(
         ),
         root="glm/thm-7",
     ),
-    correction=Correction(statement=_CLIPPED, ground="As for Theorem 7.", checks=_CLIP_CHECKS),
+    correction=Correction(statement=_CLIPPED, ground="As for Theorem 7.", checks=_CLIP_CHECKS, derivation=_PROVED),
     checks=(_LABELS,),
 )
 
@@ -335,6 +425,7 @@ THM_25_PRIV = Claim(
         ),
         ground="$norm(x) <= norm(x)_1 <= r$ and clipped labels obey the bounds that the noise is calibrated to.",
         checks=_CLIP_CHECKS,
+        derivation=_PROVED,
     ),
     checks=(_LABELS,),
 )
@@ -367,6 +458,7 @@ APPB = Claim(
         ),
         ground="As for Theorem 7.",
         checks=_CLIP_CHECKS,
+        derivation=_PROVED,
     ),
     checks=(THM_7.checks[0].deciding("a"), _LABELS.deciding("b")),
 )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import partial
+from typing import Any
 
 import numpy as np
 import sympy
@@ -20,7 +22,7 @@ from dpbounds.ols import (
 from dpbounds.ols.calibration import printed_gradient_variance
 from dpbounds.privacy import gaussian_log_delta
 from simulators.ols import LeastSquares, mixing_noise, symmetric_noise
-from verify.checks import Agreement, Fact, Identity, Search, Symbolic, Times, Within
+from verify.checks import Agreement, Fact, Identity, Inequality, Search, Symbolic, Times, Within
 from verify.checks.domains import Real, Whole
 from verify.papers.ols.tools.divergences import gaussian_delta
 from verify.papers.ols.tools.symbols import SYMBOLS
@@ -34,6 +36,24 @@ def _classical(epsilon: float, delta: float, root: float = math.sqrt(2.0)) -> tu
     """Exact delta of a release with noise root sqrt(log(6/delta)) 3/epsilon at epsilon/3, over delta/3."""
     printed = adassp_scales(epsilon, delta, accounting="theorem").gram * root / math.sqrt(2)
     return math.exp(float(gaussian_log_delta(1 / printed, epsilon / 3)) - math.log(delta / 3)), 1.0
+
+
+def _over_delta(m: Any, epsilon: Any, l: Any, squared: float = 2.0, exact: bool = False) -> Any:
+    """sqrt(2 pi) e^l times delta at epsilon/3 of noise with the factor sqrt(`squared`), l = log(6/delta): exact, or a
+    bound on it. With s² = `squared` l, mu = epsilon/(3 s) and R the normal tail over its density, it is e^(l - s²/2)
+    e^(epsilon/6 - mu²/8) (R(s - mu/2) - R(s + mu/2)).
+    """
+    s = m.sqrt(squared * l)
+    mu = epsilon / (3 * s)
+    scale = m.exp((1 - squared / 2) * l + epsilon / 6)
+    if not exact:
+        return scale * m.mills(s - mu / 2)
+    return scale * m.exp(-mu * mu / 8) * (m.mills(s - mu / 2) - m.mills(s + mu / 2))
+
+
+def _third(m: Any, epsilon: Any, l: Any) -> Any:
+    """The same of delta/3."""
+    return 2 * m.sqrt(2 * m.pi) + 0 * l
 
 
 def _least_factor(epsilon: float, delta: float) -> float:
@@ -74,13 +94,36 @@ ALG6_SQRT2 = Claim(
         "1 is more than enough."
     ),
     checks=(
+        Inequality(
+            smaller=_over_delta,
+            larger=_third,
+            box={"epsilon": Real(0.0, 10.0), "l": Real(6.39, 700.0, "log")},
+            impostors={"without the root": {"smaller": {"squared": 1.0}}},
+        ),
+        Inequality(
+            smaller=_third,
+            larger=partial(_over_delta, squared=1.0, exact=True),
+            box={"epsilon": Real(9.99, 10.0), "l": Real(24.81, 24.82)},
+            impostors={"with the root": {"larger": {"squared": 2.0}}},
+        ),
         Search(
             sides=_classical,
             box={"epsilon": Real(0.1, 10.0, "log"), "delta": Real(1e-12, 1e-2, "log")},
             evaluations=1000,
             impostors={"without the root": {"sides": {"root": 1.0}}},
+            role="control",
         ),
-        Agreement(facts=_factors, impostors={"1.2 times": {"facts": {"scale": 1.2}}}),
+        Agreement(facts=_factors, impostors={"1.2 times": {"facts": {"scale": 1.2}}}, role="control"),
+    ),
+    derivation=Derivation(
+        text=(
+            "A release at $epsilon\\/3$ with $mu = epsilon\\/(3 s)$ has $delta' = e^(-s^2\\/2)\\/sqrt(2 pi) dot "
+            "e^(epsilon\\/6 - mu^2\\/8) (M(s - mu\\/2) - M(s + mu\\/2))$, $M$ the ratio of the normal tail to its "
+            "density. With $s^2 = 2 l$, $l = log(6\\/delta) >= log 600$, that is at most $delta\\/3 = 2 e^(-l)$: "
+            "certified up to $l = 700$ without the last term and with $e^(-mu^2\\/8) <= 1$, and beyond as $M$ falls. "
+            "With $s^2 = l$ it is above, as at $epsilon = 10$, $l = 24.81$."
+        ),
+        lemmas=("monotony", "privacy profile of the Gaussian mechanism"),
     ),
 )
 
