@@ -133,7 +133,8 @@ _HALF = sympy.Rational(1, 2)
 
 def _two_vectors() -> tuple[sympy.Matrix, sympy.Matrix]:
     """x and x' in the plane that they span."""
-    return tuple(sympy.Matrix(sympy.symbols(f"{name}1 {name}2", real=True)) for name in "xz")
+    x, z = (sympy.Matrix(sympy.symbols(f"{name}1 {name}2", real=True)) for name in "xz")
+    return x, z
 
 
 def _shifts(count: int = 2) -> Iterator[tuple[str, Any, Any]]:
