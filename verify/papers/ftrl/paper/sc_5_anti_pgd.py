@@ -11,11 +11,13 @@ from dpbounds.ftrl import correlations, linear_regression
 from dpbounds.ftrl.linear_regression import Regression
 from verify.checks import Agreement, Fact, Rate, Search, Symbolic, Times
 from verify.checks.domains import Real
+from verify.papers.ftrl.paper.sc_1_operators import KERNEL
 from verify.papers.ftrl.tools.first_kind import at_both_levels
 from verify.papers.ftrl.tools.input_laws import PLANAR, planar
 from verify.papers.ftrl.tools.regression import Pairs
 from verify.papers.ftrl.tools.second_moments import Systems
 from verify.statements.claims import Claim
+from verify.statements.derivations import Derivation
 
 UNIT = Real(1e-9, 1.0 - 1e-9, "logit")
 
@@ -149,23 +151,52 @@ def _damped_spectrum(m, nu, s):
     return nu**2 + 4 * (1 - nu) * s
 
 
+def _at_q(power: int = 2) -> Iterator[tuple[str, sympy.Expr, sympy.Expr]]:
+    """The spectrum at w = e^(i omega), cos omega = (w + 1/w)/2, s = (1 - cos omega)/2, and its mean's denominator."""
+    nu, w = sympy.symbols("nu w")
+    q, s = 1 - nu, (2 - w - 1 / w) / 4
+    yield "$abs(1 - q w)^2$", nu**2 + 4 * (1 - nu) * s, (1 - q * w) * (1 - q / w)
+    yield "$1 - q^2$", 1 - q**power, nu * (2 - nu)
+
+
 PROP_C_24_INT1 = Claim(
     id="ftrl/prop-c.24-int1",
     where="App. C.5, proof of Proposition C.24",
     page=34,
     kind="identity",
     statement="$integral abs(1 - nu - e^(i omega))^(-2) dif omega = (2 pi)/(nu (2 - nu))$.",
-    checks=at_both_levels(
-        left=lambda m, nu: m.integral(lambda s: 1 / _damped_spectrum(m, nu, s)),
-        right=lambda m, nu: 2 * m.pi / (nu * (2 - nu)),
-        box={"nu": UNIT},
-        impostors={"1e-20 off": {"right": Times("1.00000000000000000001")}},
+    checks=(
+        KERNEL,
+        Symbolic(residuals=_at_q, impostors={"1 - q^3": {"residuals": {"power": 3}}}),
+        *(
+            check.as_control()
+            for check in at_both_levels(
+                left=lambda m, nu: m.integral(lambda s: 1 / _damped_spectrum(m, nu, s)),
+                right=lambda m, nu: 2 * m.pi / (nu * (2 - nu)),
+                box={"nu": UNIT},
+                impostors={"1e-20 off": {"right": Times("1.00000000000000000001")}},
+            )
+        ),
+    ),
+    derivation=Derivation(
+        text=(
+            "With $q = 1 - nu$ the integrand is $1\\/(1 - q^2)$ times $(1 - q^2) \\/ abs(1 - q e^(i omega))^2 = sum_k "
+            "q^abs(k) e^(i k omega)$, whose mean over the circle is 1, and $1 - q^2 = nu (2 - nu)$."
+        ),
+        lemmas=("geometric series",),
     ),
 )
 
 
 def _damped_ratio(m, nu, x, middle=2):
     return (1 + (1 - nu) ** 2 - middle * (1 - nu) * (1 - x)) / (x * (2 - x))
+
+
+def _mean_of_ratio(factor: int = 2) -> Iterator[tuple[str, sympy.Expr, sympy.Expr]]:
+    """(1 + p² - p w - p/w) sum_k q^|k| w^k has the mean 1 + p² - 2 p q; over 1 - q² that is the closed form."""
+    nu, x = sympy.symbols("nu x")
+    p, q = 1 - nu, 1 - x
+    yield "the closed form", (1 + p**2 - factor * p * q) / (1 - q**2), _damped_ratio(None, nu, x)
 
 
 def _theta(low: str = "4/9", high: str = "2") -> Pairs:
@@ -201,18 +232,34 @@ PROP_C_24_INT2 = Claim(
     hypotheses="$0 < nu, x < 1$.",
     remark="The constants are $4/9$ and 2.",
     checks=(
-        *at_both_levels(
-            left=lambda m, nu, x: (
-                m.integral(lambda s: _damped_spectrum(m, nu, s) / _damped_spectrum(m, x, s)) / (2 * m.pi)
-            ),
-            right=_damped_ratio,
-            box={"nu": UNIT, "x": Real(1e-9, 0.99, "log")},
-            impostors={"1 in the middle": {"right": {"middle": 1}}},
+        KERNEL,
+        Symbolic(residuals=_mean_of_ratio, impostors={"1 in the middle": {"residuals": {"factor": 1}}}),
+        *(
+            check.as_control()
+            for check in at_both_levels(
+                left=lambda m, nu, x: (
+                    m.integral(lambda s: _damped_spectrum(m, nu, s) / _damped_spectrum(m, x, s)) / (2 * m.pi)
+                ),
+                right=_damped_ratio,
+                box={"nu": UNIT, "x": Real(1e-9, 0.99, "log")},
+                impostors={"1 in the middle": {"right": {"middle": 1}}},
+            )
         ),
         Symbolic(
             nonnegative=_theta,
             impostors={"0.45": {"nonnegative": {"low": "9/20"}}, "1.9": {"nonnegative": {"high": "19/10"}}},
         ),
+    ),
+    derivation=Derivation(
+        text=(
+            "With $p = 1 - nu$, $q = 1 - x$ the integrand is $(1 + p^2 - p e^(i omega) - p e^(-i omega)) \\/ (1 - "
+            "q^2)$ times $(1 - q^2) \\/ abs(1 - q e^(i omega))^2 = sum_k q^abs(k) e^(i k omega)$, so its mean over the "
+            "circle is $(1 + p^2 - 2 p q) \\/ (1 - q^2)$. That is between $4\\/9$ and $2$ times $nu^2\\/x + 1$: over "
+            "its positive denominator the lower difference is a quadratic in $nu$, for $x <= 1\\/5$ a square and a "
+            "positive rest, and for larger $x$ it decreases to $nu = 1$, where it is at least 0; the upper difference "
+            "has one sign."
+        ),
+        lemmas=("geometric series", "monotony"),
     ),
 )
 
