@@ -2,15 +2,16 @@
 
     python verify/proof_checker.py DIR
 
-It shares no code with dpbounds and uses integers alone: read it instead of trusting a library. A formula is a list of
-steps, each a number, a variable, or an operation on steps before it, and is printed in plain notation. Kinds of files:
+It shares no code with dpbounds and uses integers alone. A formula is a list of steps, each a number, a variable, or an
+operation on steps before it, and is printed in plain notation. Kinds of files:
 
 - `boxes`: smaller <= larger for all variables of a box. Cuts divide the box, and on every part the difference is
   bounded from below: by the values of the steps (v), or by derivatives, computed backwards (d): in a variable in which
   the difference rises the lower end decides, and in one of unknown direction the middle and the slope; (z) as d, where
   the one corner that decides has exactly 0. With `factor`: larger - smaller = factor * certificate, factor >= 0 and
   certificate >= 0 on every part.
-- `point`: relations between steps at a point of fractions; `exact`: the same by fractions, without enclosures.
+- `point`: relations between steps at a point of fractions; `exact`: the same by fractions, without enclosures;
+  `integral`: the same with steps that are integrals of steps over one more variable, from 0 to 1, cut into parts.
 - `generic`: identities of rational functions in the variables and in what other functions give.
 - `sign`: for positive variables such a function is >= 0, being equal to one in which nothing is subtracted; `squares`:
   for all real variables, being equal to one of positive numbers and of squares.
@@ -29,7 +30,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from functools import cached_property, cmp_to_key, lru_cache
+from functools import cmp_to_key, lru_cache
 from math import gcd, isqrt, prod
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,6 @@ from typing import Any
 End = tuple[int, int]  # m and e of m * 2^e
 Interval = tuple[End, End]
 Box = tuple[tuple[Fraction, Fraction], ...]
-Passed = list[tuple[int, int, Interval | None]]
 Residue = tuple[int, Fraction | None, tuple[int, int]]  # modulo the prime, exactly if known, and degrees
 Sensitivity = tuple[Interval | None, Interval | None]  # d f / d step, and step * d f / d step; to be added
 
@@ -45,8 +45,7 @@ FORMAT = "dpbounds-proof/2"
 # What is looked at: bytes, steps, cuts times steps, bits, digits of a number, whole powers, signs of a text.
 MOST_BYTES, MOST_STEPS, MOST_WORK, MOST_BITS, MOST_DIGITS = 4_000_000, 5000, 5_000_000, 4000, 4000
 MOST_POWER, MOST_SHOWN = 10_000, 4000
-ZERO: End = (0, 0)
-ONE: End = (1, 0)
+ZERO, ONE = (0, 0), (1, 0)
 NIL: Interval = (ZERO, ZERO)
 UNIT: Interval = (ONE, ONE)
 TWO: Interval = ((1, 1), (1, 1))
@@ -214,7 +213,6 @@ class Intervals:
     def _exp(self, x: End) -> Interval:
         """e^x = 2^k e^r, |r| <= .35. As ln 2 is less than a unit off, k ln 2 is |k| units of 2^-(places + size + 4), so
         r has less than 2 of 2^-places.
-
         A term is that before times r / n. Its error e_n <= (e_{n-1} |r| + 2 |term|) / n + 2, two floors, stays below
         7; what is cut off is at most the last term, which is below 8.
         """
@@ -234,7 +232,6 @@ class Intervals:
 
     def _log(self, x: End) -> Interval:
         """log(2^k f) = k log 2 + 2 atanh(p / q), .7 <= f < 1.4, p / q = (f - 1) / (f + 1), relative to |p / q| < 1/5.
-
         z = p / q is 1 unit off and its square 2; a power has the error e <= e / 25 + 2 + 1 < 4, and one more by its
         division; what is cut off is less than 1.
         """
@@ -260,7 +257,6 @@ class Intervals:
 
     def _mills(self, t: End) -> Interval:
         """M(t) = Phi(-t) / phi(t) of the normal distribution, sqrt(pi / 2) e^{t^2 / 2} - sum_k t^{2k+1} / (2 k + 1)!!.
-
         A term is t^2 / (2 k + 1) times that before, t^2 being 2 t + 2 units off, and two floors. Products of such
         factors are at most e^{t^2 / 2} < 2^(.73 most + 1), so a term has at most 6 n times that as its error, n terms
         and what is cut off, where a term is at most half of that before, 8 (n + 1)^2 times that.
@@ -286,7 +282,6 @@ class Intervals:
 
     def complete(self, x: Interval, y: Interval, r: Interval, A: Interval, B: Interval) -> Interval:
         """int_0^oo (A s^2 + B r) / (s^2 + r^2) ds / sqrt((s^2 + x^2) (s^2 + y^2)) for positive x, y, r, A, B.
-
         Gauss: t = (s - x y / s) / 2 runs through all reals, t^2 + ((x + y) / 2)^2 = (s^2 + x^2) (s^2 + y^2) / (2 s)^2
         and ds / sqrt(...) = dt / 2 / sqrt((t^2 + ((x + y) / 2)^2) (t^2 + x y)); to -t belongs x y / s. With g = x y /
         r, the fractions at s and x y / s add up to 2 (A' t^2 + B' r') / (t^2 + r'^2), r' = (r + g) / 2, A' = (A + B /
@@ -327,7 +322,6 @@ class Intervals:
 
     def _rest(self, c: Interval) -> Interval:
         """(E - c^2 K) / k^2 = K (1/2 - sum_{n >= 1} 2^{n-1} d_n), from the means of 1 and c.
-
         d_n = c_n^2 / k^2 with c_{n+1} = (a_n - b_n) / 2 and c_n^2 = 4 c_{n+1} a_{n+1}: d_1 = (1 - c) / (4 (1 + c)),
         d_{n+1} = d_n^2 k^2 / (4 a_{n+1})^2, at most d_n / 4, so what is cut off is at most the last term.
         """
@@ -364,7 +358,6 @@ class Intervals:
 
     def integral_ratio(self, a: Interval, b: Interval) -> Interval:
         """int |1 - a - e^{i omega}| / |1 - b - e^{i omega}|^2 d omega, a and b in (0, 1].
-
         (2 - b) / (2 - a) times it rises in a and falls in b. In a: |1 - a - e^{i omega}| / (2 - a) rises with u. In b:
         with q = 1 - b and Poisson's kernel (1 + q) int = 2 pi sum_j S_j q^j, S_j the partial sums of the cosine series
         of |1 - a - e^{i omega}| at 0. That is the root of A - B cos, 0 <= B <= A, so no coefficient after the first is
@@ -405,9 +398,9 @@ GROWING = ("variable", "pi", "add", "mul", "div", "whole_power")  # positive if 
 class Program:
     """Steps, each of a number, a variable, pi, a whole power, or an operation on steps before it."""
 
-    def __init__(self, steps: Any, variables: Sequence[str]) -> None:
+    def __init__(self, steps: Any, variables: Sequence[str], integrals: bool = False) -> None:
         demand(isinstance(steps, list) and 0 < len(steps) <= MOST_STEPS, f"not 1 to {MOST_STEPS} steps")
-        self.variables = variables
+        self.variables, self.others = variables, ("whole_power", *(["integral"] if integrals else []))
         self.steps = [self._step(place, step) for place, step in enumerate(steps)]
         self.varies: list[bool] = []
         for name, arguments in self.steps:
@@ -416,8 +409,8 @@ class Program:
     def _step(self, place: int, step: Any) -> tuple[str, tuple[Any, ...]]:
         demand(isinstance(step, list) and step != [] and isinstance(step[0], str), f"step {place} is none")
         (name, *arguments), where = step, f"step {place}"
-        demand(name in ARITY or name in (*LEAVES, "whole_power"), f"{where}: no operation is called {name[:40]!r}")
-        count = {"pi": 0, "number": 1, "variable": 1, "whole_power": 2, **ARITY}[name]
+        demand(name in (*ARITY, *LEAVES, *self.others), f"{where}: no operation is called {name[:40]!r}")
+        count = {"pi": 0, "number": 1, "variable": 1, "whole_power": 2, "integral": 2, **ARITY}[name]
         demand(len(arguments) == count, f"{where}: {name} has other arguments")
         if name == "number":
             return name, (fraction(where, arguments[0]),)
@@ -427,36 +420,59 @@ class Program:
             n = arguments[1]
             demand(type(n) is int and abs(n) <= MOST_POWER, f"{where}: no whole power of at most {MOST_POWER}")
             return name, (index(where, arguments[0], place), n)
+        if name == "integral":
+            k, cuts = index(where, arguments[0], place), arguments[1]
+            demand(isinstance(cuts, str) and len(cuts) * place <= MOST_WORK, f"{where}: cuts is no text, or too long")
+            return name, (k, cuts)
         return name, tuple(index(where, k, place) for k in arguments)
 
-    def values(self, m: Intervals, box: Sequence[Interval], constants: dict[int, Interval]) -> list[Interval]:
-        """What every step is, anywhere on the box; `constants` keeps what does not vary."""
-        found: list[Interval] = []
-        for place, (name, arguments) in enumerate(self.steps):
+    def values(self, m: Intervals, box: Sequence[Any], constants: Any, end: int | None = None) -> list[Any]:
+        """What every step (before `end`) is, anywhere on the box; `constants` keeps what does not vary. None for what
+        depends on a variable that is None.
+        """
+        found, hidden = list[Any](), None in box
+        for place, (name, arguments) in enumerate(self.steps[:end]):
             value = constants.get(place)
-            if value is not None:
+            unknown = hidden and name != "integral" and None in [found[k] for k in used(name, arguments)]
+            if value is not None or unknown:
                 pass
             elif name in LEAVES:
                 value = m.pi if name == "pi" else m.ratio(arguments[0]) if name == "number" else box[arguments[0]]
             elif name == "whole_power" or (name == "mul" and arguments[0] == arguments[1]):
                 value = m.whole_power(found[arguments[0]], 2 if name == "mul" else arguments[1])
             else:
-                value = m.of(name, *(found[k] for k in arguments))
+                integral = name == "integral"
+                value = self.integral(m, box, *arguments) if integral else m.of(name, *(found[k] for k in arguments))
             if not self.varies[place]:
                 constants[place] = value
             found.append(value)
         return found
 
-    def slopes(self, m: Intervals, v: list[Interval], larger: int, smaller: int) -> list[Interval]:
-        """The derivatives of larger - smaller in the variables, computed backwards from the values on a box.
+    def integral(self, m: Intervals, box: Sequence[Interval], step: int, cuts: str) -> Interval:
+        """Of a step over the last variable from 0 to 1: on a part of width w its values (v), or (d) that in the middle,
+        from which its mean is at most (q - p) w / 8 away, its slopes being in [p, q].
+        """
+        total = NIL
+        for ((a, b),), by in parts(((Fraction(0), Fraction(1)),), ["linear"], cuts):
+            inside = self.values(m, [*box[:-1], (m.ratio(a)[0], m.ratio(b)[1])], {}, step + 1)
+            value, width = inside[step], m.ratio(b - a)
+            if by != "v":
+                p, q = self.slopes(m, inside, step)[-1]
+                off = m.mul(m.ratio((b - a) / 8), m.sub((q, q), (p, p)))[1]
+                value = self.values(m, [*box[:-1], m.ratio((a + b) / 2)], {}, step + 1)[step]
+                value = m.add(value, ((-off[0], off[1]), off))
+            total = m.add(total, m.mul(width, value))
+        return total
 
+    def slopes(self, m: Intervals, v: list[Interval], larger: int, smaller: int | None = None) -> list[Interval]:
+        """The derivatives of larger (- smaller) in the variables, computed backwards from the values on a box.
         For each step d f / d step is a sum A + R / step: what comes through products, powers and logarithms keeps the
         relative part R = step * d f / d step, which does not depend on the step's own width. Where a function has no
         derivative (|x| at 0) it has one almost everywhere on any line, within the interval given, which is all that
         differences need.
         """
         parts: tuple[dict[int, Interval], dict[int, Interval]] = {}, {}
-        handed: Passed = [(0, larger, UNIT), (0, smaller, m.neg(UNIT))]
+        handed: list[Any] = [(0, larger, UNIT), *([] if smaller is None else [(0, smaller, m.neg(UNIT))])]
         total = [NIL] * len(self.variables)
         for place in range(len(v) - 1, -1, -1):
             for relative, step, value in handed:
@@ -496,6 +512,8 @@ class Program:
             return self.variables[int(arguments[0])] if variable else "pi" if name == "pi" else shown(*arguments)
         if name == "whole_power":
             return f"{texts[arguments[0]]}^{shown(Fraction(arguments[1]))}"
+        if name == "integral":
+            return f"integral of {texts[arguments[0]]} over 0 <= {self.variables[-1]} <= 1"
         if name in SIGNS:
             return f"({SIGNS[name].join(texts[k] for k in arguments)})"
         return f"(-{texts[arguments[0]]})" if name == "neg" else f"{name}({', '.join(texts[k] for k in arguments)})"
@@ -503,18 +521,16 @@ class Program:
 
 def used(name: str, arguments: Sequence[Any]) -> Sequence[int]:
     """The steps that a step uses."""
-    return () if name in LEAVES else arguments[:1] if name == "whole_power" else arguments
+    return () if name in LEAVES else arguments[:1] if name in ("whole_power", "integral") else arguments
 
 
 def slope(m: Intervals, own: Sensitivity, value: Interval) -> Interval:
     """A + R / step."""
     a, r = own
-    if r is None:
-        return a or NIL
-    return m.div(r, value) if a is None else m.add(a, m.div(r, value))
+    return a or NIL if r is None else m.add(a or NIL, m.div(r, value))
 
 
-def passed(m: Intervals, v: list[Interval], place: int, name: str, arguments: Any, own: Sensitivity) -> Passed:
+def passed(m: Intervals, v: list[Interval], place: int, name: str, arguments: Any, own: Sensitivity) -> list[Any]:
     """What a step hands on of its A and R: to A (0) or R (1) of which step, and how much."""
     first, last, (a, r), w = arguments[0], arguments[-1], own, v[place]
     x, y = v[first], v[last] if name != "whole_power" else UNIT
@@ -552,17 +568,14 @@ def passed(m: Intervals, v: list[Interval], place: int, name: str, arguments: An
         return [(1, first, m.mul(m.mul(t, w), (low, ONE))), (1, last, m.mul(m.mul(t, w), ((-2, 0), high)))]
     if name == "integral_inverse":
         return [(1, first, m.mul(t, m.inverse_slope(x)))]
-    slopes: dict[str, Callable[[], Interval]] = {
-        "exp": lambda: w,
-        "absolute": lambda: UNIT if x[0][0] >= 0 else m.neg(UNIT) if x[1][0] <= 0 else ((-1, 0), ONE),
-        "mills": lambda: m.mills_slope(x),
-    }
-    return [(0, first, m.mul(t, slopes[name]()))]
+    if name == "absolute":
+        w = UNIT if x[0][0] >= 0 else m.neg(UNIT) if x[1][0] <= 0 else ((-1, 0), ONE)
+    return [(0, first, m.mul(t, m.mills_slope(x) if name == "mills" else w))]  # of exp: w
 
 
+@lru_cache(maxsize=4)
 class Residues:
     """Steps modulo a prime of 256 bits, variables and what other functions give being drawn by a hash of the file.
-
     Two rational functions in variables and in values of other functions, each value an unknown of its own, that agree
     there are equal, but for a chance of less than degree / 2^255, the degree being below 2^64, and for primes that
     divide all coefficients of the difference, fewer than 2^90 of about 2^247. Equal arguments make equal unknowns. At
@@ -592,15 +605,10 @@ class Residues:
 
     def values(self, program: Program, point: Sequence[Fraction] = ()) -> list[int]:
         """What every step is, modulo the prime: for all variables, or at a point."""
-        return [value for value, _, _ in self._found(program, point)]
+        return [value for value, _, _ in self.found(program, point)]
 
-    def fractions(self, program: Program, point: Sequence[Fraction]) -> list[Fraction]:
-        """What every step is at a point, by fractions alone."""
-        values = [exact for _, exact, _ in self._found(program, point)]
-        demand(None not in values, "a step gives no fraction that is known")
-        return [value for value in values if value is not None]
-
-    def _found(self, program: Program, point: Sequence[Fraction]) -> list[Residue]:
+    def found(self, program: Program, point: Sequence[Fraction]) -> list[Residue]:
+        """The same, with exact values at a point, where they are known, and degrees."""
         found: list[Residue] = []
         for name, arguments in program.steps:
             exact, degree = None, (0, 0)
@@ -672,19 +680,12 @@ def exactly(name: str, values: Sequence[Any]) -> Fraction | None:
 class Inequality:
     """larger - smaller >= 0 on parts of a box; or, tied by them, factor >= 0 and certificate >= 0."""
 
-    def __init__(
-        self, program: Program, bits: int, ends: Sequence[int], content: bytes, tie: Sequence[int] = ()
-    ) -> None:
+    def __init__(self, program: Program, bits: int, ends: Any, content: bytes, tie: Sequence[int] = ()) -> None:
         self.program, self.m, self.content = program, Intervals(bits), content
         self.larger, self.smaller, self.factor = (tie[1], len(program.steps), tie[0]) if tie else (*ends, None)
         program.steps.append(("number", (Fraction(0),)))
         program.varies.append(False)
         self.constants: dict[int, Interval] = {}
-
-    @cached_property
-    def residues(self) -> Residues:
-        """Drawn from the file."""
-        return Residues(self.content)
 
     def enclosed(self, box: Box) -> list[Interval]:
         """Intervals that hold the box."""
@@ -712,7 +713,7 @@ class Inequality:
             else:
                 face.append((low, low) if fall[0] >= 0 else (high, high))
         if by == "z":
-            known = [] if unknown else self.residues.values(self.program, [low for low, _ in face])
+            known = [] if unknown else Residues(self.content).values(self.program, [low for low, _ in face])
             return not unknown and known[self.larger] == known[self.smaller]
         bound = self.least(tuple(face))
         if bound[0] < 0 and unknown:
@@ -727,11 +728,9 @@ class Inequality:
 
 def middle(low: Fraction, high: Fraction, scale: str) -> Fraction:
     """Where a side is cut: between the ends, whatever the scale."""
-    if scale == "log" and 0 < 4 * low < high:
-        sizes = (x.numerator.bit_length() - x.denominator.bit_length() for x in (low, high))
-        found = Fraction(2) ** (sum(sizes) // 2)
-        return found if low < found < high else (low + high) / 2
-    return (low + high) / 2
+    sizes = (x.numerator.bit_length() - x.denominator.bit_length() for x in (low, high))
+    found = Fraction(2) ** (sum(sizes) // 2)
+    return found if scale == "log" and 0 < 4 * low < high and low < found < high else (low + high) / 2
 
 
 def cut(box: Box, axis: int, scale: str) -> tuple[Box, Box]:
@@ -788,10 +787,7 @@ def shown(value: Fraction) -> str:
     full = str(value)
     if len(full) <= 24:
         return full if full.isdecimal() else f"({full})"
-    try:
-        rounded = float(value)
-    except OverflowError:
-        return "(a number above 1e308 in size)"
+    rounded = float(value) if abs(value) < 1 << 1023 else float(10**308)
     return repr(rounded) if rounded >= 0 and value == Fraction(rounded) else f"(about {rounded!r})"
 
 
@@ -837,19 +833,27 @@ class Folder:
         return self.found[name]
 
     def _read(self, name: str) -> tuple[bytes, Any]:
-        path = self.paths.get(name)
-        if path is None:
-            raise Refused("there is no such file")
+        demand(name in self.paths, "there is no such file")
+        path = self.paths[name]
         demand(path.is_file() and not path.is_symlink(), "it is no regular file")
         try:
             with path.open("rb") as opened:
                 content = opened.read(MOST_BYTES + 1)
             demand(len(content) <= MOST_BYTES, f"more than {MOST_BYTES} bytes")
             demand(name == name_of(content), "its name is not the hash of its content")
-            strict = {"object_pairs_hook": _once, "parse_constant": str, "parse_float": str}
+            strict = {"object_pairs_hook": self._once, "parse_constant": str, "parse_float": str}
             return content, json.loads(content, **strict)
         except (OSError, ValueError, RecursionError) as error:
             raise Refused(" ".join(str(error).split())) from None
+
+    @staticmethod
+    def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        demand(len(dict(pairs)) == len(pairs), "a key stands twice")
+        return dict(pairs)
+
+    @staticmethod
+    def _ranges(names: Sequence[str], box: Box) -> str:
+        return ", ".join(f"{shown(a)} <= {n} <= {shown(b)}" for n, (a, b) in zip(names, box, strict=True))
 
     def _proved(self, name: str) -> str:
         content, data = self._read(name)
@@ -889,10 +893,10 @@ class Folder:
             for part, by in parts(box, scales, cuts):
                 count += 1
                 if not inequality.decided(part, by):
-                    raise Refused(f"not decided where {_ranges(names, part)}")
+                    raise Refused(f"not decided where {self._ranges(names, part)}")
             self.checked[kept] = f"{count} part{'s' * (count != 1)}"
         left, right, where = program.plain(smaller, larger)
-        return f"{left} <= {right} for {_ranges(names, box)}{where} [{self.checked[kept]}]"
+        return f"{left} <= {right} for {self._ranges(names, box)}{where} [{self.checked[kept]}]"
 
     def _tree(self, data: Any, _: bytes) -> str:
         (tree,) = fields(data, "tree")
@@ -920,32 +924,26 @@ class Folder:
         return text("says", says)
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    demand(len(dict(pairs)) == len(pairs), "a key stands twice")
-    return dict(pairs)
-
-
 def name_of(content: bytes) -> str:
     """How the file of this content is called."""
     return hashlib.sha256(content).hexdigest()[:32] + ".json"
 
 
-def _ranges(names: Sequence[str], box: Box) -> str:
-    return ", ".join(f"{shown(a)} <= {n} <= {shown(b)}" for n, (a, b) in zip(names, box, strict=True))
-
-
 def _point(data: Any, content: bytes) -> str:
-    exact = isinstance(data, dict) and "bits" not in data
+    exact, over = "bits" not in data, [data.pop("over")] if "over" in data else []
     point, steps, relations, *bits = fields(data, "point", "steps", "relations", *(() if exact else ("bits",)))
-    names = names_of([name for name, _ in rows("point", point, 2)])
-    numbers, program = [fraction(name, value) for name, value in point], Program(steps, names)
-    ends: list[Any] = [(x, x) for x in Residues(content).fractions(program, numbers)] if exact else []
+    names = names_of([*(name for name, _ in rows("point", point, 2)), *over])
+    numbers, program = [fraction(name, value) for name, value in point], Program(steps, names, bool(over))
+    demand(sum(name == "integral" for name, _ in program.steps) == len(over) * (not exact), "not just one integral")
+    ends: list[Any] = [(x, x) for _, x, _ in Residues(content).found(program, numbers)] if exact else []
+    demand((None, None) not in ends, "a step gives no fraction that is known")
     m = Intervals(64 if exact else index("bits", bits[0], MOST_BITS))
-    ends = ends or program.values(m, [m.ratio(x) for x in numbers], {})
+    ends = ends or program.values(m, [*(m.ratio(x) for x in numbers), *(None for _ in over)], {})
     demand(rows("relations", relations, 3) != [], "there are no relations")
     said = []
     for sign, *pair in relations:
         i, j = (index("a relation", k, len(steps)) for k in pair)
+        demand(None not in (ends[i], ends[j]), "a relation depends on the variable that is integrated over")
         pairs = (ends[i][1], ends[j][0]), (ends[j][1], ends[i][0])
         below, above = ((x > y) - (x < y) if exact else m.sign_of_difference(x, y) for x, y in pairs)
         signs = {"<": below < 0, "<=": below <= 0, "!=": below < 0 or above < 0, "=": below == 0 == above}
@@ -953,7 +951,7 @@ def _point(data: Any, content: bytes) -> str:
         left, right, where = program.plain(i, j)
         said.append(f"{left} {sign} {right}{where}")
         demand(signs[sign], f"false, or not decided: {said[-1]}")
-    return "; ".join(said) + "".join(f", {name} = {shown(x)}" for name, x in zip(names, numbers, strict=True))
+    return "; ".join(said) + "".join(f", {name} = {shown(x)}" for name, x in zip(names, numbers, strict=False))
 
 
 def _generic(data: Any, content: bytes) -> str:
@@ -975,7 +973,8 @@ def _generic(data: Any, content: bytes) -> str:
     return f"{'; '.join(said)}, wherever defined{' for positive variables' if positive else ''}"
 
 
-PLAIN_KINDS = {"point": _point, "exact": _point, "generic": _generic, "sign": _generic, "squares": _generic}
+PLAIN_KINDS: dict[str, Any] = dict.fromkeys(("point", "exact", "integral"), _point)
+PLAIN_KINDS |= dict.fromkeys(("generic", "sign", "squares"), _generic)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -16,8 +16,9 @@ from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpbounds import AccuracyError, DomainError, elliptic
+from dpbounds import AccuracyError, DomainError, arithmetic, elliptic
 from dpbounds.elliptic import balls, digits
+from dpbounds.elliptic.quadrature import enclosed_integral
 
 CORNERS = [1e-12, 1e-6, 0.01, 0.3, 0.9, 1 - 1e-6, 1 - 1e-12, 1.0]
 # Log-spaced towards both ends of (0, 1).
@@ -342,3 +343,13 @@ def test_shapes():
 def test_import_is_light():
     code = "import sys, dpbounds.elliptic; print(*sorted({'mpmath', 'flint', 'scipy'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == ""
+
+
+@pytest.mark.parametrize("b", [0.1, 3.0, 400.0])
+def test_the_enclosed_integral_holds_the_closed_form(b):
+    """int 1 / (1 + b sin^2(omega / 2)) = 2 pi / sqrt(1 + b)."""
+    with arithmetic.balls(100) as m:
+        held = enclosed_integral(lambda s: 1 / (1 + m.number(b) * s))
+        closed = 2 * m.pi / m.sqrt(1 + m.number(b))
+        assert held.overlaps(closed) and held.contains(closed.mid())
+        assert float(held.rad() / held.mid()) < 0.02

@@ -195,7 +195,15 @@ SQUARES = common(
         ["add", 11, 6],
     ],
 )  # fmt: skip
-ALL = (BOXES, TIED, ZERO_CORNER, POINT, EXACT, GENERIC, SIGN, SQUARES)
+# The integral of 1 / (1 + a u) over [0, 1] at a = 2 is log(3) / 2 = .549..., in four parts.
+INTEGRAL = common(
+    "integral", 8, point=[["a", "2"]], over="u", bits=112, relations=[["<", 6, 7], ["<", 8, 6], ["!=", 6, 0]],
+    steps=[
+        ["variable", 0], ["variable", 1], ["mul", 0, 1], ["number", "1"], ["add", 3, 2], ["div", 3, 4],
+        ["integral", 5, "00dd0dd"], ["number", "3/5"], ["number", "1/2"],
+    ],
+)  # fmt: skip
+ALL = (BOXES, TIED, ZERO_CORNER, POINT, EXACT, GENERIC, SIGN, SQUARES, INTEGRAL)
 
 
 def put(folder, data):
@@ -237,6 +245,24 @@ FALSE = (
     {**BOXES, "extra": 1},
     {**BOXES, "format": "dpbounds-proof/1"},
     {**BOXES, "kind": "integral"},
+    {**BOXES, "steps": [*BOXES["steps"][:1], ["integral", 0, "v"], *BOXES["steps"][2:]]},
+    {**GENERIC, "steps": [["variable", 0], ["integral", 0, "v"], *GENERIC["steps"][2:]]},
+    {**INTEGRAL, "relations": [["<", 7, 6]]},
+    {**INTEGRAL, "relations": [["<=", 5, 7]]},
+    {**INTEGRAL, "relations": [["<", 1, 7]]},
+    {**INTEGRAL, "steps": [*INTEGRAL["steps"][:6], ["integral", 5, "v"], *INTEGRAL["steps"][7:]]},
+    {**INTEGRAL, "steps": [*INTEGRAL["steps"][:6], ["integral", 5, "00dd"], *INTEGRAL["steps"][7:]]},
+    {**INTEGRAL, "steps": [*INTEGRAL["steps"][:6], ["integral", 5, "00dd0ddd"], *INTEGRAL["steps"][7:]]},
+    {**INTEGRAL, "steps": [*INTEGRAL["steps"][:6], ["integral", 5, "01dd0dd"], *INTEGRAL["steps"][7:]]},
+    {**INTEGRAL, "steps": [*INTEGRAL["steps"][:6], ["integral", 5, 4], *INTEGRAL["steps"][7:]]},
+    {**INTEGRAL, "steps": [*INTEGRAL["steps"][:6], ["integral", 6, "d"], *INTEGRAL["steps"][7:]]},
+    {**INTEGRAL, "steps": [*INTEGRAL["steps"][:6], ["integral", 5, "d" * 6_000_000], *INTEGRAL["steps"][7:]]},
+    {**INTEGRAL, "steps": [*INTEGRAL["steps"], ["integral", 5, "d"]]},
+    {**INTEGRAL, "steps": [*INTEGRAL["steps"][:4], ["sub", 3, 2], *INTEGRAL["steps"][5:]]},
+    {**INTEGRAL, "over": "a"},
+    {**INTEGRAL, "over": ["u"]},
+    {key: value for key, value in INTEGRAL.items() if key != "over"},
+    {key: value for key, value in INTEGRAL.items() if key != "bits"},
     {**BOXES, "kind": ["boxes"]},
     {**BOXES, "steps": [["variable", 0], ["log", 1], *BOXES["steps"][2:]]},
     {**BOXES, "steps": [["variable", 0], ["log", True], *BOXES["steps"][2:]]},
@@ -335,6 +361,9 @@ def floats(data, point):
                 found.append(point[arguments[0]] if arguments else mpmath.pi())
             elif name == "whole_power":
                 found.append(found[arguments[0]] ** arguments[1])
+            elif name == "integral":
+                inside = {"steps": data["steps"][: arguments[0] + 1]}
+                found.append(mpmath.quad(lambda u, inside=inside: floats(inside, [*point[:-1], u])[-1], [0, 1]))
             else:
                 found.append(plain[name](*(found[k] for k in arguments)))
     except (ValueError, ZeroDivisionError, OverflowError):
@@ -361,7 +390,8 @@ def is_false(data, rng):
             pairs = [*data.get("equal", ()), *signs]
             negative = v is not None and any(v[left] < -1e-30 for left, _ in signs)
             return negative or (v is not None and any(abs(v[left] - v[right]) > 1e-30 for left, right in pairs))
-        v = floats(data, [mpmath.mpf(Fraction(x).numerator) / Fraction(x).denominator for _, x in data["point"]])
+        point = [mpmath.mpf(Fraction(x).numerator) / Fraction(x).denominator for _, x in data["point"]]
+        v = floats(data, [*point, *([mpmath.mpf(1) / 2] if "over" in data else [])])
         tiny = mpmath.mpf(10) ** -35
         holds = {"<": lambda x, y: x < y, "<=": lambda x, y: x <= y + tiny, "!=": lambda x, y: x != y,
                  "=": lambda x, y: abs(x - y) < tiny}  # fmt: skip
@@ -402,7 +432,7 @@ def changed(data, rng):
 def test_of_2000_changed_files_none_that_is_false_is_accepted(tmp_path):
     rng, accepted = random.Random(3), 0
     for turn in range(2000):
-        original = (*ALL, BOXES, POINT, SIGN)[turn % 11]
+        original = (*ALL, BOXES, POINT, SIGN)[turn % 12]
         if turn % 5 == 4:  # a byte of the file
             content = bytearray(json.dumps(original).encode())
             place = rng.randrange(len(content))

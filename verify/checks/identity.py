@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 import numpy as np
 
 from dpbounds import DomainError, arithmetic
+from dpbounds.elliptic.quadrature import enclosed_integral
 from verify.checks.base import Check, Level, Result, Seed, Task, ground_of
 from verify.checks.domains import Box, corners, points, simple_points
 from verify.checks.evidence import Evidence
@@ -85,8 +86,9 @@ class Identity(Check):
         return 10.0 ** -(self.digits - self.lost)
 
     def _certain(self, found: dict[str, float]) -> bool:
-        """Whether balls alone show that the sides differ: not where one is a quadrature."""
+        """Whether balls alone show that the sides differ, integrals enclosed."""
         with arithmetic.balls() as m:
+            m = replace(m, integral=enclosed_integral)
             try:
                 at = {name: m.number(found[name]) for name in self.box}
                 return not self.left(m, **at).overlaps(m.number(self.right(m, **at)))

@@ -6,12 +6,13 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 import numpy as np
 
 from dpbounds import DomainError, arithmetic
+from dpbounds.elliptic.quadrature import enclosed_integral
 from verify.checks.base import Check, Level, Result, Seed, Task, ground_of
 from verify.checks.domains import Box, corners, points, simple_points
 from verify.checks.evidence import Evidence
@@ -160,8 +161,9 @@ def _violation(check: Inequality, arrays: dict[str, np.ndarray], gaps: np.ndarra
 
 
 def _certain(check: Inequality, found: dict[str, float]) -> bool:
-    """Whether balls alone show the violation: not where a side is a quadrature."""
+    """Whether balls alone show the violation, integrals enclosed."""
     with arithmetic.balls(check.precision) as m:
+        m = replace(m, integral=enclosed_integral)
         try:
             smaller, larger = check.sides(m, {name: found[name] for name in check.box})
         except DomainError:

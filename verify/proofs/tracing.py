@@ -97,10 +97,12 @@ class Step:
 
 
 class Trace:
-    """Steps of one or more formulas in these variables; the same step is recorded once."""
+    """Steps of one or more formulas in these variables; the same step is recorded once. With `halvings` it takes an
+    integral, over one more variable cut into 2^halvings parts.
+    """
 
-    def __init__(self, variables: Sequence[str]) -> None:
-        self.variables = list(variables)
+    def __init__(self, variables: Sequence[str], halvings: int = 0) -> None:
+        self.variables, self.halvings = list(variables), halvings
         self.steps: list[list[Any]] = []
         self._places: dict[tuple[Any, ...], int] = {}
         offered = {name: self._operation(name) for name in checker.ARITY}
@@ -114,6 +116,7 @@ class Trace:
             | {"log_ndtr": self._log_ndtr, "log1p": lambda x: self.record("log", 1 + self.number(x))}
         )
         offered |= {"expm1": lambda x: self.record("exp", x) - 1}
+        offered |= {"integral": self._integral} if halvings else {}
         self.arithmetic = Arithmetic(**{**offered, "name": "steps", "pi": _Pi(self)})
 
     def variable(self, name: str) -> Step:
@@ -162,6 +165,24 @@ class Trace:
     def _log_ndtr(self, x: Any) -> Step:
         x, m = self.number(x), self.arithmetic
         return m.log(m.mills(-x)) - x * x / 2 - m.log(2 * m.pi) / 2
+
+    def _integral(self, integrand: Callable[[Step], Any]) -> Step:
+        """That of f(sin^2(omega / 2)) over the circle, by u = tan(omega / 4) that of 8 f(4 u^2 / (1 + u^2)^2) / (1 +
+        u^2) over [0, 1].
+        """
+        if self.integrates:
+            raise Untraceable("it takes more than one integral")
+        below = 1 + self._step("variable", len(self.variables)) ** 2
+        inside = 8 * self.number(integrand(4 * (below - 1) / below**2)) / below
+        cuts = "d"
+        for _ in range(self.halvings):
+            cuts = f"0{cuts}{cuts}"
+        return self._step("integral", inside.place, cuts)
+
+    @property
+    def integrates(self) -> bool:
+        """Whether an integral is among the steps."""
+        return any(name == "integral" for name, *_ in self.steps)
 
     def at(self, place: int) -> Step:
         """The step at a place."""

@@ -1,9 +1,10 @@
 """Proof files of claims: which checks have one, and why the others have none.
 
 An inequality that is certified becomes `boxes`, directly or by a factor that is divided out; one that is violated, and
-an identity that fails, a `point`; an identity of rational functions `generic`, and what computer algebra proved that,
-`sign` or `squares`. A form of a claim all of whose proofs have files becomes a `derivation` from them: by the lemmas of
-its written chain where it has one. A file names the code that it is of, and is kept while that is the same.
+an identity that fails, a `point`, or an `integral` where a side is one; an identity of rational functions `generic`,
+and what computer algebra proved that, `sign` or `squares`. A form of a claim all of whose proofs have files becomes a
+`derivation` from them: by the lemmas of its written chain where it has one. A file names the code that it is of, and is
+kept while that is the same.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ from verify.statements.plain import plain
 BITS, FINE_BITS = 112, 1200
 # Parts that are tried before a factor is, with one, then without, and with the fine bits.
 DIRECT, TIED, MOST, FINE = 1000, 2500, 4000, 300
+# Halvings of the range of an integral, in the order in which they are tried.
+HALVINGS = (5, 8, 10)
 # Kinds that prove what their check says; the others refute it.
 HOLDING = ("boxes", "generic", "sign", "squares")
 Data = dict[str, Any]
@@ -256,24 +259,37 @@ def _violation(check: Inequality) -> Mapping[str, Any] | None:
 
 def at_point(point: Mapping[str, float], left: Any, right: Any, sign: str) -> Data:
     """The relation of both sides at a point: by fractions where they can, else by enclosures."""
-    trace = Trace(list(point))
-    relation = [sign, traced(trace, left), traced(trace, right)]
     named = [[name, str(Fraction(value))] for name, value in point.items()]
-    data = {"point": named, "steps": trace.steps, "relations": [relation]}
-    for proof in ({"kind": "exact", **data}, *({"kind": "point", **data, "bits": bits} for bits in (BITS, FINE_BITS))):
-        if accepted(proof):
-            return proof
+    for halvings in HALVINGS:
+        trace = Trace(list(point), halvings)
+        relation = [sign, traced(trace, left), traced(trace, right)]
+        data = {"point": named, "steps": trace.steps, "relations": [relation]}
+        enclosed = [{"kind": "point", **data, "bits": bits} for bits in (BITS, FINE_BITS)]
+        proofs = [{"kind": "exact", **data}, *enclosed]
+        if trace.integrates:
+            over = next(name for name in ("u", *(f"u{k}" for k in range(len(point)))) if name not in point)
+            proofs = [{**enclosed[0], "kind": "integral", "over": over}]
+        found = next(filter(accepted, proofs), None)
+        if found is not None:
+            return found
+        if not trace.integrates:
+            break
     raise Untraceable("the sides are too close to be told apart")
 
 
 def of_identity(check: Identity) -> Data:
     """`generic`, or the `point` at which the sides differ."""
     trace = Trace(list(check.box))
-    left, right = traced(trace, check.left), traced(trace, check.right)
-    proof = {"kind": "generic", "variables": trace.variables, "steps": trace.steps, "equal": [[left, right]]}
-    if accepted(proof):
-        return proof
+    reason = "the sides agree at points, and are not equal as rational functions"
+    try:
+        left, right = traced(trace, check.left), traced(trace, check.right)
+    except Untraceable as error:
+        reason = str(error)
+    else:
+        proof = {"kind": "generic", "variables": trace.variables, "steps": trace.steps, "equal": [[left, right]]}
+        if accepted(proof):
+            return proof
     failure = check.run({}, SEED)["failure"]
     if failure is None:
-        raise Untraceable("the sides agree at points, and are not equal as rational functions")
+        raise Untraceable(reason)
     return at_point({name: failure[name] for name in check.box}, check.left, check.right, "!=")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -15,7 +16,7 @@ from verify.cli import main
 from verify.proofs import writing
 from verify.proofs.algebra import of_symbolic
 from verify.proofs.cutting import Resists
-from verify.proofs.tracing import Trace, Untraceable, traced
+from verify.proofs.tracing import Trace, Untraceable, accepted, traced
 from verify.running.registry import claim_named
 
 # Of every kind of file, and quick: with a factor, an exact corner, many bits, elliptic integrals, two parameters.
@@ -123,6 +124,27 @@ def test_formulas_that_steps_cannot_say():
     for formula in untraceable:
         with pytest.raises(Untraceable):
             traced(Trace(["x"]), formula)
+
+
+def test_an_identity_with_an_integral_that_fails_has_a_file():
+    """The integral of 1 / (1 + b s), s = sin^2(omega / 2), is 2 pi / sqrt(1 + b), which is not 2 pi / (1 + b)."""
+
+    def integral(m, b):
+        return m.integral(lambda s: 1 / (1 + b * s))
+
+    false = Identity(left=integral, right=lambda m, b: 2 * m.pi / (1 + b), box={"b": Real(0.1, 9.0)})
+    proof = writing.of_identity(false)
+    assert proof["kind"] == "integral" and accepted(proof)
+    assert not accepted({**proof, "relations": [["=", *proof["relations"][0][1:]]]})
+    evidence = false.conclude([false.run({}, writing.SEED)], "quick")
+    assert evidence.outcome == "fails" and evidence.how == "certified at points"
+    for factor, reason in ((1, "no integral"), (1 + 1e-9, "too close"), (1 - 1e-9, "too close")):
+        near = replace(false, right=lambda m, b, factor=factor: 2 * factor * m.pi / m.sqrt(1 + b))
+        with pytest.raises(Untraceable, match=reason):
+            writing.of_identity(near)
+    both = replace(false, right=lambda m, b: m.integral(lambda s: b + s))
+    with pytest.raises(Untraceable, match="more than one"):
+        writing.of_identity(both)
 
 
 def test_what_no_cuts_decide():
