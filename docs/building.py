@@ -17,6 +17,7 @@ from pathlib import Path
 import typst
 
 from docs import checking
+from docs.reference import add_reference
 from docs.verdicts import TEMPLATES, pages_of, site_of
 from reports.reader import read
 from reports.results import Results
@@ -97,6 +98,8 @@ def notices_of(results: Results) -> list[str]:
 def _write_sources(place: Path, results: Results, whole: bool) -> None:
     site = site_of(results)
     site.shared["whole"] = whole
+    if whole:
+        add_reference(site)
     source, extra = place / "source", place / "extra"
     for name, text in pages_of(site):
         _write(source / name, text.encode())
@@ -135,7 +138,8 @@ def _run_sphinx(place: Path, results: Results, whole: bool) -> None:
     command: Sequence[str] = [sys.executable, "-m", "sphinx", *words, str(place / "source"), str(place / "site")]
     run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if run.returncode:
-        raise SiteError("\n".join(["Sphinx warns:", *(run.stderr or run.stdout).splitlines()[-MOST_LINES:]]))
+        said = [line for line in (run.stderr or run.stdout).splitlines() if not line.startswith("[IPKernelApp]")]
+        raise SiteError("\n".join(["Sphinx warns:", *said[-MOST_LINES:]]))
 
 
 def _put(site: Path, out: Path) -> None:

@@ -26,7 +26,7 @@ html_css_files = ["typst.css", "style.css"]
 html_copy_source = html_show_sourcelink = False
 html_domain_indices = smartquotes = False
 nb_execution_mode, nb_execution_raise_on_error, nb_execution_timeout = "force", True, 120
-nb_execution_show_tb = True
+nb_execution_show_tb = nb_merge_streams = True
 myst_enable_extensions = ["deflist"]
 myst_heading_anchors = 3
 pygments_style, pygments_dark_style = "friendly", "monokai"

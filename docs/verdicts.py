@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
 from docs.markup import as_html, markups, rich_filter
 from reports.document import BOUNDS, GROUND_MEANINGS, MEANINGS, SEVERITY_TITLES, build, command, place, said, slack
@@ -25,11 +26,13 @@ from reports.pictures import panels
 from reports.results import TEXTS, Entry, Figure, Paper, ReportError, Results, Series
 from reports.rich import markup
 from reports.text import number, one_line, typographic
+from verify.checks import statistics
 
 Data = dict[str, Any]
 # Of each claim, the pictures that the PDF has of it.
 Pictures = Mapping[str, list[Data]]
 
+REFERENCE = ("reference/names", "reference/commands", "reference/formats")
 TEMPLATES = Path(__file__).with_name("templates")
 # What a claim's id may be, since it becomes an address: no way out of the folder.
 _CLAIM = re.compile(r"[a-z][a-z0-9_-]*/[A-Za-z0-9][A-Za-z0-9_.()+-]*")
@@ -73,7 +76,12 @@ def site_of(results: Results) -> Site:
     entries = {entry.claim: entry for entry in results.entries}
     papers = [paper for paper in results.papers if results.of(paper.name)]
     site = Site(environment=_environment(), shared={"results": results, "entries": entries, "sums": _sums(results)})
-    site.shared |= {"meanings": MEANINGS, "ground_meanings": GROUND_MEANINGS, "severities": SEVERITY_TITLES}
+    site.shared |= {
+        "rates": statistics,
+        "meanings": MEANINGS,
+        "ground_meanings": GROUND_MEANINGS,
+        "severities": SEVERITY_TITLES,
+    }
     html = as_html({*_texts(results), *markups(content)}, results.path)
     site.environment.filters |= {"rich": rich_filter(html), "file": site.stored}
     found = findings(results.entries)
@@ -129,6 +137,7 @@ def _environment() -> Environment:
         "number": number,
         "said": said,
         "place": place,
+        "block": lambda text: Markup(re.sub(r"\s*\n\s*", "\n", text).strip()),
         "json": lambda value: json.dumps(value, indent=1, ensure_ascii=False, default=str),
     }
     return environment
@@ -149,7 +158,8 @@ def _summary(paper: Paper, results: Results, front: Data, chapter: Data, drawn: 
         "slack": {entry.claim: slack(entry) for entry in entries},
         "notation": paper.notation,
         "figures": [_undecided(figure, drawn, results) for figure in paper.figures],
-        "others": {claim: shown for claim, shown in drawn.items() if claim not in _in_figures(paper)},
+        "main": next(iter(drawn.get(paper.main_picture, ())), None),
+        "pictures": {claim: shown for claim, shown in drawn.items() if claim not in _in_figures(paper)},
         "slopes": {figure["name"]: figure["slopes"] for figure in chapter["figures"]},
     }
 
@@ -267,5 +277,5 @@ def _sums(results: Results) -> Data:
 def pages_of(site: Site) -> Iterator[tuple[str, str]]:
     """Each page as the file that `docs.conf` reads."""
     for name, (title, inside) in site.pages.items():
-        listed = name.startswith("gallery/") or name.endswith("/index")
+        listed = name.startswith("gallery/") or name.endswith("/index") or name in REFERENCE
         yield f"{name}.page", json.dumps({"title": title, "html": str(inside), "listed": listed})
