@@ -70,7 +70,7 @@ def build(results: Results, summary: str = "") -> Data:
         "grounds": [[how, GROUND_MEANINGS[how]] for how in GROUNDS if any(e.how == how for e in results.entries)],
         "proofs": any(entry.proofs for entry in results.entries),
         "severities": [_severity(name, found, papers) for name in SEVERITY_TITLES if name in severities],
-        "again": _command(found[0].entry, [one_line(found[0].entry.claim)]) if found else "",
+        "again": command(found[0].entry, [one_line(found[0].entry.claim)]) if found else "",
         "rates": rates_used([row for chapter in chapters for row in chapter["rows"]]),
         "chapters": chapters,
         "appendix": _appendix(results, papers),
@@ -111,7 +111,7 @@ def _front(paper: Paper, results: Results, found: Sequence[Finding], of: Mapping
         **_paper(paper),
         "counts": _count_sentence(entries, own),
         "stands": _highlights(paper.stands, entries),
-        "serious": [{**_place(item.entry), "number": item.number, "finding": _said(item.entry)} for item in serious],
+        "serious": [{**place(item.entry), "number": item.number, "finding": said(item.entry)} for item in serious],
         "others": _others(own) if whole else "",
         "decided": whole and any(entry.verdict in ("confirmed", *FALSE) for entry in entries),
         "sharper": _highlights(paper.sharper, entries),
@@ -226,10 +226,10 @@ def _finding(item: Finding) -> Data:
     texts = ("statement", "hypotheses", "setting", "consequence")
     corrected = ("correction", "ground")
     return {
-        **_place(entry),
+        **place(entry),
         **{name: markup(entry.typeset[name]) for name in texts},
         **{name: markup(entry.typeset[name]) if entry.verdict == "corrected" else "" for name in corrected},
-        "finding": _said(entry),
+        "finding": said(entry),
         "number": item.number,
         "verdict": entry.verdict,
         "how": grounds_of(entry),
@@ -241,17 +241,17 @@ def _finding(item: Finding) -> Data:
             for evidence in entry.evidence
             if evidence.form == "corrected" and entry.verdict == "corrected"
         ],
-        "followers": [{**_place(follower), "finding": _said(follower)} for follower in item.followers],
+        "followers": [{**place(follower), "finding": said(follower)} for follower in item.followers],
     }
 
 
-def _said(entry: Entry) -> Rich:
+def said(entry: Entry) -> Rich:
     """The finding: a sentence that somebody wrote, or what the check itself said."""
     written = entry.severity is not None or entry.verdict == "not run"
     return markup(entry.typeset["finding"]) if written else rich(entry.finding, entry.typeset["finding"])
 
 
-def _place(entry: Entry) -> Data:
+def place(entry: Entry) -> Data:
     """The claim and where to look for it: as the paper names it, the equation, the page."""
     parts = [typographic(entry.where)]
     if entry.equation and entry.equation not in entry.where:
@@ -280,7 +280,7 @@ def _chapter(paper: Paper, entries: Sequence[Entry], of: Mapping[str, int]) -> D
         "gallery": gallery,
         "rows": [*(row for figure in figures for row in figure["rows"]), *gallery],
         "open": [
-            {**_stated(entry), "verdict": entry.verdict, "reason": _said(entry)}
+            {**_stated(entry), "verdict": entry.verdict, "reason": said(entry)}
             for entry in entries
             if entry not in settled
         ],
@@ -289,7 +289,7 @@ def _chapter(paper: Paper, entries: Sequence[Entry], of: Mapping[str, int]) -> D
 
 def _stated(entry: Entry) -> Data:
     texts = ("statement", "hypotheses", "setting", "remark")
-    return {**_place(entry), **{name: markup(entry.typeset[name]) for name in texts}}
+    return {**place(entry), **{name: markup(entry.typeset[name]) for name in texts}}
 
 
 def _claim(entry: Entry, of: Mapping[str, int]) -> Data:
@@ -298,7 +298,7 @@ def _claim(entry: Entry, of: Mapping[str, int]) -> Data:
         **_stated(entry),
         "verdict": entry.verdict,
         "how": grounds_of(entry),
-        "slack": _slack(entry),
+        "slack": slack(entry),
         "finding": of.get(entry.claim, 0),
         "correction": markup(entry.typeset["correction"]) if follows else "",
         "evidence": typographic(f"{_evidence(entry)} {by_clause(entry)}".strip()),
@@ -307,7 +307,7 @@ def _claim(entry: Entry, of: Mapping[str, int]) -> Data:
     }
 
 
-def _slack(entry: Entry) -> str:
+def slack(entry: Entry) -> str:
     """Bound over truth, of bounds that hold."""
     shown = entry.verdict in ("confirmed", "corrected") and entry.kind in BOUNDS
     return number(entry.slack) if shown and entry.slack is not None and isfinite(entry.slack) else ""
@@ -386,9 +386,10 @@ def _commands(results: Results, topic: str) -> list[str]:
     first, *others = sorted(runs.values(), key=len, reverse=True)
     whole = not results.names or topic in results.names
     names = [topic] if whole else [entry.claim for entry in first]
-    return [_command(first[0], names), *(_command(run[0], [entry.claim for entry in run]) for run in others)]
+    return [command(first[0], names), *(command(run[0], [entry.claim for entry in run]) for run in others)]
 
 
-def _command(entry: Entry, names: Sequence[str]) -> str:
+def command(entry: Entry, names: Sequence[str]) -> str:
+    """What decides these claims again as this one was decided."""
     options = ["--level", entry.level, "--seed", str(entry.seed)]
     return shlex.join(["dpbounds", "verify", *map(one_line, names), *options])

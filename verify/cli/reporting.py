@@ -27,9 +27,9 @@ def run(arguments: Namespace) -> int:
     try:
         names = _ids(file, [*arguments.names, *arguments.topic])
         check_target(Path(arguments.out))
-        proofs = _proofs(Path(arguments.proofs)) if arguments.proofs else {}
+        proofs = accepted(Path(arguments.proofs)) if arguments.proofs else {}
         shown = report(
-            file, Path(arguments.out), names, summary=arguments.summary, proofs=lambda entry: _of(entry, proofs)
+            file, Path(arguments.out), names, summary=arguments.summary, proofs=lambda entry: files_of(entry, proofs)
         )
     except ReportError as error:
         print(f"dpbounds: {printable(str(error))}", file=sys.stderr)
@@ -41,7 +41,7 @@ def run(arguments: Namespace) -> int:
 Proofs = dict[tuple[str, str], dict[str, list[str]]]
 
 
-def _proofs(folder: Path) -> Proofs:
+def accepted(folder: Path) -> Proofs:
     """The proof files by claim and code, and by form: what joins them where there is that. All must be accepted."""
     try:
         proofs = Folder(folder)
@@ -66,7 +66,7 @@ def _proofs(folder: Path) -> Proofs:
     return found
 
 
-def _of(entry: Entry, proofs: Proofs) -> list[str]:
+def files_of(entry: Entry, proofs: Proofs) -> list[str]:
     """The files of a claim, computed by the same code."""
     return [name for names in proofs.get((entry.claim, entry.code), {}).values() for name in names]
 

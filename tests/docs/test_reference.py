@@ -1,0 +1,134 @@
+"""The reference: real files fit the schemas, changed ones do not; names, parsers and examples are all there."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("furo", reason="the extra `docs` is not installed")
+pytest.importorskip("jsonschema", reason="the extra `docs` is not installed")
+
+from jsonschema.validators import validator_for
+
+from docs.reference import MODULES, SCHEMAS, commands, module_of, prose
+from tests.reports.examples import content, one_of_each
+from verify.cli import main
+
+Data = dict[str, Any]
+
+
+def validator(name: str) -> Any:
+    schema = json.loads((SCHEMAS / f"{name}.json").read_text(encoding="utf-8"))
+    kind = validator_for(schema)
+    kind.check_schema(schema)
+    return kind(schema)
+
+
+def written(tmp_path: Path, words: str, capsys: pytest.CaptureFixture[str]) -> Any:
+    """The JSON file that a command saves."""
+    file = tmp_path / "file.json"
+    main([*words.split(), "--save", str(file)])
+    capsys.readouterr()
+    return json.loads(file.read_text(encoding="utf-8"))
+
+
+def with_changes(data: Any, changes: list[Any]) -> Any:
+    """The same data with the value at a path replaced."""
+    *path, value = changes
+    copy = json.loads(json.dumps(data))
+    place = copy
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    return copy
+
+
+def refused(name: str, data: Any, *faults: list[Any]) -> None:
+    """The file fits, and with any of these values it does not."""
+    check = validator(name)
+    check.validate(data)
+    for fault in faults:
+        assert not check.is_valid(with_changes(data, fault)), fault
+
+
+def test_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["verify", "ftrl/prop-c.8", "ftrl/thm-2.1-rate", "--jobs", "1", "--store", str(tmp_path)])
+    capsys.readouterr()
+    real = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
+    validator("results").validate(content(one_of_each()))
+    faults = [
+        ["format", "dpbounds-results/3"],
+        ["claims", 0, "verdict", "true"],
+        ["claims", 0, "evidence", 0, "how", "x"],
+    ]
+    refused("results", real, *faults, ["claims", 0, "page", -1], ["topics", 0, "name", "../evil"])
+
+
+def test_bounds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    real = written(tmp_path, "solve ftrl --kappa 10 --eta 0.1 --mechanism sgd --program f --certify", capsys)
+    refused(
+        "bounds", real, ["rows", 0, "upper", "low"], ["rows", 0, "certificate", "multipliers", ["x"]], ["format", "x"]
+    )
+
+
+def test_methods(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    real = written(tmp_path, "solve ftrl --kappa 4 --eta 0.1 --method gd --mechanism sgd --certify", capsys)
+    refused("methods", real, [0, "P", [["x"]]], [0, "memory", -1], [0, "format", "dpbounds-storage/0"])
+
+
+def test_designs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = (
+        "design ftrl --steps 16 --batch-size 16 --eta 1 --objective final --decay 1 --d 8 --initial 11.3 --epsilon 4"
+    )
+    real = written(tmp_path, f"{words} --sigma-sgd 0.5", capsys)
+    refused("design", real, ["designed", "steps", 0], ["rows", 0, "total", "x"])
+
+
+def test_witnesses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    mechanism = tmp_path / "mechanism.py"
+    noisy = "data.clip(0, 1).sum(axis=0) + 0.1 * np.random.default_rng(seed).standard_normal(3)"
+    mechanism.write_text(f"import numpy as np\n\n\ndef run(data, seed):\n    return {noisy}\n", encoding="utf-8")
+    claim = "--epsilon 1 --delta 1e-6 --adjacency zero-out --domain 4x3,0,1 --law gaussian:0.1"
+    real = written(tmp_path, f"audit {mechanism}:run {claim}", capsys)
+    refused("witness", real, ["alpha", 0.5], ["adjacency", "none"], ["claim", {}])
+
+
+def test_proofs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["verify", "ftrl/prop-c.8", "--jobs", "1", "--proofs", str(tmp_path)])
+    capsys.readouterr()
+    files = [json.loads(path.read_bytes()) for path in tmp_path.glob("*.json")]
+    assert {file["kind"] for file in files} == {"generic", "derivation"}
+    for file in files:
+        refused("proof", file, ["form", "x"], ["kind", "program"], ["check", None if file["check"] == 0 else 0])
+
+
+def test_every_command_and_option_of_the_parsers_is_there() -> None:
+    found = {command["name"]: {item["name"] for item in command["arguments"]} for command in commands()}
+    assert {"dpbounds verify", "dpbounds solve iv", "dpbounds design ftrl", "dpbounds audit"} <= set(found)
+    assert any(name.startswith("--confidence") for name in found["dpbounds solve iv"])
+    assert "--level {quick,full,paper}" in found["dpbounds verify"]
+
+
+def test_names_come_with_examples() -> None:
+    modules = [module_of(importlib.import_module(name)) for name in MODULES]
+    assert all(item["doc"] for module in modules for item in module["names"])
+    assert sum(module["examples"] for module in modules) >= 60
+
+
+def test_docstrings_are_text() -> None:
+    def made() -> None:
+        """<script>x</script> `a < b` and *no* emphasis.
+
+        - one
+
+        >>> "<b>"
+        '<b>'
+        """
+
+    found = prose(made)
+    assert "<script" not in found and "<code>a &lt; b</code>" in found and "*no*" in found and "<li>" in found
+    assert "<b>" not in found

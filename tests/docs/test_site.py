@@ -1,0 +1,191 @@
+"""The site from a small results file: every address is there, no stranger's text runs, what is damaged is refused."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+pytest.importorskip("furo", reason="the extra `docs` is not installed")
+pytest.importorskip("myst_nb", reason="the extra `docs` is not installed")
+
+from docs import checking
+from docs.building import MARKER, SiteError, build, notices_of
+from docs.markup import as_html
+from reports.reader import read
+from reports.results import ReportError
+from tests.reports.examples import (
+    claim,
+    clause,
+    corrected,
+    evidence,
+    failed,
+    full_topic,
+    one_of_each,
+    picture,
+    results,
+    series,
+    topic,
+    write,
+)
+
+HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'`|[a](javascript:alert(1)) {{ 7 * 7 }}"
+
+
+def hostile_claim() -> dict[str, Any]:
+    """A stranger's text wherever a results file has plain text."""
+    drawn = picture(series(HOSTILE), x=HOSTILE, y=HOSTILE)
+    found = failed(summary=HOSTILE, facts=[HOSTILE], picture=drawn, counterexample={HOSTILE: HOSTILE})
+    clauses = [clause("fails", "numeric", text=HOSTILE)]
+    return claim(
+        "other/hostile", where=HOSTILE, verdict="refuted", finding="It is 7.", evidence=[found], clauses=clauses
+    )
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    stranger = topic("other", title=HOSTILE, authors=HOSTILE, venue=HOSTILE, link="javascript:alert(1)")
+    file = write(folder, [*one_of_each(), hostile_claim()], [full_topic("ftrl"), stranger])
+    build(file, folder / "out", whole=False)
+    return folder / "out"
+
+
+def test_every_claim_has_its_address_and_an_anchor_on_its_papers_page(site: Path) -> None:
+    for entry in read(site / "results.json").entries:
+        page = (site / "verdicts" / f"{entry.claim}.html").read_text(encoding="utf-8")
+        assert f"dpbounds verify {entry.claim}" in page and "@misc{dpbounds:" in page and entry.verdict in page
+        anchors = checking.read(site / "verdicts" / entry.topic / "index.html").anchors
+        assert entry.claim.partition("/")[2] in anchors
+
+
+def test_nothing_of_a_stranger_is_markup(site: Path) -> None:
+    assert list(checking.problems(site)) == []
+    pages = "".join(path.read_text(encoding="utf-8") for path in site.rglob("*.html"))
+    assert "<script>alert" not in pages and "<img src=x" not in pages and 'href="javascript' not in pages
+    assert "&lt;script&gt;alert(1)" in pages and "{{ 7 * 7 }}" in pages
+
+
+def test_pages_say_how_the_verdicts_came_about(site: Path) -> None:
+    for path in site.rglob("*.html"):
+        page = path.read_text(encoding="utf-8")
+        assert "Decided at quick level, seed 0, 1" in page and "Old: 10 of 10 verdicts of ftrl" in page, path
+
+
+def test_pages_can_be_read_without_scripts(site: Path) -> None:
+    page = (site / "verdicts" / "ftrl" / "thm-2.html").read_text(encoding="utf-8")
+    assert "<math>" in page and "mathjax" not in page.lower() and "cdn" not in page
+
+
+def test_findings_stand_under_their_severity_and_followers_under_their_root(site: Path) -> None:
+    page = (site / "verdicts" / "ftrl" / "index.html").read_text(encoding="utf-8")
+    order = [page.index(f'<section id="{name}">') for name in ("new", "substantive", "hypothesis", "slip")]
+    assert order == sorted(order)
+    assert page.index("follower.html") > page.index('<section id="substantive">')
+    assert "follower.html" in (site / "verdicts" / "ftrl" / "false.html").read_text(encoding="utf-8")
+
+
+def test_pictures_come_with_their_numbers(site: Path) -> None:
+    lines = (site / "figures" / "ftrl" / "fig-1-left-1.csv").read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "curve,role,x,y,low,high" and "SGD,simulated,1.0,2.0,1.5,2.5" in lines
+    drawings = [*site.rglob("figures/**/*.svg"), *site.rglob("badges/*.svg")]
+    for path in drawings:
+        ElementTree.parse(path)
+    assert len(drawings) > 3 and "fig-1-left-1.svg" in (site / "gallery" / "ftrl.html").read_text(encoding="utf-8")
+
+
+def test_the_same_results_give_the_same_site(site: Path, tmp_path: Path) -> None:
+    file = tmp_path / "results.json"
+    file.write_bytes((site / "results.json").read_bytes())
+    file.with_name("run.json").write_text(json.dumps({"date": "2026-01-31"}), encoding="utf-8")
+    build(file, tmp_path / "again", whole=False)
+    pages = [path.relative_to(site) for path in site.rglob("*.html")]
+    assert all((site / page).read_bytes() == (tmp_path / "again" / page).read_bytes() for page in pages)
+
+
+@pytest.mark.parametrize("name", ["ftrl/../../evil", "ftrl/index", "other/a<b", "ftrl/", "ftrl/a/b"])
+def test_names_that_can_be_no_address_are_refused(tmp_path: Path, name: str) -> None:
+    file = write(tmp_path, [claim(name)])
+    with pytest.raises(ReportError, match="can be no address"):
+        build(file, tmp_path / "out", whole=False)
+    assert not (tmp_path / "out").exists()
+
+
+def test_two_claims_do_not_share_an_address(tmp_path: Path) -> None:
+    with pytest.raises(ReportError, match="can be no address"):
+        build(write(tmp_path, [claim("ftrl/a"), claim("ftrl/A")]), tmp_path / "out", whole=False)
+
+
+@pytest.mark.parametrize(
+    "text", ['$std.html.elem("script")$', "$nothing(x$", "#panic()", '$std.html.elem("p", style: "a")$']
+)
+def test_programs_in_markup_are_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(ReportError):
+        build(write(tmp_path, [claim(statement=text)]), tmp_path / "out", whole=False)
+    with pytest.raises(ReportError):
+        as_html([text], tmp_path)
+
+
+def test_links_in_markup_lead_to_the_web_only(tmp_path: Path) -> None:
+    text = 'https://example.org/"onclick=alert(1) <script>x</script> `<b>` and $a < b$.'
+    html = as_html([text], tmp_path)[text]
+    assert 'href="https://example.org/"' in html and "onclick" not in re.sub(r">[^<]*<", "><", html)
+    assert set(re.findall(r"<([a-z]+)", html)) <= {"a", "code", "math", "mi", "mo", "p"}
+
+
+def test_damaged_results_are_refused(tmp_path: Path) -> None:
+    file = write(tmp_path, one_of_each())
+    file.write_text(file.read_text(encoding="utf-8").replace("129 points", "130 points"), encoding="utf-8")
+    with pytest.raises(ReportError, match="checksum"):
+        build(file, tmp_path / "out", whole=False)
+    file.write_text('{"format": "dpbounds-results/3"}', encoding="utf-8")
+    with pytest.raises(ReportError, match="format"):
+        build(file, tmp_path / "out", whole=False)
+
+
+def test_other_levels_and_missing_claims_are_said(tmp_path: Path) -> None:
+    found = results(tmp_path, [claim("ftrl/a", level="full", seed=3), corrected(level="quick")])
+    first, *others = notices_of(found)
+    assert "full, quick level, seed 0, 3" in first
+    assert any(said.startswith("Old: 2 of 2 verdicts of ftrl") for said in others)
+    assert any(said.startswith("Part of ftrl only: 2 of") for said in others)
+
+
+def test_a_folder_of_somebody_else_is_left_alone(site: Path, tmp_path: Path) -> None:
+    assert (site / MARKER).exists()
+    (tmp_path / "mine.txt").write_text("mine", encoding="utf-8")
+    for out in (tmp_path, tmp_path / "mine.txt", tmp_path / "no" / "folder"):
+        with pytest.raises(SiteError, match="out ="):
+            build(site / "results.json", out, whole=False)
+
+
+@pytest.mark.parametrize(
+    ("inside", "said"),
+    [
+        ("<script>x</script>", "inline script"),
+        ('<p onclick="x">', "script in onclick"),
+        ('<a href="nowhere.html">', "broken link"),
+        ('<a href="#nowhere">', "no anchor"),
+        ('<a href="javascript:x">', "of another kind"),
+        ('<a href="../../outside.html">', "broken link"),
+        ('<img src="page.html">', "without words"),
+        ('<img src="none.svg" alt="">', "broken link"),
+        ("<iframe></iframe>", "<iframe>"),
+        ("x" * checking.LARGEST, "bytes, more than"),
+    ],
+)
+def test_the_check_of_pages_finds_what_it_is_there_for(tmp_path: Path, inside: str, said: str) -> None:
+    (tmp_path / "page.html").write_text(f'<meta charset="utf-8"><p id="a">{inside}', encoding="utf-8")
+    checking.seal(tmp_path)
+    assert any(said in problem for problem in checking.problems(tmp_path))
+
+
+def test_evidence_without_a_ground_for_a_clause_says_so(tmp_path: Path) -> None:
+    found = claim("ftrl/part", clauses=[clause("holds", "numeric"), clause("open", letter="b")], evidence=[evidence()])
+    build(write(tmp_path, [found]), tmp_path / "out", whole=False)
+    page = (tmp_path / "out" / "verdicts" / "ftrl" / "part.html").read_text(encoding="utf-8")
+    assert "Clause (b) is open" in page and "none: no check decides it" in page
