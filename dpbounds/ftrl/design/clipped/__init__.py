@@ -7,7 +7,8 @@ Everything here is computed from the records given, which must be public or stan
 
 from dpbounds.ftrl.design.clipped.directions import by_direction
 from dpbounds.ftrl.design.clipped.expectations import Moments, moments
+from dpbounds.ftrl.design.clipped.proxies import ProxyRecords
 from dpbounds.ftrl.design.clipped.records import forecast
 from dpbounds.ftrl.design.clipped.results import ORDERS, ClippedForecast, Order
 
-__all__ = ["ORDERS", "ClippedForecast", "Moments", "Order", "by_direction", "forecast", "moments"]
+__all__ = ["ORDERS", "ClippedForecast", "Moments", "Order", "ProxyRecords", "by_direction", "forecast", "moments"]

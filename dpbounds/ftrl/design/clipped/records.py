@@ -26,7 +26,7 @@ import numpy as np
 from jaxtyping import Float
 
 from dpbounds.arguments import typed
-from dpbounds.errors import DomainError, vector
+from dpbounds.errors import DomainError, count, vector
 from dpbounds.ftrl.correlations import Correlation
 from dpbounds.ftrl.design.clipped.expectations import moments
 from dpbounds.ftrl.design.clipped.results import (
@@ -55,6 +55,7 @@ def forecast(
     batch_size: int,
     order: str = "fixed",
     initial: Float[np.ndarray, " start"] | None = None,
+    n: int | None = None,
 ) -> ClippedForecast:
     """E F(theta_t) of theta_{t+1} = theta_t - eta_t (g_t + w~_t), g_t the average of m clipped gradients x_i r_i.
 
@@ -63,29 +64,30 @@ def forecast(
       batch; w~ = B w with B the `correlation`'s, so that it holds the sensitivity.
     - `order`: `fixed`, batches of one random order again and again (of n // m batches); `poisson`, each record in each
       step with probability m / n by itself; `fresh`, m new draws from the records in every step.
-    - `initial`: theta_0 - theta*, (d,); 0 if not given.
+    - `initial`: theta_0 - theta*, (d,); 0 if not given. `n`: how many records these stand for, if another number.
 
     Without clipping: a `clip_norm` above all gradients, and a `noise_multiplier` that is smaller for it. Estimates; not
     private. Raises `DomainError` for arguments outside their ranges, `AccuracyError` where the loss overflows.
     """
     X, zeta = table("features", features), vector("residuals", residuals)
-    n, d = X.shape
-    if len(zeta) != n:
-        raise DomainError("residuals", f"{len(zeta)} numbers", f"one for each of {n} rows of features")
+    rows, d = X.shape
+    if len(zeta) != rows:
+        raise DomainError("residuals", f"{len(zeta)} numbers", f"one for each of {rows} rows of features")
     if d > LARGEST_DIMENSION:
         raise DomainError("features", f"{d} columns", f"at most {LARGEST_DIMENSION}", "project them")
     start = np.zeros(d) if initial is None else vector("initial", initial)
     if len(start) != d:
         raise DomainError("initial", f"{len(start)} numbers", f"one for each of {d} columns of features")
     run = run_of(correlation, schedule, clip_norm, noise_multiplier, batch_size, order)
-    if run.batch_size > n:
-        raise DomainError("batch_size", batch_size, f"at most the {n} rows of features")
-    held = (run.space.size + n // run.batch_size) * d**2
+    size = rows if n is None else count("n", n)
+    if run.batch_size > size:
+        raise DomainError("batch_size", batch_size, f"at most the {size} records")
+    held = (run.space.size + min(size // run.batch_size, run.steps)) * d**2
     if held > LARGEST_STATE:
         remedy = "larger batches, fewer columns, or noise with buffers"
         raise DomainError("features", f"{d} columns", "such that batches and noise fit into memory", remedy)
     with np.errstate(over="ignore", invalid="ignore"):
-        return finished(_paths(_Records(X, zeta, run.clip_norm), run, start))
+        return finished(_paths(_Records(X, zeta, run.clip_norm), run, start, size))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -131,11 +133,11 @@ class _Records:
         return self.still(np.zeros(self.features.shape[1]))[0]
 
 
-def _paths(records: _Records, run: Run, start: np.ndarray) -> np.ndarray:
+def _paths(records: _Records, run: Run, start: np.ndarray, n: int) -> np.ndarray:
     """Rows of bias, privacy, sampling and share clipped."""
     d, identity = len(start), np.eye(len(start))
     noise = JointMoments(run.space, d, run.deviation)
-    sampled = {"fixed": _Batches, "poisson": _Poisson, "fresh": _Fresh}[run.order](records, run)
+    sampled = {"fixed": _Batches, "poisson": _Poisson, "fresh": _Fresh}[run.order](records, run, n)
     mean, reference = start, start
     paths, anew = np.empty((4, run.steps)), refreshed(run.steps, LOOKS)
     means = None
@@ -166,8 +168,8 @@ class _Fresh:
     The last two are E g g' without clipping, and below it with.
     """
 
-    def __init__(self, records: _Records, run: Run) -> None:
-        self.m, self.n = run.batch_size, len(records.features)
+    def __init__(self, records: _Records, run: Run, n: int) -> None:
+        self.m, self.n = run.batch_size, n
         self.covariance = np.zeros_like(records.hessian)
         self.white = self.covariance
 
@@ -193,8 +195,8 @@ class _Batches(_Fresh):
     multiple of its root at theta*. What excursions of the iterate add is another one in every step: white.
     """
 
-    def __init__(self, records: _Records, run: Run) -> None:
-        super().__init__(records, run)
+    def __init__(self, records: _Records, run: Run, n: int) -> None:
+        super().__init__(records, run, n)
         d, self.records = len(self.covariance), records
         self.batches = self.n // self.m
         self.share = self.m / self.n
