@@ -3,6 +3,7 @@ convex losses.
 """
 
 from simulators.ftrl.adversarial import AdversarialLower, adversarial_lower
+from simulators.ftrl.clipped import ClippedTraining, LeastSquaresData, clipped_least_squares
 from simulators.ftrl.designed import (
     DesignedTraining,
     designed_noise,
@@ -23,8 +24,10 @@ from simulators.ftrl.strongly_convex import StronglyConvexLoss, stationary_setti
 
 __all__ = [
     "AdversarialLower",
+    "ClippedTraining",
     "DesignedTraining",
     "Huber",
+    "LeastSquaresData",
     "LinearRegression",
     "LogSumExp",
     "Logistic",
@@ -39,6 +42,7 @@ __all__ = [
     "Settings",
     "StronglyConvexLoss",
     "adversarial_lower",
+    "clipped_least_squares",
     "designed_noise",
     "designed_training",
     "experiment_of",

@@ -57,7 +57,7 @@ def spectrum_of(features: Float[np.ndarray, "n d"], *, loss: Curvature = "square
     depends on it. The spectrum is as private as the features: give public or proxy data. Raises `DomainError` for
     features that are not finite or all 0.
     """
-    X = _table("features", features)
+    X = table("features", features)
     share = 0.25 if choice("loss", loss, ("squared", "logistic")) == "logistic" else 1.0
     eigenvalues = share * np.linalg.svd(X, compute_uv=False) ** 2 / len(X)
     if not eigenvalues[0] > 0:
@@ -173,7 +173,7 @@ def predict_logistic(
     The numbers are estimates: Gaussian closure, no error bound. Nothing here is private. Raises `DomainError` for
     labels other than 0 and 1, lengths that do not fit, more dimensions or dense steps than can be held.
     """
-    X, y = _table("features", features), vector("labels", labels)
+    X, y = table("features", features), vector("labels", labels)
     if len(y) != len(X):
         raise DomainError("labels", f"{len(y)} numbers", f"one for each of {len(X)} rows")
     if not np.isin(y, (0.0, 1.0)).all():
@@ -314,7 +314,8 @@ def _expit(z: np.ndarray) -> np.ndarray:
     return expit(z)
 
 
-def _table(parameter: str, values: object) -> np.ndarray:
+def table(parameter: str, values: object) -> Float[np.ndarray, "n d"]:
+    """`values` as a finite non-empty table of floats. Raises `DomainError` for anything else."""
     array = real_array(parameter, values)
     if array.ndim != 2 or array.size == 0 or not np.isfinite(array).all():
         raise DomainError(parameter, f"an array of shape {array.shape}", "a finite non-empty table (n, d)")

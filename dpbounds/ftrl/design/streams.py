@@ -166,8 +166,15 @@ def noise_stream(correlation: Correlation, steps: int) -> NoiseStream:
 
 @typed
 def state_space(correlation: Correlation, steps: int) -> StateSpace:
-    """The noise as a recursion: M buffers for a BLT, else all T draws. Raises `DomainError` like `noise_stream`."""
+    """The noise as a recursion: M buffers for a BLT, b - 1 outputs for b bands, else all T draws.
+
+    Raises `DomainError` like `noise_stream`.
+    """
     core = correlation.toeplitz if isinstance(correlation, ScaledToeplitz) else correlation
+    if isinstance(core, ToeplitzCorrelation):
+        stream = noise_stream(correlation, steps)
+        if stream.coefficients is not None and stream.bands <= steps // 2:
+            return _banded(stream, stream.coefficients)
     if isinstance(core, Blt):
         stream = noise_stream(correlation, steps)
         # x_t = y_t - <omega, s_t>, s_{t+1} = phi s_t + x_t.
@@ -181,6 +188,15 @@ def state_space(correlation: Correlation, steps: int) -> StateSpace:
     if decoder.shape != (steps, steps) or _above_diagonal(decoder):
         raise DomainError("correlation", correlation.name, "one draw per step: a square, lower-triangular decoder")
     return StateSpace(np.diag(decoder).copy(), np.tril(decoder, -1), np.eye(steps), None)
+
+
+def _banded(stream: NoiseStream, coefficients: np.ndarray) -> StateSpace:
+    """x_t = (y_t - sum_{0<k<b} c_k x_{t-k}) / c_0, with the state x_{t-1}, x_{t-2}, ..., x_{t-b+1}."""
+    past, own = coefficients[1:] / coefficients[0], stream.before / coefficients[0]
+    transition, write = np.eye(len(past), k=-1), np.zeros((stream.steps, len(past)))
+    transition[:1] -= past
+    write[:, :1] = own[:, None]
+    return StateSpace(own=own * stream.after, read=-np.outer(stream.after, past), write=write, transition=transition)
 
 
 def _bands(correlation: Correlation, T: int) -> np.ndarray:

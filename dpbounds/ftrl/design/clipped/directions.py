@@ -1,0 +1,112 @@
+"""The closure by direction: Gaussian inputs, of which only the spectrum is known.
+
+Along eigenvector j a step contracts by 1 - eta lambda_j a_j, a_j the mean slope of clipped gradients there
+(`GaussianInputs`) at residuals of variance v = sigma^2 + 2 F. On real data, whose residuals and lengths depend on each
+other, its losses are no forecast.
+
+>>> from dpbounds.ftrl.correlations import independent
+>>> settings = {"schedule": np.full(4, 0.5), "clip_norm": 1e6, "noise_multiplier": 0.0, "batch_size": 10**9}
+>>> found = by_direction(np.ones(1), correlation=independent(), order="fresh", initial=4.0, **settings)
+>>> found.biases.round(6).tolist()
+[0.5, 0.125, 0.03125, 0.007812]
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float
+
+from dpbounds.arguments import typed
+from dpbounds.errors import DomainError, all_moderate, count, moderate_or_zero, vector
+from dpbounds.ftrl.correlations import Correlation
+from dpbounds.ftrl.design.clipped.expectations import GaussianInputs
+from dpbounds.ftrl.design.clipped.results import ClippedForecast, Run, finished, run_of
+from dpbounds.ftrl.design.from_data import LARGEST_STATE
+from dpbounds.ftrl.design.streams import StateSpace
+
+
+@typed
+def by_direction(
+    eigenvalues: Float[np.ndarray, " d"],
+    *,
+    correlation: Correlation,
+    schedule: Float[np.ndarray, " T"],
+    clip_norm: float,
+    noise_multiplier: float,
+    batch_size: int,
+    order: str = "fixed",
+    initial: float | Float[np.ndarray, " start"] | None = None,
+    sigma_sgd: float = 0.0,
+    n: int | None = None,
+) -> ClippedForecast:
+    """E F(theta_t) for Gaussian inputs with these `eigenvalues` and residuals N(0, `sigma_sgd`^2): population loss.
+
+    - `initial`: squared start distances along the eigenvectors, one number or (d,), as in `Objective`.
+    - `n` records, needed by the orders `fixed` and `poisson`. Several passes over them end above theta* by the part
+      (sigma^2 / 2n) sum_j (1 - Phi_j)^2 b_j / a_j^2, Phi_j what is left of the start, which is counted in `sampling`;
+      one pass in fixed order is as good as fresh examples.
+
+    The other arguments and the result are those of `forecast`. Raises the same errors, and `DomainError` for an n that
+    is missing.
+    """
+    spectrum, sigma = all_moderate("eigenvalues", eigenvalues), moderate_or_zero("sigma_sgd", sigma_sgd)
+    start = np.zeros(1) if initial is None else vector("initial", initial)
+    if len(start) not in (1, len(spectrum)):
+        raise DomainError("initial", f"{len(start)} numbers", f"one number, or one per eigenvalue ({len(spectrum)})")
+    if start.min() < 0:
+        raise DomainError("initial", float(start.min()), "squared distances, at least 0")
+    run = run_of(correlation, schedule, clip_norm, noise_multiplier, batch_size, order)
+    fresh = run.order == "fresh"
+    records = None if fresh else count("n", n, run.batch_size, "the number of records, for this order")
+    if run.space.size * max(run.space.size, len(spectrum)) > LARGEST_STATE:
+        raise DomainError("schedule", f"{run.steps} steps", "fewer for noise without buffers", "take a BLT")
+    if records is not None and run.order == "fixed" and run.steps <= records // run.batch_size:
+        records = None
+    with np.errstate(over="ignore", invalid="ignore"):
+        return finished(_paths(spectrum, run, np.broadcast_to(start, spectrum.shape), sigma, records))
+
+
+def _paths(spectrum: np.ndarray, run: Run, start: np.ndarray, sigma: float, n: int | None) -> np.ndarray:
+    inputs, noise = GaussianInputs(spectrum, run.clip_norm), _Noise(run.space, len(spectrum), run.deviation)
+    left, sampled, floor = np.ones(len(spectrum)), np.zeros(len(spectrum)), np.zeros(len(spectrum))
+    share = 1.0 if n is None else 1.0 - run.batch_size / n
+    paths = np.empty((4, run.steps))
+    for t, eta in enumerate(run.schedule):
+        second = left**2 * start + noise.covariance + sampled + floor
+        variance = sigma**2 + float(spectrum @ second)
+        if not np.isfinite(variance):
+            paths[:, t:] = np.inf
+            break
+        slopes, squares, clipped = inputs.at(variance)
+        kept = 1.0 - eta * spectrum * slopes
+        white = spectrum * variance * squares
+        if run.order == "poisson":
+            white = white + (slopes * spectrum) ** 2 * second
+        left = kept * left
+        noise.advance(t, kept, eta)
+        sampled = kept**2 * sampled + eta**2 * white * share / run.batch_size
+        if n is not None:
+            floor = sigma**2 / n * (1.0 - left) ** 2 * squares / slopes**2 / spectrum
+        parts = (left**2 * start, noise.covariance, sampled + floor)
+        paths[:, t] = *(0.5 * float(spectrum @ part) for part in parts), clipped
+    return paths
+
+
+class _Noise:
+    """Variances of the noise's part along every direction: `JointMoments` for transitions that are diagonal."""
+
+    def __init__(self, space: StateSpace, dimension: int, deviation: float) -> None:
+        self.space, self.deviation = space, deviation
+        self.covariance = np.zeros(dimension)
+        self.crosses = np.zeros((space.size, dimension))
+        self.states = np.zeros((space.size, space.size))
+
+    def advance(self, step: int, kept: np.ndarray, eta: float) -> None:
+        space, push = self.space, eta * self.deviation
+        own, read, write = space.own[step], space.read[step], space.write[step]
+        seen = self.states @ read
+        self.covariance = kept**2 * self.covariance - 2.0 * push * kept * (read @ self.crosses)
+        self.covariance += push**2 * (own**2 + read @ seen)
+        moved = space.advanced(seen) + own * write
+        self.crosses = kept * space.advanced(self.crosses) - push * moved[:, None]
+        self.states = space.advanced(space.advanced(self.states).T) + np.outer(write, write)

@@ -1,0 +1,140 @@
+"""Clipped linear regression on records that are at hand: per-record clipping, batches of three kinds, any noise.
+
+>>> data = LeastSquaresData(features=np.ones((4, 1)), residuals=np.array([0.5, -0.5, 0.5, -0.5]), initial=np.ones(1))
+>>> data.rows, data.loss(np.array([[2.0]])).tolist()
+(4, [2.0])
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from jaxtyping import Float
+from scipy import sparse
+
+from dpbounds.arguments import typed
+from dpbounds.errors import DomainError, choice, count, moderate, moderate_or_zero, real_array, vector
+from dpbounds.ftrl.correlations import Correlation
+from dpbounds.ftrl.design.clipped import ORDERS
+from simulators.engine import Arrays, Streams, trial_count
+from simulators.ftrl.designed import designed_noise
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LeastSquaresData:
+    """Features (n, d), residuals y_i - <x_i, theta*> (n,) at the minimiser theta*, and theta_0 - theta* (d,).
+
+    Streams are keyed by `digest`, a hash of all three. Raises `DomainError` for tables that are not finite and lengths
+    that differ.
+    """
+
+    features: Float[np.ndarray, "n d"] = field(repr=False)
+    residuals: Float[np.ndarray, " residuals"] = field(repr=False)
+    initial: Float[np.ndarray, " start"] = field(repr=False)
+    digest: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        X = np.ascontiguousarray(real_array("features", self.features))
+        if X.ndim != 2 or X.size == 0 or not np.isfinite(X).all():
+            raise DomainError("features", f"an array of shape {X.shape}", "a finite non-empty table (n, d)")
+        given = {"features": X}
+        for name, length in (("residuals", X.shape[0]), ("initial", X.shape[1])):
+            given[name] = vector(name, getattr(self, name))
+            if len(given[name]) != length:
+                raise DomainError(name, f"{len(given[name])} numbers", f"{length} numbers, as the features have")
+        for name, array in given.items():
+            object.__setattr__(self, name, array)
+        content = b"".join([np.asarray(X.shape).tobytes(), *(array.tobytes() for array in given.values())])
+        object.__setattr__(self, "digest", hashlib.sha256(content).hexdigest())
+
+    @property
+    def rows(self) -> int:
+        """n."""
+        return len(self.features)
+
+    def loss(self, errors: Float[np.ndarray, "trials d"]) -> Float[np.ndarray, " trials"]:
+        """F(theta) - F(theta*) = |X (theta - theta*)|^2 / (2 n) of theta - theta*."""
+        return 0.5 * np.mean((errors @ self.features.T) ** 2, axis=1)
+
+
+@typed
+@dataclass(frozen=True, kw_only=True)
+class ClippedTraining:
+    """How a clipped run is made; arguments as those of `dpbounds.ftrl.design.clipped.forecast`."""
+
+    correlation: Correlation
+    schedule: tuple[float, ...]
+    clip_norm: float
+    noise_multiplier: float
+    batch_size: int
+    order: str = "fixed"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "schedule", tuple(vector("schedule", self.schedule, above=0.0).tolist()))
+        moderate("clip_norm", self.clip_norm)
+        moderate_or_zero("noise_multiplier", self.noise_multiplier)
+        count("batch_size", self.batch_size)
+        choice("order", self.order, ORDERS)
+
+
+@typed
+def clipped_least_squares(
+    problem: LeastSquaresData, settings: ClippedTraining, streams: Streams, trials: int
+) -> Arrays:
+    """Runs of theta_{t+1} = theta_t - eta_t (sum of clipped gradients / m + w~_t).
+
+    Batches: of one random order a run, again and again (`fixed`; n // m of them); each record by itself with
+    probability m / n (`poisson`); m draws with replacement (`fresh`). Arrays of shape (trials,): `loss`, F(theta_T) -
+    F(theta*) over all records; `clipped`, the share of all gradients that were clipped.
+    """
+    trials, (n, d) = trial_count(trials), problem.features.shape
+    if settings.batch_size > n:
+        raise DomainError("batch_size", settings.batch_size, f"at most {n}, the records of the problem")
+    X, steps = problem.features, len(settings.schedule)
+    norms = np.linalg.norm(X, axis=1)
+    largest = np.divide(settings.clip_norm, norms, out=np.full(n, np.inf), where=norms > 0)
+    noise = designed_noise(settings.correlation, steps, (trials, d), streams.noise)
+    deviation = settings.noise_multiplier * settings.clip_norm / settings.batch_size
+    errors = np.tile(problem.initial, (trials, 1))
+    clipped, taken = np.zeros(trials), np.zeros(trials)
+    batches = _batches(settings, n, trials, streams.data)
+    for eta, drawn, (run, row) in zip(settings.schedule, noise, batches, strict=False):
+        residuals = np.einsum("kd,kd->k", X[row], errors[run]) - problem.residuals[row]
+        kept = np.clip(residuals, -largest[row], largest[row])
+        ends = np.searchsorted(run, np.arange(trials + 1))
+        gradient = sparse.csr_array((kept, row, ends), shape=(trials, n)) @ X / settings.batch_size
+        clipped += np.bincount(run, weights=np.abs(residuals) > largest[row], minlength=trials)
+        taken += np.diff(ends)
+        errors = errors - eta * (gradient + deviation * drawn)
+    return {"loss": problem.loss(errors), "clipped": clipped / np.maximum(taken, 1)}
+
+
+def _batches(
+    settings: ClippedTraining, n: int, trials: int, generator: np.random.Generator
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Run and record of every example of a step, by run."""
+    m, runs = settings.batch_size, np.repeat(np.arange(trials), settings.batch_size)
+    if settings.order == "fixed":
+        orders = generator.permuted(np.tile(np.arange(n), (trials, 1)), axis=1)
+        while True:
+            for first in range(0, n - m + 1, m):
+                yield runs, orders[:, first : first + m].ravel()
+    while True:
+        if settings.order == "fresh":
+            yield runs, generator.integers(0, n, size=trials * m)
+        else:
+            yield np.divmod(_thinned(m / n, trials * n, generator), n)
+
+
+def _thinned(share: float, places: int, generator: np.random.Generator) -> np.ndarray:
+    """Which of so many places are taken, each by itself: gaps between them are geometric."""
+    expected = share * places
+    most = int(expected + 10.0 * np.sqrt(expected) + 20)
+    found = np.cumsum(generator.geometric(share, size=most)) - 1
+    while found[-1] < places:
+        more = found[-1] + np.cumsum(generator.geometric(share, size=most))
+        found = np.concatenate([found, more])
+    return found[found < places]
