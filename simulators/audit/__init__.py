@@ -3,5 +3,6 @@
 from simulators.audit.auditor import audit
 from simulators.audit.domains import Box, Pair, neighbours
 from simulators.audit.process import Outcome, Runner
+from simulators.audit.reruns import Rerun, rerun
 
-__all__ = ["Box", "Outcome", "Pair", "Runner", "audit", "neighbours"]
+__all__ = ["Box", "Outcome", "Pair", "Rerun", "Runner", "audit", "neighbours", "rerun"]
