@@ -29,10 +29,10 @@ from dpbounds.audit.subsampled import poisson_delta, poisson_epsilon, shuffled_d
 from dpbounds.audit.witnesses import evaluated
 
 if TYPE_CHECKING:
-    from simulators.audit import Box, Pair, audit
+    from simulators.audit import Box, Pair, adapters, audit, rerun
 
 # What runs mechanisms: loaded at the first use.
-_RUNS = ("Box", "Pair", "audit")
+_RUNS = ("Box", "Pair", "adapters", "audit", "rerun")
 
 __all__ = [
     "Audit",
@@ -42,6 +42,7 @@ __all__ = [
     "NoiseLaw",
     "Pair",
     "Promise",
+    "adapters",
     "audit",
     "coefficients_of",
     "coordinates_needed",
@@ -61,6 +62,7 @@ __all__ = [
     "poisson_epsilon",
     "promise_of",
     "proportion_interval",
+    "rerun",
     "shift_interval",
     "shuffled_delta",
     "shuffled_epsilon",

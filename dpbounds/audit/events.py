@@ -10,18 +10,22 @@ True
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from scipy import special
 
 from dpbounds.arguments import formula, typed
 from dpbounds.audit.intervals import proportion_interval
+from dpbounds.errors import DomainError, choice, real_array
 
 # Different outputs among which sets are chosen, sets, single outputs tried as statistics, and thresholds of each.
 MOST_VALUES, MOST_SETS, MOST_AXES, MOST_THRESHOLDS = 4096, 64, 16, 400
+
+Counts = tuple[int, int]
+Kind = Literal["half-space", "values"]
 
 
 @typed
@@ -29,7 +33,7 @@ MOST_VALUES, MOST_SETS, MOST_AXES, MOST_THRESHOLDS = 4096, 64, 16, 400
 class Event:
     """A set of outputs: those with <weights, output> >= `threshold`, or a list of `values`."""
 
-    kind: Literal["half-space", "values"]
+    kind: Kind
     weights: np.ndarray | None = None
     threshold: float = 0.0
     values: np.ndarray | None = None
@@ -47,6 +51,15 @@ class Event:
         if self.kind == "half-space":
             return {"kind": self.kind, "weights": np.asarray(self.weights).tolist(), "threshold": self.threshold}
         return {"kind": self.kind, "values": np.asarray(self.values).tolist()}
+
+
+def event_from(content: Mapping[str, Any]) -> Event:
+    """The event whose `content` this is. Raises `DomainError` or `KeyError` for anything else."""
+    arrays = {name: real_array(name, content[name]) for name in ("weights", "values") if name in content}
+    kind = choice("event", content["kind"], get_args(Kind))
+    if set(arrays) != {"weights" if kind == "half-space" else "values"}:
+        raise DomainError("event", kind, "a half-space with weights or a list of values")
+    return Event(kind=kind, threshold=float(content.get("threshold", 0.0)), **arrays)  # pyright: ignore
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,10 +102,17 @@ def sampled_epsilon(first: np.ndarray, second: np.ndarray, delta: float, alpha: 
                 best = float(found[place]), events(place), forward
     _, event, forward = best
     assert event is not None
-    likely, other = (halves[0][1], halves[1][1]) if forward else (halves[1][1], halves[0][1])
-    hits = int(event.holds(likely).sum()), int(event.holds(other).sum())
-    trials = len(likely), len(other)
+    hits, trials = counted(event, first, second, forward)
     return Sampled(event_epsilon(hits, trials, delta, alpha), hits, trials, event, forward)
+
+
+@typed
+def counted(event: Event, first: np.ndarray, second: np.ndarray, forward: bool) -> tuple[Counts, Counts]:
+    """Hits and trials of the event in the second halves: under the law where it is likely, `first` if `forward`, then
+    the other.
+    """
+    likely, other = (side[len(side) // 2 :] for side in ((first, second) if forward else (second, first)))
+    return (int(event.holds(likely).sum()), int(event.holds(other).sum())), (len(likely), len(other))
 
 
 def _many(hits: np.ndarray, trials: tuple[int, int], delta: float, alpha: float) -> np.ndarray:

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -52,6 +53,11 @@ class NoiseLaw:
         """Whether a scale or covariance is declared."""
         return self.scale is not None or self.covariance is not None
 
+    def content(self) -> dict[str, Any]:
+        """As JSON data, which `law_of` reads."""
+        sizes = {name: getattr(self, name) for name in ("scale", "covariance")}
+        return {"family": self.family} | {name: size.tolist() for name, size in sizes.items() if size is not None}
+
     def scales(self, outputs: int) -> np.ndarray:
         """Scale of each of so many outputs; ones where none is declared. Raises `DomainError` if the numbers differ."""
         if self.scale is None:
@@ -95,9 +101,11 @@ def laplace(scales: Any = None) -> NoiseLaw:
 
 
 def law_of(law: Any) -> NoiseLaw:
-    """A `NoiseLaw` from itself or the name of a family. Raises `DomainError` for anything else."""
+    """A `NoiseLaw` from itself, its `content` or the name of a family. Raises `DomainError` for anything else."""
     if isinstance(law, NoiseLaw):
         return law
+    if isinstance(law, Mapping) and {"family"} <= set(law) <= {"family", "scale", "covariance"}:
+        return NoiseLaw(**law)
     if isinstance(law, str):
         return NoiseLaw(family=choice("law", law, get_args(Family)))  # pyright: ignore[reportArgumentType]
     raise DomainError("law", law, f"one of {', '.join(get_args(Family))}, or what gaussian(...), laplace(...) give")

@@ -1,5 +1,6 @@
 """Does a mechanism keep its promise? Decided by its law as far as that goes, by sampling last.
 
+>>> import numpy as np
 >>> from dpbounds.audit import Box, laplace
 >>> def count_of_ones(data, seed):
 ...     return data.sum() + np.random.default_rng(seed).laplace(scale=2.0)
@@ -15,8 +16,6 @@ import time
 from dataclasses import replace
 from typing import Any, get_args
 
-import numpy as np
-
 from dpbounds.arguments import typed
 from dpbounds.audit.accounted import GaussianEvent, event_interval
 from dpbounds.audit.coefficients import Coefficients, judged
@@ -28,13 +27,9 @@ from dpbounds.audit.witnesses import exceeds, witness
 from dpbounds.errors import DomainError, choice, count, positive, within
 from dpbounds.ftrl.design.exports import Export
 from dpbounds.privacy import Adjacency
-from simulators.audit.domains import neighbours
+from simulators.audit.order import decided
 from simulators.audit.process import MEMORY, Runner
-from simulators.audit.shifts import Seeds
-from simulators.audit.work import Progress, Work
-
-# Relative error of a scale that an audit sees, unless asked for another.
-RESOLUTION = 0.05
+from simulators.audit.work import RESOLUTION, Progress, Question, Work
 
 
 @typed
@@ -86,10 +81,9 @@ def audit(
         raise DomainError("claim", promise.text, "one with delta > 0, rho or mu", "no Gaussian noise is purely private")
     if declared.family != "gaussian" and promise.epsilon is None:
         raise DomainError("claim", promise.text, "epsilon, with delta or without, unless the noise is Gaussian")
-    pairs = neighbours(domain, adjacency, np.random.default_rng(seed))
+    asked = Question(promise, declared, adjacency, domain, seed, alpha, resolution, progress)
     with Runner(mechanism, seconds=seconds, memory=memory) as runner:
-        work = Work(runner, promise, declared, adjacency, domain, pairs, Seeds(seed), seed, alpha, resolution, progress)
-        found = work.found()
+        found = decided(Work(runner, asked))
     # What the mechanism printed is read when its process has ended.
     return replace(found, printed=runner.printed)
 

@@ -124,8 +124,8 @@ def lawful(
     _, high = scale_interval(whitened, family, alpha * share)
     differs = _differs(whitened, scanned, law, (low, high), alpha)
     spent = spent_by_law(family, shift, high, promise)[0], spent_by_law(family, shift, low, promise)[1]
-    total = float(np.sum(whitened**2) if family == "gaussian" else np.sum(np.abs(whitened)))
-    common = {"family": family, "shift": _short(shift, family, promise), "narrow": narrow}
+    total = sum_of(whitened, family)
+    common = {"family": family, "shift": short(shift, family, promise), "narrow": narrow}
     witness: tuple[str, dict] | None = None
     trusted = not any(one.startswith(("dependence", "groups", "shape")) for one in differs)
     if trusted and exceeds(spent[0], promise, tolerance):
@@ -137,6 +137,11 @@ def lawful(
     curve = _curve(family, shift, low, high)
     words = f"scale {low:.5g} to {high:.5g} {'of the declared' if law.sized else ''} in {whitened.size} differences"
     return Lawful(spent, slack, curve, witness, differs, resolution, words)
+
+
+def sum_of(whitened: np.ndarray, family: str) -> float:
+    """What an interval of the scale is computed from: the sum of squares, or of sizes of Laplace differences."""
+    return float(np.sum(whitened**2) if family == "gaussian" else np.sum(np.abs(whitened)))
 
 
 def early(rows: np.ndarray, top: Shift, scanned: Scan, law: NoiseLaw, promise: Promise, alpha: float) -> bool:
@@ -173,8 +178,8 @@ def _groups(outputs: int) -> tuple[int, ...]:
     return tuple(len(part) for part in np.array_split(np.arange(outputs), number))
 
 
-def _short(shift: np.ndarray, family: str, promise: Promise) -> list[float]:
-    """Of the shift as much as decides: its norm, or for delta > 0 of Laplace noise the entries that move."""
+def short(shift: np.ndarray, family: str, promise: Promise) -> list[float]:
+    """Of a shift in declared units as much as decides: its norm, or for Laplace noise and delta > 0 what moves."""
     if family == "gaussian":
         return [float(np.linalg.norm(shift))]
     moved = np.abs(shift[shift != 0])

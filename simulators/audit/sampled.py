@@ -18,13 +18,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpbounds.audit.events import Sampled, event_epsilon, sampled_epsilon
+from dpbounds.audit.events import Sampled, sampled_epsilon
 from simulators.audit.domains import Pair
 from simulators.audit.process import Outcome, Runner
 from simulators.audit.shifts import Seeds, Shift
 
 # Runs a side of the pilot and pairs it looks at; runs a side that are planned, and the least that say something.
 PILOT, PILOT_PAIRS, RUNS, LEAST = 60, 24, 6000, 400
+
+Counts = tuple[int, int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +57,7 @@ def sampled(
     chosen, scores = list(pairs)[:PILOT_PAIRS], []
     middle = until + (runner.left - until) / 2
     for pair in chosen:
-        sides = _runs(runner, pair, PILOT, seeds, middle)
+        sides = runs_of(runner, pair, PILOT, seeds, middle)
         if sides is None:
             if runner.left <= middle:
                 break
@@ -65,7 +67,7 @@ def sampled(
         return Sampling(None, None, 0, 0, 0)
     pair = max(scores, key=lambda one: (one[0], -one[1]))[2]
     start = seeds.next
-    sides = _runs(runner, pair, most, seeds, until)
+    sides = runs_of(runner, pair, most, seeds, until)
     if sides is None:
         return Sampling(None, pair, start, len(scores), 0)
     found = sampled_epsilon(*sides, delta, alpha)
@@ -79,30 +81,33 @@ def farthest(runner: Runner, shifts: Sequence[Shift], seeds: Seeds, until: float
     best, most = shifts[0], -1.0
     middle = until + (runner.left - until) / 2
     for one in shifts[:PILOT_PAIRS]:
-        sides = _runs(runner, one.pair, PILOT, seeds, middle)
+        sides = runs_of(runner, one.pair, PILOT, seeds, middle)
         if sides is not None and _apart(*sides) > most:
             best, most = one, _apart(*sides)
     return best
 
 
-def formal(runner: Runner, pair: Pair, forms: tuple[str, str], delta: float, alpha: float, seeds: Seeds) -> tuple:
-    """Runs in which the second side takes its form, of both sides: (epsilon, hits, trials) of what no number shows."""
-    first, second, trials = 0, 0, 0
+def formal(runner: Runner, pair: Pair, form: str, first: bool, seeds: Seeds) -> tuple[Counts, Counts]:
+    """Hits and trials of an output of this form (`Outcome.form`, what no number shows) under common seeds: on the side
+    that takes it, the `first` or the second, then on the other.
+    """
+    hits, trials = [0, 0], 0
     for _ in range(8):
         common = seeds.take(64)
         outcomes = runner.run([pair.first, pair.second], [(side, seed) for seed in common for side in (0, 1)])
         whole = outcomes[: len(outcomes) // 2 * 2]
-        first += sum(one.form == forms[1] for one in whole[::2])
-        second += sum(one.form == forms[1] for one in whole[1::2])
+        for side in (0, 1):
+            hits[side] += sum(one.form == form for one in whole[side::2])
         trials += len(whole) // 2
         if len(whole) < 128:
             break
-    if not trials:
-        return 0.0, (0, 0), (0, 0)
-    return event_epsilon((second, first), (trials, trials), delta, alpha), (second, first), (trials, trials)
+    likely, other = hits if first else hits[::-1]
+    return (likely, other), (trials, trials)
 
 
-def _runs(runner: Runner, pair: Pair, number: int, seeds: Seeds, until: float) -> tuple[np.ndarray, np.ndarray] | None:
+def runs_of(
+    runner: Runner, pair: Pair, number: int, seeds: Seeds, until: float = 0.0
+) -> tuple[np.ndarray, np.ndarray] | None:
     """Outputs of both sides, as many of each, under seeds of their own; None unless enough ran."""
     kept: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
     for begun in range(0, number, 500):

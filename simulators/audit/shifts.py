@@ -20,6 +20,7 @@ import numpy as np
 
 from dpbounds.audit.laws import NoiseLaw
 from dpbounds.audit.noise import ROUNDING, ROUNDING_NARROW
+from dpbounds.errors import count
 from simulators.audit.domains import Pair, moved
 from simulators.audit.process import Outcome, Runner
 from simulators.engine import seed_sequence
@@ -33,6 +34,13 @@ class Seeds:
 
     def __init__(self, seed: int) -> None:
         self.next = int(seed_sequence(["audit"], seed=seed).generate_state(1)[0]) >> 2
+
+    @classmethod
+    def at(cls, start: int) -> Seeds:
+        """From this one on, as a witness names it."""
+        seeds = cls(0)
+        seeds.next = count("seed", start, least=0, most=2**31)
+        return seeds
 
     def take(self, number: int) -> list[int]:
         """The next so many."""

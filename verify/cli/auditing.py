@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dpbounds import DomainError
-from dpbounds.audit import Audit, audit, evaluated, event_of, promise_of
+from dpbounds.audit import Audit, audit, evaluated, event_of, promise_of, rerun
 from simulators.audit.files import coefficients_in, domain_of, law_in_words, mechanism_in
 from verify.cli import files
 from verify.cli.console import print_json, progress
@@ -18,12 +18,15 @@ from verify.cli.console import print_json, progress
 STATUS = {"consistent": 0, "proved": 0, "refuted": 1, "law differs": 1, "unclear": 4}
 FAILED = 3
 _JSON = "a file of JSON data"
+# Bytes of a witness: a pair of data sets stands in it.
+LARGEST_WITNESS = 100_000_000
 
 
 def run(arguments: Namespace) -> int:
     """Audit a function, coefficients or an event, or evaluate a witness again."""
     ways = [arguments.mechanism, arguments.coefficients, arguments.event, arguments.check]
-    if sum(way is not None for way in ways) != 1:
+    again = arguments.check is not None and arguments.mechanism is not None
+    if sum(way is not None for way in ways) != 1 + again:
         allowed = "one of FILE.py:NAME, --coefficients FILE, --event FILE and --check FILE"
         raise DomainError("mechanism", [way for way in ways if way is not None] or None, allowed)
     if arguments.check is not None:
@@ -32,7 +35,8 @@ def run(arguments: Namespace) -> int:
         files.check_target(option, getattr(arguments, option))
     found = _audited(arguments)
     if arguments.save is not None and found.witness is not None:
-        files.write("save", arguments.save, json.dumps(found.witness).encode())
+        named = {} if arguments.mechanism is None else {"mechanism": arguments.mechanism}
+        files.write("save", arguments.save, json.dumps({**found.witness, **named}).encode())
     if arguments.plot is not None:
         _plot(found, arguments.plot)
     if arguments.json:
@@ -79,13 +83,32 @@ def _of_event(arguments: Namespace) -> Audit:
 
 
 def _check(arguments: Namespace) -> int:
-    told = evaluated(_read("check", arguments.check))
+    """The numbers of a witness evaluated again, and measured again first where a mechanism is named."""
+    content, words = _read("check", arguments.check), "its numbers were taken as they are, and nothing was run"
+    if arguments.mechanism is not None:
+        found = rerun(content, mechanism_in(arguments.mechanism), seconds=arguments.seconds)
+        if found.content is None:
+            _print_check(arguments, {"verdict": "unclear", "words": found.words}, f"unclear: {found.words}.")
+            return FAILED if found.failed else STATUS["unclear"]
+        content, words = (
+            found.content,
+            f"{arguments.mechanism} was run again on its pair, its noise read by the law of the witness",
+        )
+        words = f"{words}; {found.words}" if found.words else words
+    told = evaluated(content)
     word = "refuted" if told.refuted else "not refuted"
-    if arguments.json:
-        print_json({"verdict": word, "spent": told.spent, "claim": told.claim.content(), "words": told.words})
-    else:
-        print(f"{word}: {told.claim.text}; {told.spent:.6g} follows from the witness: {told.words}.")
+    row = {"verdict": word, "spent": told.spent, "claim": told.claim.content(), "words": f"{told.words}; {words}"}
+    _print_check(
+        arguments, row, f"{word}: {told.claim.text}; {told.spent:.6g} follows from the witness: {told.words}; {words}."
+    )
     return 1 if told.refuted else 0
+
+
+def _print_check(arguments: Namespace, row: dict[str, Any], text: str) -> None:
+    if arguments.json:
+        print_json(row)
+    else:
+        print(text)
 
 
 def _claim(arguments: Namespace) -> Any:
@@ -99,7 +122,7 @@ def _claim(arguments: Namespace) -> Any:
 
 def _read(option: str, file: str) -> Any:
     try:
-        return json.loads(files.read(option, file, _JSON))
+        return json.loads(files.read(option, file, _JSON, LARGEST_WITNESS))
     except (ValueError, RecursionError) as error:
         if isinstance(error, DomainError):
             raise

@@ -40,23 +40,23 @@ def check_target(option: str, file: str | None) -> None:
         raise DomainError(option, path, "a file that can be written")
 
 
-def read(option: str, file: str, allowed: str) -> str:
-    """The text of a file of at most `LARGEST` bytes; `DomainError` in the name of the option says what is `allowed`."""
+def read(option: str, file: str, allowed: str, most: int = LARGEST) -> str:
+    """The text of a file of at most so many bytes; `DomainError` in the name of the option says what is `allowed`."""
     try:
-        return read_bytes(option, file, allowed).decode("utf-8-sig")
+        return read_bytes(option, file, allowed, most).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DomainError(option, Path(file), allowed, " ".join(str(error).split())) from None
 
 
-def read_bytes(option: str, file: str, allowed: str) -> bytes:
+def read_bytes(option: str, file: str, allowed: str, most: int = LARGEST) -> bytes:
     """The same without a meaning."""
     try:
         with Path(file).open("rb") as opened:
-            content = opened.read(LARGEST + 1)
+            content = opened.read(most + 1)
     except (OSError, ValueError) as error:  # a name with a null byte is a ValueError
         raise DomainError(option, Path(file), allowed, " ".join(str(error).split())) from None
-    if len(content) > LARGEST:
-        raise DomainError(option, Path(file), f"{allowed} of at most {LARGEST} bytes")
+    if len(content) > most:
+        raise DomainError(option, Path(file), f"{allowed} of at most {most} bytes")
     return content
 
 

@@ -21,6 +21,9 @@ def good(data, seed):
 def bad(data, seed):
     return 30 * data.sum() + 2 * np.random.default_rng(seed).standard_normal(2000)
 
+def little(data, seed):
+    return 1e-3 * good(data, seed)[0] + np.random.default_rng(seed).standard_normal(2000)
+
 def refuses(data, seed):
     raise ValueError("not today")
 
@@ -60,7 +63,15 @@ def test_a_witness_is_evaluated_again_and_is_data(folder):
     again = dpbounds("audit", "--check", "w.json", cwd=folder)
     assert again.returncode == 1 and again.stdout.startswith("refuted: (1, 1e-06)-DP")
     content = json.loads((folder / "w.json").read_text())
-    assert content["pair"]["label"] and len(content["pair"]["first"]) == 4
+    assert content["pair"]["label"] and content["pair"]["first"]["shape"] == [4]
+    assert content["mechanism"] == "mine.py:bad" and "nothing was run" in again.stdout
+    for name, status, word in (("bad", 1, "refuted: (1"), ("good", 1, "refuted: (1"), ("little", 0, "not refuted")):
+        shown = dpbounds("audit", f"mine.py:{name}", "--check", "w.json", cwd=folder)
+        assert shown.returncode == status and shown.stdout.startswith(word) and "was run again" in shown.stdout
+    for name, status, word in (("refuses", 3, "not today"), ("dies", 3, "exit status 5"), ("slow", 4, "more seconds")):
+        line = ("audit", f"mine.py:{name}", "--check", "w.json", "--seconds", "1")
+        shown = dpbounds(*line, cwd=folder)
+        assert shown.returncode == status and word in shown.stdout, shown.stdout
     (folder / "weaker.json").write_text(
         json.dumps({**content, "claim": {"epsilon": 9000.0, "delta": 0.5}, "shift": [1]})
     )
@@ -122,6 +133,8 @@ def test_events(folder):
         ("--coefficients mine.py --rho 1", "coefficients"),
         ("--event mine.py --rho 1", "event"),
         ("--check none.json", "check"),
+        ("mine.py:good --check none.json", "check"),
+        ("mine.py:good --check none.json --event event.json", "one of"),
     ],
 )
 def test_bad_input_is_one_line(folder, line, words):

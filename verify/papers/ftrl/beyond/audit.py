@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
 
 from dpbounds.audit import (
+    Audit,
     coefficients_of,
     gaussian,
     judged,
@@ -19,7 +21,7 @@ from dpbounds.audit import (
     promise_of,
 )
 from dpbounds.audit.witnesses import evaluated
-from simulators.audit import Box, audit
+from simulators.audit import Box, Pair, audit, rerun
 from verify.checks import Agreement, Fact, Holds, Times
 from verify.statements.claims import Claim
 
@@ -80,15 +82,27 @@ def _verdicts(rng: np.random.Generator, noise: float = 1.0) -> Iterator[Holds]:
         found = audit(step, claim, adjacency="zero-out", domain=Box(shape=(2, 500)), law=gaussian(), seconds=20.0)
         yield Holds(f"a right step is consistent with {found.claim.text}", found.verdict == "consistent")
         short = audit(step, {"mu": 0.9}, adjacency="zero-out", domain=Box(shape=(2, 500)), law=gaussian(), seconds=20.0)
-        again = short.witness is not None and evaluated(short.witness).refuted
-        yield Holds("a tenth less is refuted with a witness", short.verdict == "refuted" and again)
+        yield Holds("a tenth less is refuted with a witness", short.verdict == "refuted" and _again(short, step))
 
     def count(data: np.ndarray, seed: int) -> float:
         return float(data.sum()) + 2 * noise * float(np.random.default_rng(seed).laplace())
 
+    def answer(data: np.ndarray, seed: int) -> float:
+        return float(np.random.default_rng(seed).random() < 0.5 + 0.4 * data[0])
+
+    domain = [Pair(np.zeros(1), np.ones(1), "another answer")]
+    loud = audit(answer, 0.5, adjacency="replace-one", domain=domain, law="discrete", seconds=20.0)
+    refuted = loud.verdict == "refuted" and loud.epsilon[0] < math.log(5) and _again(loud, answer)
+    yield Holds("an answer of epsilon log 5 is refuted at a half by an event", refuted)
     box = Box(shape=(4,), low=0, high=1)
     found = audit(count, 0.5, adjacency="replace-one", domain=box, law=laplace(2.0), seconds=20.0)
     yield Holds("a right count with Laplace noise is consistent", found.verdict == "consistent")
+
+
+def _again(found: Audit, mechanism: Callable[..., Any]) -> bool:
+    """Whether the witness refutes by its numbers, and by those that its runs give anew."""
+    anew = rerun(found.witness, mechanism, seconds=20.0).content
+    return evaluated(found.witness).refuted and anew is not None and evaluated(anew).refuted
 
 
 BEYOND_AUDIT_VERDICTS = Claim(
@@ -97,9 +111,10 @@ BEYOND_AUDIT_VERDICTS = Claim(
     kind="privacy",
     statement=(
         "Of noise whose privacy is known, an audit proves coefficients, finds a right step and a right count "
-        "consistent with its exact claims, and refutes a smaller claim of the step with a witness."
+        "consistent with its exact claims, and refutes smaller claims of the step and of a randomised answer, with "
+        "witnesses that refute again when the mechanism is run anew."
     ),
-    setting="One step of DP-SGD with 500 parameters, and a count with Laplace noise.",
+    setting="One step of DP-SGD with 500 parameters, a count with Laplace noise, and a randomised answer.",
     checks=(
         Agreement(
             facts=_verdicts,
