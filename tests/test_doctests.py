@@ -17,7 +17,7 @@ WITHOUT: dict[str, str] = {
     "dpbounds.__main__": "runs the command",
     "dpbounds.private": "hands on what stands elsewhere",
     "simulators.ftrl.opacus": "needs torch",
-    "simulators.iv.confidence.opendp": "needs opendp",
+    "simulators.opendp": "needs opendp",
 }
 
 

@@ -19,7 +19,7 @@ from simulators.ols.newton import NewtonDraws, newton_runs, recentred_newton
 from simulators.ols.records import LeastSquares
 from simulators.ols.rehearsals import assumed_records, rehearsals, scaled_records
 from simulators.ols.sketches import bartlett, explicit_gram, inverse_action, wishart_solve
-from simulators.ols.tail_averaging import TailDraws, tail_averaged, tail_runs
+from simulators.ols.tail_averaging import TailDraws, tail_averaged, tail_release, tail_runs
 
 __all__ = [
     "BUNDLED",
@@ -64,6 +64,7 @@ __all__ = [
     "sketch_and_solve",
     "symmetric_noise",
     "tail_averaged",
+    "tail_release",
     "tail_runs",
     "wishart_solve",
     "zero",

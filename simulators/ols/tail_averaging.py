@@ -15,11 +15,13 @@ from dpbounds.arguments import typed
 from dpbounds.errors import count
 from dpbounds.ols import newton as prn
 from dpbounds.ols import tail_averaged as tap
+from dpbounds.ols.fitted import TailRelease
 from dpbounds.ols.tail_averaged import TailAveraged
 from simulators.engine import Arrays, Streams, trial_count
 from simulators.ols.newton import Scaled, rotated
 from simulators.ols.records import LeastSquares
 from simulators.ols.sketches import room
+from simulators.sources import GaussianSource
 
 # Doubles in the largest array of residuals, n x trials: what a processor's cache holds.
 MOST_NUMBERS = 1 << 18
@@ -55,6 +57,52 @@ class TailDraws:
         """Of some trials."""
         return TailDraws(**{entry.name: getattr(self, entry.name)[trials] for entry in fields(self)})
 
+    def of_products(self, bins: np.ndarray, scale: float) -> np.ndarray:
+        """The histogram (15,) with noise, (trials, 15)."""
+        return bins + scale * self.products
+
+    def of_hessian(self, X: np.ndarray, scale: float) -> np.ndarray:
+        """X'X with noise, (trials, d, d)."""
+        return X.T @ X + scale * self.hessian
+
+    def of_gradients(self, t: int, X: np.ndarray, kept: np.ndarray, scale: np.ndarray) -> np.ndarray:
+        """The sum of the clipped gradients, x times `kept` (n, trials), with noise, (trials, d)."""
+        return kept.T @ X + scale[:, None] * self.gradients[:, t]
+
+    def of_counts(self, t: int, small: np.ndarray, scale: float) -> np.ndarray:
+        """The counts (trials,) with noise."""
+        return small + scale * self.counts[:, t]
+
+
+class _Published:
+    """Noise of a source for one run, which keeps what comes out; sums over records go through the source, which may
+    round them correctly.
+    """
+
+    def __init__(self, source: GaussianSource) -> None:
+        self._source = source
+        self.products, self.hessian = np.zeros(0), np.zeros((0, 0))
+        self.gradients: list[np.ndarray] = []
+        self.counts: list[float] = []
+
+    def of_products(self, bins: np.ndarray, scale: float) -> np.ndarray:
+        self.products = self._source.vector(bins, scale)
+        return self.products[None]
+
+    def of_hessian(self, X: np.ndarray, scale: float) -> np.ndarray:
+        gram = np.stack([self._source.sums(X.T * column) for column in X.T])
+        self.hessian = self._source.symmetric(gram, scale)
+        return self.hessian[None]
+
+    def of_gradients(self, t: int, X: np.ndarray, kept: np.ndarray, scale: np.ndarray) -> np.ndarray:
+        self.gradients.append(self._source.vector(self._source.sums((X * kept).T), float(scale[0])))
+        return self.gradients[-1][None]
+
+    def of_counts(self, t: int, small: np.ndarray, scale: float) -> np.ndarray:
+        noisy = self._source.vector(small.astype(float), scale)
+        self.counts.append(float(noisy[0]))
+        return noisy
+
 
 @typed
 def tail_averaged(problem: LeastSquares, settings: TailAveraged, streams: Streams, trials: int) -> Arrays:
@@ -80,11 +128,32 @@ def tail_runs(problem: LeastSquares, settings: TailAveraged, draws: TailDraws) -
     return {**arrays, "theta": theta, "risk": problem.risk(theta)}
 
 
-def _run(data: Scaled, settings: TailAveraged, draws: TailDraws) -> Arrays:
+@typed
+def tail_release(
+    problem: LeastSquares, settings: TailAveraged, source: GaussianSource
+) -> tuple[np.ndarray, TailRelease]:
+    """TAP once, with the noise of a source: theta (d,) in the problem's units, and what is released.
+
+    theta follows from the release and from the bounds; the source's state is not kept.
+    """
+    published = _Published(source)
+    theta = _run(Scaled(problem), settings, published)["theta"][0]
+    release = TailRelease(
+        settings=settings,
+        n=problem.n,
+        products=published.products,
+        hessian=published.hessian,
+        gradients=np.array(published.gradients),
+        counts=np.array(published.counts),
+    )
+    return theta * (problem.outcome_bound / problem.row_bound), release
+
+
+def _run(data: Scaled, settings: TailAveraged, draws: TailDraws | _Published) -> Arrays:
     (n, d), scales = data.X.shape, tap.noise_scales(settings)
-    products = prn.histogram(data.norms * np.abs(data.y)) + scales.products * draws.products
+    products = draws.of_products(prn.histogram(data.norms * np.abs(data.y)), scales.products)
     c = prn.gradient_clip(products, scales.products, n=n)
-    values, U = np.linalg.eigh(data.clipped_gram(1.0) + scales.hessian * draws.hessian)
+    values, U = np.linalg.eigh(draws.of_hessian(data.X / np.maximum(data.norms, 1.0)[:, None], scales.hessian))
     P = tap.inverse(values, scales.hessian, n)
 
     theta, total = np.zeros((len(c), d)), np.zeros((len(c), d))
@@ -94,9 +163,9 @@ def _run(data: Scaled, settings: TailAveraged, draws: TailDraws) -> Arrays:
         residuals = data.y[:, None] - data.X @ theta.T
         sizes = data.norms[:, None] * np.abs(residuals)
         share = np.mean(sizes > used, axis=0)
-        small = np.sum(sizes <= c, axis=0) + scales.counts * draws.counts[:, t]
+        small = draws.of_counts(t, np.sum(sizes <= c, axis=0), scales.counts)
         residuals *= used / np.maximum(sizes, used, out=sizes)
-        gradient = residuals.T @ data.X + (scales.gradients * used)[:, None] * draws.gradients[:, t]
+        gradient = draws.of_gradients(t, data.X, residuals, scales.gradients * used)
         theta = theta + np.einsum("tij,tj->ti", U, P * rotated(U, gradient))
         if t >= settings.steps - settings.kept:
             total += theta

@@ -29,8 +29,9 @@ from simulators.iv.confidence.blocks import block_release
 from simulators.iv.confidence.moments import MomentDesign
 from simulators.iv.confidence.records import BoundedRecords, bounded_records
 from simulators.iv.confidence.signs import SignDesign, step_curves
-from simulators.iv.confidence.sources import GaussianSource, noise_source
+from simulators.iv.confidence.sources import noise_source
 from simulators.iv.confidence.staged import CellRecords, StagedDesign, release_staged, without_noise
+from simulators.sources import GaussianSource
 
 
 @typed

@@ -11,7 +11,6 @@ InstrumentalVariables(bounds={'y': (-1, 1), 'x': (-1, 1)}, instrument_means={'z'
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,12 +20,13 @@ from dpbounds.errors import DomainError, real_array
 from dpbounds.iv.confidence import Adjacency, PrivacyBudget, ReleasePlan
 from dpbounds.iv.confidence.plan import Clamping, ReleaseDesign, Sampler
 from simulators.iv.confidence.disclosing import private_answer
+from simulators.parameters import Parameters
 
 # What columns are called that come as arrays: alone in their role, or with their number, from 1 on.
 ROLES = {"regressors": "regressor", "instruments": "instrument", "controls": "control"}
 
 
-class InstrumentalVariables:
+class InstrumentalVariables(Parameters):
     """A private release of instrumental-variable moments, and the confidence set of the coefficient read off it.
 
     The set is where an Anderson-Rubin test that knows the noise does not reject: it covers with weak instruments too.
@@ -119,24 +119,6 @@ class InstrumentalVariables:
         names = {role: (name,) if isinstance(name, str) else name for role, name in roles.items()}
         return ReleasePlan(outcome=outcome, **names, budget=budget, **own)
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters by name, as they were given."""
-        return {name: getattr(self, name) for name in _defaults()}
-
-    def set_params(self, **params: Any) -> InstrumentalVariables:
-        """Change parameters; they count from the next `fit` on. Raises `DomainError` for a name that is none."""
-        for name, value in params.items():
-            if name not in _defaults():
-                raise DomainError("parameter", name, f"one of {', '.join(_defaults())}")
-            setattr(self, name, value)
-        return self
-
-    def __repr__(self) -> str:
-        """The parameters that are not the default; nothing of the data."""
-        own, defaults = self.get_params(), _defaults()
-        shown = sorted(name for name in own if own[name] is not defaults[name])
-        return f"{type(self).__name__}({', '.join(f'{name}={own[name]!r}' for name in shown)})"
-
     def _keep(self, plan: ReleasePlan, columns: Mapping[str, Any]) -> InstrumentalVariables:
         answer = private_answer(plan, columns)
         self.plan_, self.answer_, self.private_ = plan, answer, plan.private
@@ -146,12 +128,6 @@ class InstrumentalVariables:
         self.release_, self.budget_ = answer.disclosure.release, tuple(answer.disclosure.budget)
         self.mu_, self.epsilon_ = plan.budget.gdp, plan.budget.epsilon_at_delta
         return self
-
-
-def _defaults() -> dict[str, Any]:
-    """Parameters of the constructor."""
-    parameters = inspect.signature(InstrumentalVariables.__init__).parameters.values()
-    return {one.name: one.default for one in parameters if one.kind is inspect.Parameter.KEYWORD_ONLY}
 
 
 def _named(role: str, values: Any) -> dict[str, np.ndarray]:

@@ -37,7 +37,7 @@ from dpbounds.iv.confidence import (
 from dpbounds.iv.confidence.budget import CENTRING_SHARE
 from dpbounds.iv.confidence.plan import DEFAULT_RATIO
 from simulators.iv.confidence.controls import StageZero, residual_moments
-from simulators.iv.confidence.sources import GaussianSource
+from simulators.sources import GaussianSource
 
 # Cells whose noisy counts are not above this many standard deviations of their noise are left out.
 SMALLEST = 4.0

@@ -8,8 +8,8 @@ from functools import partial
 
 import numpy as np
 
-from simulators.iv.confidence.sources import GaussianSource
 from simulators.iv.confidence.staged import release_staged
+from simulators.sources import GaussianSource
 from verify.checks import Agreement, Fact, Times, Within
 from verify.checks.pictures import Picture, Series
 from verify.papers.iv.tools.confidence_data import (

@@ -16,10 +16,11 @@ from simulators.iv.confidence import WeakInstruments, step_curves
 from simulators.iv.confidence.disclosing import disclose, sign_design
 from simulators.iv.confidence.estimator import InstrumentalVariables
 from simulators.iv.confidence.records import bounded_records
-from simulators.iv.confidence.sources import GaussianSource
+from simulators.sources import GaussianSource
 from verify.checks import Agreement, Fact, GaussianPrivacy, Neighbours, Times
+from verify.checks.replayed import Replayed, shifts
 from verify.papers.iv.tools.coverage import Cell, Coverage
-from verify.papers.iv.tools.replayed import Replayed, curve_covariance, shifts
+from verify.papers.iv.tools.curves import curve_covariance
 from verify.statements.claims import Claim
 
 # --- what it costs ---

@@ -26,7 +26,7 @@ from simulators.iv.samples import RecordSample
 from verify.checks import Case, GaussianPrivacy, Means, MonteCarlo
 from verify.checks.privacy import Neighbours
 from verify.papers.iv.tools.coverage import FixedRecords, records_of
-from verify.papers.iv.tools.replayed import curve_covariance
+from verify.papers.iv.tools.curves import curve_covariance
 from verify.statements.claims import Claim
 
 MU = 0.5

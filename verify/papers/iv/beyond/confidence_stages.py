@@ -11,7 +11,6 @@ import numpy as np
 from scipy import stats
 
 from dpbounds.iv.confidence import ADJACENCIES, confidence_set
-from simulators.iv.confidence.sources import GaussianSource, OpenDPSource
 from simulators.iv.confidence.staged import (
     CellMeans,
     CellRecords,
@@ -22,8 +21,9 @@ from simulators.iv.confidence.staged import (
     stage_zero,
     without_noise,
 )
+from simulators.sources import GaussianSource, OpenDPSource
 from verify.checks import Agreement, Fact, Holds, Within
-from verify.papers.iv.tools.replayed import Replayed, shifts
+from verify.checks.replayed import Replayed, shifts
 from verify.statements.claims import Claim
 
 # --- the two stages ---

@@ -93,7 +93,7 @@ def test_the_budget_is_what_was_asked_for(capsys, file):
 
 def test_no_record_is_longer_than_the_noise_is_made_for(file, monkeypatch, capsys):
     """Whatever the file holds, every vector that is summed has norm 1 at most."""
-    from simulators.iv.confidence.sources import GaussianSource
+    from simulators.sources import GaussianSource
 
     seen, gram = [], GaussianSource.gram
 

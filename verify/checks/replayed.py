@@ -1,14 +1,12 @@
-"""Releases of two data sets side by side: what is noised, met by the same noisy outputs, and the law of sign curves."""
+"""Releases of two data sets side by side: what is noised, met by the same noisy outputs."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 import numpy as np
 
-from simulators.iv.confidence import SignDesign
-from simulators.iv.confidence.sources import GaussianSource
+from simulators.sources import GaussianSource
 
 
 class Replayed(GaussianSource):
@@ -37,10 +35,3 @@ def shifts(
     release(1, second)
     pairs = zip(first.seen, second.seen, strict=True)
     return [(np.ravel(one - two), scale) for (one, scale), (two, _) in pairs]
-
-
-def curve_covariance(design: SignDesign) -> np.ndarray:
-    """Of the noise of release S, (size, size), from its spectrum: cosines at the odd frequencies."""
-    lag = np.subtract.outer(np.arange(design.size), np.arange(design.size))
-    angles = math.pi * (2 * np.arange(design.size) + 1) / design.size
-    return np.einsum("j,jkl->kl", design.spectrum, np.cos(angles[:, None, None] * lag)) / design.size

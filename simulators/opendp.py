@@ -17,9 +17,14 @@ from dpbounds.errors import AccuracyError, DomainError, positive, vector
 ROUNDING = 1e-9
 
 
+def installed() -> bool:
+    """Whether the extra is there."""
+    return find_spec("opendp") is not None
+
+
 def require() -> None:
     """`DomainError` without the extra."""
-    if find_spec("opendp") is None:
+    if not installed():
         raise DomainError("noise", "opendp", "numpy where OpenDP is not installed", "pip install 'dpbounds[opendp]'")
 
 

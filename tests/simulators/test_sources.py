@@ -10,8 +10,8 @@ import pytest
 from scipy import stats
 
 from dpbounds import DomainError
-from simulators.iv.confidence import opendp
-from simulators.iv.confidence.sources import GaussianSource, OpenDPSource
+from simulators import opendp
+from simulators.sources import GaussianSource, OpenDPSource
 
 INSTALLED = importlib.util.find_spec("opendp") is not None
 needs_opendp = pytest.mark.skipif(not INSTALLED, reason="needs the extra opendp")
