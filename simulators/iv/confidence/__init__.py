@@ -6,8 +6,9 @@ from simulators.iv.confidence.blocks import (
     release_blocks,
     release_blocks_in_law,
 )
+from simulators.iv.confidence.clipping import ClippedDesign, clipped_releases, release_clipped, without_clipping
 from simulators.iv.confidence.controls import TwoStageDesign, controlled_releases, release_controlled
-from simulators.iv.confidence.models import CellModel, Compliers, WeakInstruments
+from simulators.iv.confidence.models import CellModel, Compliers, OneInstrument, WeakInstruments
 from simulators.iv.confidence.moments import (
     MomentDesign,
     clamping_variation,
@@ -20,8 +21,10 @@ from simulators.iv.confidence.signs import SignDesign, release_signs, step_curve
 
 __all__ = [
     "CellModel",
+    "ClippedDesign",
     "Compliers",
     "MomentDesign",
+    "OneInstrument",
     "OneShot",
     "SignDesign",
     "TwoStageDesign",
@@ -29,14 +32,17 @@ __all__ = [
     "block_releases",
     "block_variation",
     "clamping_variation",
+    "clipped_releases",
     "controlled_releases",
     "moment_releases",
     "one_shot",
     "release_blocks",
     "release_blocks_in_law",
+    "release_clipped",
     "release_controlled",
     "release_moments",
     "release_moments_in_law",
     "release_signs",
     "step_curves",
+    "without_clipping",
 ]

@@ -1,7 +1,8 @@
-"""Data models for private confidence sets: weak instruments, compliers, and cells of public controls (p = 1).
+"""Data models for private confidence sets: weak instruments, compliers, skewed errors, cells of controls (p = 1).
 
 Every model gives, besides records, `beta`, the coefficient that the instruments identify, and has instruments of mean 0
-that are independent of the errors, so that E z (y - m_y - beta (x - m_x)) = 0 for all public constants m_y, m_x.
+(0 or 1 in `OneInstrument`) that are independent of the errors, so that the centred instrument is uncorrelated with
+y - m_y - beta (x - m_x) for all public constants m_y, m_x.
 
 >>> model = WeakInstruments(n=400, q=2, strength=101.0, slope=0.5)
 >>> model.draw(np.random.default_rng(0), 3).instruments.shape, model.first_stage, model.beta.tolist()
@@ -11,7 +12,7 @@ that are independent of the errors, so that E z (y - m_y - beta (x - m_x)) = 0 f
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
@@ -154,6 +155,89 @@ class Compliers:
         gain = np.where(taker, self.taker_level + self.other_effect, self.effect * x)
         y = gain + self.deviation * generator.standard_normal(shape)
         return RecordSample(instruments=(encouraged - 0.5)[:, None], regressors=x[:, None], outcome=y)
+
+
+SkewedErrors = Literal["normal", "t3", "exponential", "lognormal", "negative lognormal"]
+Effects = Literal["constant", "mixed", "related"]
+# Errors are cut here, so that natural ranges exist; the lognormal's deviation of the logarithm; draws for quantiles.
+CUT, LOG_DEVIATION, DRAWS = 20.0, 0.8, 200_000
+
+
+@typed
+@dataclass(frozen=True, kw_only=True)
+class OneInstrument:
+    """z in {0, 1}, x = D z + v, y = slope x + v / 2 + w: v standard normal, w of the law `errors`, centred and cut.
+
+    D is `first_stage`, or 0 and twice that: by chance for `mixed` effects, and for `related` ones where w is above its
+    median. Raises `DomainError` for n < 1, a probability of z = 1 outside (0, 1), unknown laws.
+    """
+
+    n: int
+    first_stage: float
+    errors: SkewedErrors = "normal"
+    effects: Effects = "constant"
+    probability: float = 0.5
+    slope: float = 0.7
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n", count("n", self.n))
+        within("probability", self.probability, "(0, 1)")
+        choice("errors", self.errors, get_args(SkewedErrors))
+        choice("effects", self.effects, get_args(Effects))
+        for name in ("first_stage", "slope"):
+            moderate_or_zero(f"|{name}|", abs(real(name, getattr(self, name))))
+        in_floats(self, "first_stage", "probability", "slope")
+
+    @property
+    def dimensions(self) -> tuple[int, int]:
+        """(1, 1)."""
+        return 1, 1
+
+    @property
+    def beta(self) -> np.ndarray:
+        """The slope."""
+        return np.array([self.slope])
+
+    def draw(self, generator: np.random.Generator, trials: int, *, records: bool = True) -> RecordSample:
+        """Fresh records."""
+        shape = (trials, self.n)
+        z = (generator.random(shape) < self.probability).astype(float)
+        v, w = generator.standard_normal(shape), self._errors(generator, shape)
+        if self.effects == "constant":
+            first_stage = np.full(shape, self.first_stage)
+        else:
+            more = w > self._median if self.effects == "related" else generator.random(shape) < 0.5
+            first_stage = 2.0 * self.first_stage * more
+        x = first_stage * z + v
+        return RecordSample(instruments=z[:, None], regressors=x[:, None], outcome=self.slope * x + v / 2.0 + w)
+
+    def outcome_range(self, share: float, sides: int) -> tuple[float, float]:
+        """A range that leaves out this share of the outcomes, on both sides or above alone: by quantiles of 2e5 draws
+        of a fixed seed.
+        """
+        y = replace(self, n=DRAWS).draw(np.random.default_rng(0), 1).outcome[0]
+        levels = (share / 2, 1.0 - share / 2) if sides == 2 else (0.0, 1.0 - share)
+        low, high = np.quantile(y, levels)
+        return float(low), float(high)
+
+    @property
+    def _median(self) -> float:
+        sign = {"lognormal": 1.0, "negative lognormal": -1.0}.get(self.errors, 0.0)
+        if self.errors == "exponential":
+            return math.log(2.0) - 1.0
+        return sign * (1.0 - math.exp(LOG_DEVIATION**2 / 2.0))
+
+    def _errors(self, generator: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
+        if self.errors == "t3":
+            w = generator.standard_t(3, shape)
+        elif self.errors == "exponential":
+            w = generator.standard_exponential(shape) - 1.0
+        elif self.errors == "normal":
+            w = generator.standard_normal(shape)
+        else:
+            w = np.exp(LOG_DEVIATION * generator.standard_normal(shape)) - math.exp(LOG_DEVIATION**2 / 2.0)
+            w = w if self.errors == "lognormal" else -w
+        return np.clip(w, -CUT, CUT)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

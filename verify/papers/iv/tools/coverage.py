@@ -52,12 +52,13 @@ class Coverage(Check):
     """In no cell does the test fall short of `at_least`: exact one-sided binomial tests on independent trials.
 
     Holds unless some cell, or all of them pooled, has a number of covered trials whose probability at `at_least` is
-    below `COMPARISON_ALPHA`; the resolution is the shortfall that one cell would show all but surely. Other tests of a
+    below `alpha`; the resolution is the shortfall that one cell would show all but surely. Other tests of a
     cell are counted for the picture and judge nothing.
     """
 
     cells: Callable[[], Sequence[Cell]]
     at_least: float = LEVEL - SHORTFALL
+    alpha: float = statistics.COMPARISON_ALPHA
     trials: Mapping[Level, int] | int = 4_000
 
     def tasks(self, level: Level) -> Sequence[Task]:
@@ -77,7 +78,7 @@ class Coverage(Check):
 
     def false_alarms(self, level: Level) -> float:
         """Of all cells and their pool."""
-        return (len(self.cells()) + 1) * statistics.COMPARISON_ALPHA
+        return (len(self.cells()) + 1) * self.alpha
 
     def conclude(self, results: Sequence[Result], level: Level) -> Evidence:
         """The least likely count decides."""
@@ -85,7 +86,7 @@ class Coverage(Check):
         pool = self._judged("all cells", sum(row["hits"] for row in rows), sum(row["trials"] for row in rows))
         worst = min([*rows, pool], key=lambda row: row["probability"])
         least = min(rows, key=lambda row: row["coverage"])
-        z = -float(ndtri(statistics.COMPARISON_ALPHA)) - float(ndtri(statistics.BETA))
+        z = -float(ndtri(self.alpha)) - float(ndtri(statistics.BETA))
         fewest = min(row["trials"] for row in rows)
         common: dict[str, Any] = {
             "how": "statistical",
@@ -96,7 +97,7 @@ class Coverage(Check):
             "rows": rows,
             "picture": _picture(rows),
         }
-        if worst["probability"] < statistics.COMPARISON_ALPHA:
+        if worst["probability"] < self.alpha:
             summary = (
                 f"{worst['cell']}: covered in {worst['hits']} of {worst['trials']} runs, {self.at_least:g} stated."
             )
