@@ -40,11 +40,11 @@ def best_time(work: Callable[[], Any], rounds: int) -> tuple[float, Any]:
 def test_newton_against_cone(case, capsys):
     correlation, mu, eta = CASES[case]
     problem = sc.StronglyConvex(mu=mu, L=1.0, eta=eta, rho=0.5)
-    options: dict[str, Any] = {"max_lag": LAGS, "nodes": NODES, "certify": False}
+    options: dict[str, Any] = {"max_lag": LAGS, "nodes": NODES, "certify": False, "program": "f"}
     with threadpool_limits(1):
         newton, ours = best_time(lambda: sc.bound(correlation, problem, **options), 5 * ROUNDS)
         cone, theirs = best_time(lambda: sc.bound(correlation, problem, method="cone", **options), ROUNDS)
-        certified, _ = best_time(lambda: sc.bound(correlation, problem, max_lag=LAGS, nodes=NODES), ROUNDS)
+        certified, _ = best_time(lambda: sc.bound(correlation, problem, max_lag=LAGS, nodes=NODES, program="f"), ROUNDS)
     assert ours.grid_value == pytest.approx(theirs.grid_value, rel=1e-6)
     with capsys.disabled():
         print(

@@ -53,7 +53,7 @@ def say(capsys, benchmark):
 
 @pytest.mark.parametrize(("lags", "certify", "aim"), [(20, True, 10), (50, True, 40), (20, False, 40), (50, False, 40)])
 def test_bound_against_the_cone_program(say, lags, certify, aim):
-    arguments: dict[str, Any] = {"max_lag": lags}
+    arguments: dict[str, Any] = {"max_lag": lags, "program": "f"}
 
     def bound(**options: Any) -> sc.ConvexBound:
         problem = sc.StronglyConvex(mu=0.01, L=1.0, eta=0.1, rho=0.5)
@@ -73,13 +73,17 @@ def test_table_of_three_mechanisms(say):
         optimise._searched.cache_clear()
         for kappa in KAPPAS:
             problem = sc.StronglyConvex(mu=1.0 / kappa, L=1.0, eta=0.1, rho=0.5)
-            sc.bound(correlations.independent(), problem)
-            sc.best_nu(problem)
-            sc.optimize_correlation(problem)
+            sc.bound(correlations.independent(), problem, program="f")
+            sc.best_nu(problem, program="f")
+            sc.optimize_correlation(problem, program="f")
 
     def cone() -> None:
         sc.bound(
-            correlations.nu(0.01), sc.StronglyConvex(mu=0.01, L=1.0, eta=0.1, rho=0.5), method="cone", certify=False
+            correlations.nu(0.01),
+            sc.StronglyConvex(mu=0.01, L=1.0, eta=0.1, rho=0.5),
+            method="cone",
+            certify=False,
+            program="f",
         )
 
     ours, peer = medians(table, cone, rounds=3)
@@ -183,7 +187,9 @@ def test_streams_against_their_normals(say, name, aim):
         "nu 0.01": lambda: correlations.nu(0.01),
         "counting": correlations.optimal_counting,
         "best": lambda: (
-            sc.optimize_correlation(sc.StronglyConvex(mu=0.01, L=1.0, eta=0.1, rho=0.5), certify=False).correlation
+            sc.optimize_correlation(
+                sc.StronglyConvex(mu=0.01, L=1.0, eta=0.1, rho=0.5), certify=False, program="f"
+            ).correlation
         ),
     }
     correlation, shape, steps = made[name](), (16, 128), 10_000

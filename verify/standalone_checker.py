@@ -8,11 +8,14 @@ It shares no code with dpbounds and uses integers and fractions alone: read it i
 
 is proved from what the file stores. Noise has the spectrum S = d clip_norm^2 gamma^2 / (2 rho) |B|^2 + sigma_sgd^2, B
 without zeros in the closed unit disc, gamma^2 the mean of 1 / |B|^2 over the circle. With w = e^{i omega}, z = 1 - w,
-u = z - eta mu, v = z - eta L, a = L / 2, b = mu / 2 (program f) or L / 2 (program theta):
+u = z - eta mu, v = z - eta L, a = L / 2, b = mu / 2 (programs f, causal) or L / 2 (program theta):
 
 - upper, `value`: the mean of S eta^2 (|c|^2 - a b) / D, if D = 2 Re[c conj(u) v] - a |u|^2 - b |v|^2 > 0 on the whole
   circle, c = a + lambda_0 - sum_t (forward_t w^t + backward_t w^-t), multipliers (margin, forward, backward) >= 0 and
   lambda_0 = margin + sum_t (forward_t + backward_t);
+- upper, `value` of program causal, where B = sum_k b_k w^-k filters draws that are independent of the past: for each of
+  the two parts of S its level N times (mean of (2 m Re[X B w] + m^2) / D + 2 m b_0) / (L - mu)^2 more, B = 1 for the
+  second, X = Lambda conj(u) + conj(Lambda v) + (a - b) conj(v), Lambda = c - a, m the number in shifts, of any sign;
 - upper, without a program: eta^2 L N / (2 min(eta mu, 2 - eta L)^2), N the mean of S, and for white noise
   eta N max(1, 1 / (2 - eta L)) / 2;
 - lower: the mean of S eta^2 h / 2 / |1 - eta h - w|^2, the error of F = h |theta|^2 / 2, mu <= h <= L.
@@ -119,6 +122,16 @@ def root(x: Series) -> Series:
     return result
 
 
+def summed(x: Series, y: Series, halvings: int = 0) -> Series:
+    """(x + y) / 2^halvings."""
+    return [((a + b) >> halvings, r + q + halvings) for (a, r), (b, q) in zip(x, y, strict=True)]
+
+
+def scaled(x: Series, factor: Ball) -> Series:
+    """A number times x."""
+    return [((a * factor[0]) >> BITS, ((abs(a) + r) * factor[1] + r * abs(factor[0]) >> BITS) + 2) for a, r in x]
+
+
 def shifted(polynomial: Sequence[Ball], centre: int) -> list[Ball]:
     """Coefficients of powers of s - centre."""
     middles, radii = ([x[part] for x in polynomial] for part in (0, 1))
@@ -154,8 +167,13 @@ def composed(local: Sequence[Ball], reach: int, steps: Series) -> Series:
 Integrands = Callable[[list[Series]], list[Series]]
 
 
-def means(polynomials: Sequence[Polynomial], integrands: Integrands) -> list[tuple[Fraction, Fraction]]:
-    """Lower and upper ends of the means of positive functions of polynomials in s over the circle."""
+def means(
+    polynomials: Sequence[Polynomial], integrands: Integrands, signed: int = 0, least: Fraction = Fraction(0)
+) -> list[tuple[Fraction, Fraction]]:
+    """Lower and upper ends of the means of functions of polynomials in s over the circle, to a share of their sizes;
+    of the last `signed` of them to that share of `least` where they are smaller.
+    """
+    smallest = int(least * ONE)
     totals: list[tuple[int, int]] = []
     for half in (list(polynomials), [reflected(p) for p in polynomials]):
         balls = [[ball(x) for x in p] for p in half]
@@ -163,7 +181,7 @@ def means(polynomials: Sequence[Polynomial], integrands: Integrands) -> list[tup
         while pending:
             low, high = pending.pop()
             tried += 1
-            found = cell(balls, integrands, (low + high) / 2, (high - low) / 2)
+            found = cell(balls, integrands, (low + high) / 2, (high - low) / 2, signed, smallest)
             if found is None:
                 if tried > MOST_CELLS or (high - low).denominator > 1 << 60:
                     raise CannotDecide(f"next to t = {float(low):.3g}: a denominator is not shown to be positive")
@@ -173,7 +191,14 @@ def means(polynomials: Sequence[Polynomial], integrands: Integrands) -> list[tup
     return [(Fraction(2 * (m - r), ONE) / PI[1], Fraction(2 * (m + r), ONE) / PI[0]) for m, r in totals]
 
 
-def cell(polynomials: Sequence[list[Ball]], integrands: Integrands, middle: Fraction, half: Fraction) -> Series | None:
+def cell(
+    polynomials: Sequence[list[Ball]],
+    integrands: Integrands,
+    middle: Fraction,
+    half: Fraction,
+    signed: int,
+    smallest: int,
+) -> Series | None:
     """The integrals over |t - middle| <= half, or None where they are not known well enough."""
     m, h = ball(middle)[0], ball(half)[0]  # exact: both are fractions of powers of two
     weights = weight_series((m, 0), h)
@@ -191,7 +216,7 @@ def cell(polynomials: Sequence[list[Ball]], integrands: Integrands, middle: Frac
         terms = [*series[:ORDER], over[ORDER]]
         value = sum(2 * terms[k][0] // (k + 1) for k in range(0, ORDER + 1, 2))
         radius = sum(2 * terms[k][1] // (k + 1) + 2 for k in range(0, ORDER + 1, 2))
-        if radius << TOLERANCE_BITS > value:
+        if radius << TOLERANCE_BITS > (max(abs(value), smallest) if len(found) >= len(known[0]) - signed else value):
             return None
         found.append(((value * h >> BITS), (radius * h >> BITS) + 2))
     return found
@@ -263,6 +288,18 @@ def real_part(laurent: Polynomial) -> Polynomial:
     return result
 
 
+def turned_part(laurent: Polynomial) -> Polynomial:
+    """The same of the imaginary part over sin(omega): sin(k omega) / sin(omega) = U_(k-1)(1 - 2 s)."""
+    size = len(laurent) // 2
+    result, before, now = [Fraction(0)] * max(size, 1), [0], [1]
+    for k in range(1, size + 1):
+        for power, coefficient in enumerate(now):
+            result[power] += (laurent[size + k] - laurent[size - k]) * coefficient
+        doubled = [2 * x - 4 * y for x, y in zip([*now, 0], [0, *now], strict=True)]
+        before, now = now, [x - (before[k] if k < len(before) else 0) for k, x in enumerate(doubled)]
+    return result
+
+
 def distance(x: Fraction) -> Polynomial:
     """|1 - x - w|^2."""
     return [x * x, 4 * (1 - x)]
@@ -283,18 +320,38 @@ def program_polynomials(
     return size, D
 
 
+def inner_laurent(mu: Fraction, L: Fraction, eta: Fraction, multipliers: list[Fraction]) -> Polynomial:
+    """X w = Lambda ((1 - eta mu) w - 1) + (conj(Lambda) + a - b) ((1 - eta L) w - 1) of program causal."""
+    lags = len(multipliers) // 2
+    forward, backward = ([-x for x in multipliers[k : k + lags]] for k in (1, 1 + lags))
+    first = [*backward[::-1], sum(multipliers, Fraction(0)), *forward]
+    second = first[::-1]
+    second[lags] += (L - mu) / 2
+    parts = [times(x, [Fraction(0), Fraction(-1), 1 - eta * h]) for x, h in ((first, mu), (second, L))]
+    return [x + y for x, y in zip(*parts, strict=True)]
+
+
 class Spectrum:
-    """|B|^2 = above / below, or its square root; gamma^2 where it is known as a fraction; the mechanisms it can be."""
+    """|B|^2 = above / below, or its square root; gamma^2 where it is known as a fraction; the mechanisms it can be.
+
+    `factors`: B is the product of f^(1/2), or of f^(-1/2) where the last entry is false, for f = R + i sin(omega) V in
+    the right half-plane; `wave` or Re B and Im B / sin(omega); `newest` b_0.
+    """
 
     def __init__(self, data: Any) -> None:
         kind = data.get("kind") if isinstance(data, dict) else None
         self.below, self.rooted, self.white = [Fraction(1)], kind in ("nu", "half_powers"), False
         self.nu: Fraction | None = None
         self.gamma_squared: Fraction | None = None
+        self.wave: list[Polynomial] = []
+        self.factors: list[tuple[Polynomial, Polynomial, bool]] = []
+        self.newest = Fraction(1)
         if kind in ("nu", "damped_anti_pgd"):
             self.nu = nu = number("nu", fields("correlation", data, ("kind", "nu"))[1])
             demand(0 < nu <= 1, "nu is not in (0, 1]")
             self.above, self.white = distance(nu), nu == 1
+            linear = [nu, 2 * (1 - nu)], [1 - nu]
+            self.factors, self.wave = ([(*linear, True)], []) if self.rooted else ([], [*linear])
             self.gamma_squared = 1 / (nu * (2 - nu)) if self.white or not self.rooted else None
             self.names = ("nu", "best-nu", "optimal") if self.rooted else ("damped-anti-pgd",)
         elif kind == "coefficients":
@@ -303,9 +360,12 @@ class Spectrum:
             self.gamma_squared, self.white = squared_sensitivity(beta), not any(beta[1:])
             self.names = ("sgd", "nu", "best-nu", "optimal", "coefficients") if self.white else ("coefficients",)
             self.above = real_part(times(beta, beta[::-1]))
+            laurent = [*beta[:0:-1], *beta[:1], *[Fraction(0)] * (len(beta) - 1)]
+            self.newest, self.wave = beta[0], [real_part(laurent), turned_part(laurent)]
         elif kind == "half_powers":
             _, _, zeros, poles = fields("correlation", data, ("kind", "label", "zeros", "poles"))
             self.above, self.below = roots_polynomial("zeros", zeros), roots_polynomial("poles", poles)
+            self.factors = [(*_waves(pair), pairs is zeros) for pairs in (zeros, poles) for pair in pairs]
             self.names = ("half-powers", "optimal")
         else:
             raise Refused("the correlation is of no known kind")
@@ -314,6 +374,30 @@ class Spectrum:
         """|B|^2 from the series of its polynomials."""
         ratio = above if len(self.below) == 1 else quotient(above, below)
         return root(ratio) if self.rooted else ratio
+
+    def parts(self, series: list[Series], across: Series) -> tuple[Series, Series]:
+        """Re B and Im B / sin(omega), from the series of `wave` and of `factors`, and that of sin(omega)^2."""
+        if self.wave:
+            return series[0], series[1]
+        X, Z = [(ONE, 0)] + [(0, 0)] * ORDER, [(0, 0)] * (ORDER + 1)
+        for (*_, up), real, turned in zip(self.factors, series[::2], series[1::2], strict=True):
+            size = root(summed(product(real, real), product(across, product(turned, turned))))
+            U = root(summed(size, real, 1))
+            V = quotient(turned, summed(U, U))
+            if not up:
+                U, V = quotient(U, size), [(-m, r) for m, r in quotient(V, size)]
+            minus = [(-m, r) for m, r in product(across, product(Z, V))]
+            X, Z = summed(product(X, U), minus), summed(product(X, V), product(Z, U))
+        return X, Z
+
+
+def _waves(pair: Any) -> tuple[Polynomial, Polynomial]:
+    """R and V of 1 - q / w, or for a q off the real line of that times its conjugate, cos(omega) = 1 - 2 s."""
+    a, b = numbers("roots", pair)
+    if not b:
+        return [1 - a, 2 * a], [a]
+    square = a * a + b * b
+    return [1 - 2 * a + square, 4 * a - 8 * square, 8 * square], [2 * a - 2 * square, 4 * square]
 
 
 def squared_sensitivity(beta: Sequence[Fraction]) -> Fraction:
@@ -358,12 +442,14 @@ class Bound:
     """What a certificate proves: `ends` by name, each (lower end, upper end) of the quantity in the docstring."""
 
     def __init__(self, data: Any) -> None:
-        names = ("format", "program", "noise", "multipliers", "value", "lower", "curvature")
-        form, program, noise, multipliers, value, lower, curvature = fields("certificate", data, names)
+        named = data.get("program") if isinstance(data, dict) else None
+        extra = ["shifts"] if isinstance(named, dict) and named.get("name") == "causal" else []
+        names = ["format", "program", "noise", "multipliers", "value", "lower", "curvature", *extra]
+        form, program, noise, multipliers, value, lower, curvature, *shifts = fields("certificate", data, names)
         demand(form == "dpbounds-bound/1", "the certificate's format is not dpbounds-bound/1")
         self.stored = {"value": number("value", value), "lower": number("lower", lower)}
         self.program, *constants = fields("program", program, ("name", "mu", "L", "eta"))
-        demand(self.program in ("f", "theta"), "only the programs f and theta bound anything")
+        demand(self.program in ("causal", "f", "theta"), "only the programs causal, f and theta bound anything")
         self.mu, self.L, self.eta = mu, L, eta = [number("program", x) for x in constants]
         demand(0 < mu <= L and 0 < eta * L < 2, "not 0 < mu <= L and 0 < eta < 2 / L")
         correlation, *settings = fields("noise", noise, ("correlation", "rho", "d", "clip_norm", "sigma_sgd"))
@@ -374,27 +460,56 @@ class Bound:
         demand(len(weights) % 2 == 1 and min(weights) >= 0, "not an odd number of nonnegative multipliers")
         h = number("curvature", curvature)
         demand(mu <= h <= L, "the curvature is not between mu and L")
-        self.ends = self._ends(weights, h)
+        known = numbers("shifts", shifts[0]) if shifts else []
+        if extra:
+            demand(len(known) == 1 + (self.sigma_sgd > 0), "not a shift for each kind of draws")
+            demand(mu < L or not any(known), "shifts other than 0 where mu = L")
+        self.ends = self._ends(weights, h, known if any(known) else [])
 
-    def _ends(self, multipliers: list[Fraction], h: Fraction) -> dict[str, tuple[Fraction, Fraction]]:
-        spectrum, mu, L, eta = self.spectrum, self.mu, self.L, self.eta
-        size, D = program_polynomials(mu, L, eta, (mu if self.program == "f" else L) / 2, multipliers)
+    def _ends(
+        self, multipliers: list[Fraction], h: Fraction, shifts: list[Fraction]
+    ) -> dict[str, tuple[Fraction, Fraction]]:
+        spectrum, mu, L, eta, gap = self.spectrum, self.mu, self.L, self.eta, self.L - self.mu
+        size, D = program_polynomials(mu, L, eta, (L if self.program == "theta" else mu) / 2, multipliers)
         ones = [(ONE, 0)] + [(0, 0)] * ORDER
+        laurent = inner_laurent(mu, L, eta, multipliers)
+        waves = [real_part(laurent), turned_part(laurent), [Fraction(0), Fraction(4), Fraction(-4)]]
+        waves += spectrum.wave or [part for *parts, _ in spectrum.factors for part in parts]
 
         def integrands(series: list[Series]) -> list[Series]:
-            weight, above, below, over, under, apart = series
+            weight, above, below, over, under, apart, *rest = series
             if under[0][0] <= under[0][1]:
                 raise ZeroDivisionError  # D must be positive, not only other than 0
             psi, quadratic = quotient(product(over, weight), under), quotient(weight, apart)
             power = ones if spectrum.white else spectrum.power(above, below)
             found = [weight, quadratic, psi]
             found += [] if spectrum.white else [product(power, x) for x in found]
-            return found + ([quotient(weight, power)] if spectrum.gamma_squared is None else [])
+            found += [quotient(weight, power)] if spectrum.gamma_squared is None else []
+            return found + [quotient(product(x, weight), under) for x in (told(rest) if shifts else [])]
 
-        found = means([spectrum.above, spectrum.below, size, D, distance(eta * h)], integrands)
+        def told(series: list[Series]) -> list[Series]:
+            """2 m Re[X B w] + m^2 for each kind of draws."""
+            real, turned, across, *own = series
+            X, Z = spectrum.parts(own, across)
+            minus = [(-m, r) for m, r in product(across, product(turned, Z))]
+            crossed = [summed(product(real, X), minus), real]
+            constants = [[ball(m * m), *[(0, 0)] * ORDER] for m in shifts]
+            pairs = zip(shifts, crossed, constants, strict=False)
+            return [summed(scaled(cross, ball(2 * m)), constant) for m, cross, constant in pairs]
+
+        polynomials = [spectrum.above, spectrum.below, size, D, distance(eta * h), *(waves if shifts else [])]
+        least = (gap * eta * spectrum.newest) ** 2 * L / 8
+        found = means(polynomials, integrands, len(shifts), least)
+        added = found[len(found) - len(shifts) :]
+        found = found[: len(found) - len(shifts)]
         gamma_squared = found[-1] if spectrum.gamma_squared is None else (spectrum.gamma_squared,) * 2
         level = spectrum.above[0] if spectrum.white else None  # |B|^2 where it is constant
         plain, coloured = found[:3], [(level * x, level * y) for x, y in found[:3]] if level else found[3:6]
+        for place, (own, m, first) in enumerate(zip(added, shifts, (spectrum.newest, 1), strict=False)):
+            ends = coloured if place == 0 else plain
+            low, high = (x + (y + 2 * m * first) / (eta * gap) ** 2 for x, y in zip(ends[2], own, strict=True))
+            demand(low > 0, "shifts with which nothing is bounded")
+            ends[2] = low, high
         private = self.d * self.clip_norm**2 / (2 * self.rho)
         noise, quadratic, psi = (
             tuple(private * g * x + self.sigma_sgd**2 * y for g, x, y in zip(gamma_squared, *pair, strict=True))

@@ -67,6 +67,17 @@ def in_sine(laurent: Mapping[int, Any]) -> Any:
     return total
 
 
+def over_sine(laurent: Mapping[int, Any]) -> Any:
+    """Imaginary part of the same over sin(omega): sin(k omega) / sin(omega) = U_{k-1}(1 - 2 s)."""
+    from flint import fmpq, fmpq_poly
+
+    total, before, now = fmpq_poly([0]), fmpq_poly([0]), fmpq_poly([1])
+    for k in range(1, max(map(abs, laurent)) + 1):
+        total += (laurent.get(k, fmpq(0)) - laurent.get(-k, fmpq(0))) * now
+        before, now = now, 2 * fmpq_poly([1, -2]) * now - before
+    return total
+
+
 def _chebyshev() -> Iterator[Any]:
     from flint import fmpq_poly
 

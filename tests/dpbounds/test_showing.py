@@ -46,7 +46,7 @@ def test_a_value_is_shown_with_what_it_is():
 
 def test_a_bound_is_a_line_and_a_table():
     """Both ends outwards."""
-    found = sc.bound(c.nu(0.05), PROBLEM, max_lag=3)
+    found = sc.bound(c.nu(0.05), PROBLEM, max_lag=3, program="f")
     line = repr(found)
     low, _, high = line.removeprefix("ConvexBound(").partition(", ")[0].partition(" <= sup F_inf <= ")
     assert float(low) <= found.lower and found.best <= float(high) < found.best * 1.001
@@ -54,7 +54,7 @@ def test_a_bound_is_a_line_and_a_table():
     html = ElementTree.fromstring(f"<div>{found._repr_html_()}</div>")
     cells = [cell.text for cell in html.iter("td")]
     assert cells[0] == "nu-DP-FTRL (nu=0.05)" and cells[1:3] == [low, high] and cells[4:] == ["certified", "f"]
-    assert "estimate" in repr(sc.bound(c.nu(0.05), PROBLEM, max_lag=3, certify=False))
+    assert "estimate" in repr(sc.bound(c.nu(0.05), PROBLEM, max_lag=3, certify=False, program="f"))
 
 
 def test_names_are_escaped_and_floats_of_numpy_are_numbers():
@@ -62,7 +62,7 @@ def test_names_are_escaped_and_floats_of_numpy_are_numbers():
     noise = c.from_power_spectrum(lambda omega: 1 + 0.5 * np.cos(omega), name=name)
     constants = {name: np.float32(constant) for name, constant in {**CONSTANTS, "rho": 0.5}.items()}
     single = sc.StronglyConvex(**constants)
-    found = sc.bound(noise, single, max_lag=1, certify=False)
+    found = sc.bound(noise, single, max_lag=1, certify=False, program="f")
     assert name in repr(found) and name not in found._repr_html_() and "&lt;script&gt;" in found._repr_html_()
 
 
@@ -77,7 +77,7 @@ def test_a_given_density_has_no_budget():
 
 
 def test_searches_are_tables_of_what_they_compared():
-    found = sc.optimize_correlation(PROBLEM, max_lag=2, certify=False)
+    found = sc.optimize_correlation(PROBLEM, max_lag=2, certify=False, program="f")
     html = ElementTree.fromstring(found._repr_html_())
     rows = [[cell.text for cell in row.iter("td")] for row in html.iter("tr")][1:]
     assert [row[0].split(" =")[0] for row in rows] == ["independent", "best nu", "optimised"]
@@ -92,7 +92,7 @@ def test_a_picture_of_spectrum_and_psi(monkeypatch):
     from matplotlib import pyplot
     from matplotlib.figure import Figure
 
-    found = sc.bound(c.nu(0.05), PROBLEM, max_lag=3)
+    found = sc.bound(c.nu(0.05), PROBLEM, max_lag=3, program="f")
     axes = Figure().subplots()
     assert found.plot(axes) is axes
     density, psi = axes.get_lines()

@@ -46,12 +46,15 @@ SETTINGS = ("eta", "L", "rho", "d", "clip_norm", "sigma_sgd")
 
 
 def saved_rows() -> list[dict[str, Any]]:
-    """A certified row of each kind of noise, and one of another program with gradient noise."""
+    """A certified row of each kind of noise in programs f and causal, and of others with gradient noise."""
+    asked: list[tuple[Any, ...]] = [("f", 0.0, *pair) for pair in CORRELATIONS.items()] + [
+        ("theta", 0.5, "nu", c.nu(0.3))
+    ]
+    asked += [("causal", 0.0, *pair) for pair in CORRELATIONS.items()] + [("causal", 0.5, "nu", c.nu(0.3))]
     rows = []
-    for mechanism, correlation in (*CORRELATIONS.items(), ("nu", c.nu(0.3))):
-        again = len(rows) == len(CORRELATIONS)
-        program = sc.Program(name="theta" if again else "f", mu=1 / 3, L=1.0, eta=0.5)
-        noise = sc.Noise(correlation=correlation, rho=0.5, d=3 if again else 1, sigma_sgd=0.5 if again else 0.0)
+    for name, sigma, mechanism, correlation in asked:
+        program = sc.Program(name=name, mu=1 / 3, L=1.0, eta=1.2 if name == "causal" else 0.5)
+        noise = sc.Noise(correlation=correlation, rho=0.5, d=3 if sigma else 1, sigma_sgd=sigma)
         found = sc.bound_program(noise, program, max_lag=1)
         case = Case(mechanism=mechanism, kappa=3.0, program=program, noise=noise)
         rows.append({**row_of(case, found, 0.1), "certificate": found.data()})
@@ -107,9 +110,9 @@ def ends(data: dict[str, Any]) -> dict[str, float]:
     y = np.arange(-60.0, 60.0, 0.01)
     omega, weight = 2.0 * np.arctan(np.exp(y)), 0.01 / np.cosh(y) / np.pi
     w, z = np.exp(1j * omega), 2.0 * np.sin(omega / 2.0) * np.exp(1j * (omega - np.pi) / 2.0)
-    power = _power(noise["correlation"], w, z)
+    power, B = _power(noise["correlation"], w, z), _wave(noise["correlation"], w)
     multipliers = np.array(data["multipliers"], dtype=float)
-    lags, a, b = len(multipliers) // 2, L / 2.0, (mu if program.name == "f" else L) / 2.0
+    lags, a, b = len(multipliers) // 2, L / 2.0, (L if program.name == "theta" else mu) / 2.0
     c = a + multipliers[0] + 0j
     for t in range(1, lags + 1):
         c = c + multipliers[t] * (1.0 - w**t) + multipliers[lags + t] * (1.0 - w**-t)
@@ -117,8 +120,14 @@ def ends(data: dict[str, Any]) -> dict[str, float]:
     denominator = 2.0 * np.real(c * np.conj(u) * v) - a * np.abs(u) ** 2 - b * np.abs(v) ** 2
     private = noise["d"] * noise["clip_norm"] ** 2 / (2.0 * noise["rho"]) * (weight @ (1.0 / power))
     density = private * power + noise["sigma_sgd"] ** 2
+    inner = (c - a) * np.conj(u) + np.conj((c - a) * v) + (a - b) * np.conj(v)
+    levels = ((private, B, _newest(noise["correlation"])), (noise["sigma_sgd"] ** 2, 1.0, 1.0))
+    told = [
+        level * (weight @ ((2 * m * np.real(inner * wave * w) + m * m) / denominator) + 2 * m * first) / (L - mu) ** 2
+        for m, (level, wave, first) in zip(data.get("shifts", []), levels, strict=False)
+    ]
     found = {
-        "value": eta**2 * (weight @ (density * (np.abs(c) ** 2 - a * b) / denominator)),
+        "value": eta**2 * (weight @ (density * (np.abs(c) ** 2 - a * b) / denominator)) + sum(told),
         "lower": eta**2 * data["curvature"] / 2 * (weight @ (density / np.abs(z - eta * data["curvature"]) ** 2)),
         "contraction": eta**2 * L / 2 * (weight @ density) / min(eta * mu, 2 - eta * L) ** 2,
     }
@@ -140,6 +149,24 @@ def _power(data: dict[str, Any], w: np.ndarray, z: np.ndarray) -> np.ndarray:
             q = complex(x, y)
             power = power * (np.abs(1 - q * w) * (np.abs(1 - np.conj(q) * w) if y else 1)) ** sign
     return np.real(power)
+
+
+def _wave(data: dict[str, Any], w: np.ndarray) -> np.ndarray:
+    """B = sum_k b_k w^-k."""
+    if data["kind"] == "coefficients":
+        return np.polynomial.polynomial.polyval(1 / w, data["beta"])
+    if data["kind"] in ("nu", "damped_anti_pgd"):
+        return (1 - (1 - data["nu"]) / w) ** (0.5 if data["kind"] == "nu" else 1.0)
+    wave = np.ones_like(w)
+    for power, name in ((0.5, "zeros"), (-0.5, "poles")):
+        for x, y in data[name]:
+            for q in {complex(x, y), complex(x, -y)}:
+                wave = wave * (1 - q / w) ** power
+    return wave
+
+
+def _newest(data: dict[str, Any]) -> float:
+    return data["beta"][0] if data["kind"] == "coefficients" else 1.0
 
 
 def false_in(row: dict[str, Any], claimed: tuple[float, float] | None) -> str:

@@ -111,7 +111,7 @@ def _no_certificate(correlation: c.FiniteImpulse) -> str:
     if not math.isinf(lr.suboptimality(correlation, lr.Regression(eigenvalues=np.array([L, MU]), eta=0.1, rho=RHO))):
         return "a finite suboptimality although gamma is infinite"
     try:
-        sc.bound(correlation, sc.StronglyConvex(mu=MU, L=L, eta=ETA, rho=RHO), max_lag=0)
+        sc.bound(correlation, sc.StronglyConvex(mu=MU, L=L, eta=ETA, rho=RHO), max_lag=0, program="f")
     except DomainError:
         return ""
     return "certified although gamma is infinite"
@@ -125,7 +125,7 @@ def _consequences(correlation: c.FiniteImpulse, beta: list[float], squared: mpma
     if not (found.kind == "exact" and abs(found / truth - 1) < 1e-9):
         return "wrong", f"suboptimality {float(found)!r}, in truth {mpmath.nstr(truth, 15)}"
     try:
-        bound = sc.bound(correlation, sc.StronglyConvex(mu=MU, L=L, eta=ETA, rho=RHO), max_lag=0)
+        bound = sc.bound(correlation, sc.StronglyConvex(mu=MU, L=L, eta=ETA, rho=RHO), max_lag=0, program="f")
     except (AccuracyError, DomainError):
         return "stable, not certified", ""
     for h in (MU, bound.curvature, L):

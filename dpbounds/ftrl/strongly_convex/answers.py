@@ -5,9 +5,9 @@ machine still follows.
 
 >>> from dpbounds.ftrl.correlations import independent
 >>> problem = StronglyConvex(mu=0.2, L=1.0, eta=0.1, rho=0.5)
->>> row = bound_row(tightest(problem.noise(independent()), problem.program("f"), max_lag=0))
+>>> row = bound_row(tightest(problem.noise(independent()), problem.program("causal"), max_lag=0))
 >>> row["status"], row["tightest"], round(row["ratio"], 3)
-('certified', 'co_coercivity', 1.9)
+('certified', 'program', 1.343)
 >>> contradiction({**row, "upper": 0.9 * row["upper"]}, row)
 'upper is not what its certificate proves'
 """
@@ -22,7 +22,7 @@ from dpbounds.circle.balls import OVERHEAD
 from dpbounds.ftrl.mechanisms import Search
 from dpbounds.ftrl.strongly_convex.bounds import MAX_LAG, NODES, ConvexBound, bound_program, outwards, proves
 from dpbounds.ftrl.strongly_convex.noise import Noise
-from dpbounds.ftrl.strongly_convex.optimise import best_nu, optimize_correlation
+from dpbounds.ftrl.strongly_convex.optimise import Provable, best_nu, optimize_correlation
 from dpbounds.ftrl.strongly_convex.programs import Program, least_curvature
 from dpbounds.ftrl.strongly_convex.quadratic import Simple
 from dpbounds.ftrl.strongly_convex.settings import StronglyConvex
@@ -59,7 +59,7 @@ def tightest(
     options: dict[str, Any] = {"max_lag": max_lag, "certify": certify, "nodes": nodes}
     if search is not None:
         problem, own = StronglyConvex.of(program, noise), program.name
-        provable: Literal["f", "theta"] = "f" if own == "f" else "theta"
+        provable: Provable = "theta" if own == "paper" else own
         if search == "nu":
             found = best_nu(problem, program=provable, **options).bound
         else:

@@ -3,7 +3,7 @@
 >>> from dpbounds.ftrl.correlations import independent
 >>> found = bound(independent(), StronglyConvex(mu=0.2, L=1.0, eta=0.1, rho=0.5), max_lag=0)
 >>> found.best.certified, found.program.name, bool(found.lower <= found.best)
-(True, 'f', True)
+(True, 'causal', True)
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ from dpbounds.arguments import typed
 from dpbounds.arithmetic import FLOATS, Arithmetic
 from dpbounds.errors import AccuracyError, DomainError, choice, count, listed, real
 from dpbounds.ftrl.correlations import PowerSpectrum, ToeplitzCorrelation
-from dpbounds.ftrl.strongly_convex import cone, newton, show
+from dpbounds.ftrl.strongly_convex import causal, cone, newton, show
 from dpbounds.ftrl.strongly_convex.certificate import enclosed
 from dpbounds.ftrl.strongly_convex.newton import Candidate
 from dpbounds.ftrl.strongly_convex.noise import Density, GivenSpectrum, Noise, NoiseSpectrum, fields
 from dpbounds.ftrl.strongly_convex.programs import Grid, Program, ProgramName, Quadratics, squared_distance
 from dpbounds.ftrl.strongly_convex.quadratic import Simple, simple_bounds, value_of, worst_curvature, worst_quadratic
 from dpbounds.ftrl.strongly_convex.settings import StronglyConvex
+from dpbounds.ftrl.strongly_convex.waves import wave
 from dpbounds.values import Value
 
 Method = Literal["newton", "cone"]
@@ -50,7 +51,8 @@ class ConvexBound:
     """lower <= sup F_inf over the class <= value.
 
     - `value`: the program at `multipliers`; kind `upper` if certified, else `estimate`. `program` "paper" is always an
-      estimate of the printed expression, which is not a bound.
+      estimate of the printed expression, which is not a bound. "causal" has `shifts` besides, the m of the draws and,
+      where there are any, of errors of the gradient.
     - `lower`: error of F = `curvature` |theta|^2 / 2. `simple_by_name`: bounds that need no program.
     - `grid_value`, `duality_gap`, `steps`, `nodes`: what the solver says of itself; `solve_seconds`, `certify_seconds`.
     """
@@ -68,6 +70,7 @@ class ConvexBound:
     nodes: int
     solve_seconds: float
     certify_seconds: float
+    shifts: tuple[float, ...] = ()
 
     @property
     def simple(self) -> tuple[Value, ...]:
@@ -102,7 +105,7 @@ class ConvexBound:
         return show.plot(self, axes)
 
     def psi(self, omega: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-        """psi at frequencies in [0, pi]."""
+        """psi at frequencies in [0, pi]; of "causal" that of its multipliers in program `f`."""
         quadratics = Quadratics.on(self.program, np.asarray(omega, dtype=float), (len(self.multipliers) - 1) // 2)
         return quadratics.psi(np.asarray(self.multipliers))
 
@@ -111,11 +114,13 @@ class ConvexBound:
         if not isinstance(self.noise, Noise):
             raise DomainError("noise", "a function", "a correlation", "a bound on a given density cannot be stored")
         program = self.program
+        shifts = {"shifts": list(self.shifts)} if program.name == "causal" else {}
         return {
             "format": FORMAT,
             "program": {"name": program.name, "mu": program.mu, "L": program.L, "eta": program.eta},
             "noise": self.noise.data(),
             "multipliers": list(self.multipliers),
+            **shifts,
             "value": outwards(float(self.value), "upper"),
             "lower": outwards(float(self.lower), "lower"),
             "curvature": self.curvature,
@@ -127,7 +132,7 @@ def bound(
     correlation: ToeplitzCorrelation,
     problem: StronglyConvex,
     *,
-    program: ProgramName = "f",
+    program: ProgramName = "causal",
     max_lag: int = MAX_LAG,
     certify: bool = True,
     method: Method = "newton",
@@ -135,13 +140,15 @@ def bound(
 ) -> ConvexBound:
     """F_inf of DP-FTRL without clipping, for every mu-strongly convex, L-smooth F: ftrl Thm 3.1 and E.1, made a bound.
 
-    Programs (`programs`): `f` bounds F - F* itself; `theta` bounds (L/2) E |theta - theta*|^2 >= F - F*; `paper`
-    evaluates eq. (10) as printed. Solver: `newton` on the multipliers with psi eliminated, or `cone`, cvxpy on the
-    program as stated. At least `nodes` graded frequencies, `max_lag` multipliers to each side. With `certify` the value
-    is an upper bound proved from the multipliers alone, in floats with bounds of all rounding, or in balls.
+    Programs (`programs`): `causal` bounds F - F* itself for draws that are independent of the past, as those of every
+    correlation are; `f` is not causal, it holds for all noise of this spectrum and is never below; `theta` bounds (L/2)
+    E |theta - theta*|^2 >= F - F*; `paper` evaluates eq. (10) as printed. Solver: `newton` on the multipliers with psi
+    eliminated, or `cone`, cvxpy on the program as stated (not `causal`). At least `nodes` graded frequencies, `max_lag`
+    multipliers to each side. With `certify` the value is an upper bound proved from the multipliers alone, in floats
+    with bounds of all rounding, or in balls.
 
-    Raises `DomainError` for arguments outside their ranges, `AccuracyError` where solver or certificate fail (with the
-    reason).
+    Raises `DomainError` for arguments outside their ranges and, with `causal`, for a correlation that is given by its
+    spectrum; `AccuracyError` where solver or certificate fail (with the reason).
     """
     noise, constants = problem.noise(correlation), problem.program(program)
     return bound_program(noise, constants, max_lag=max_lag, certify=certify, method=method, nodes=nodes)
@@ -158,7 +165,11 @@ def bound_program(
     nodes: int = NODES,
 ) -> ConvexBound:
     """`bound` for a noise and a program that were made before."""
-    if certify and isinstance(noise.correlation, PowerSpectrum):
+    if program.name == "causal":
+        wave(FLOATS, noise.correlation, np.array([0.5]))  # refuses noise that is given by its spectrum
+        if method == "cone":
+            raise DomainError("method", method, "newton with program causal", "the cone program is that of f")
+    elif certify and isinstance(noise.correlation, PowerSpectrum):
         remedy = "balls cannot enclose it: certify a density written for them with bound_density"
         raise DomainError("certify", certify, "False for a spectrum given as a function", remedy)
     return _bound(program, noise, max_lag, certify, method, nodes)
@@ -198,7 +209,9 @@ def recertify(data: Mapping[str, Any]) -> ConvexBound:
     Raises `DomainError` for data that are not such a bound, that say more than the certificate proves, or that have
     more than 201 multipliers, weights or roots; `AccuracyError` where nothing is proved.
     """
-    parts = fields("bound", data, ("format", "program", "noise", "multipliers", "value", "lower", "curvature"))
+    named = data.get("program") if isinstance(data, Mapping) else None
+    extra = ("shifts",) if isinstance(named, Mapping) and named.get("name") == "causal" else ()
+    parts = fields("bound", data, ("format", "program", "noise", "multipliers", *extra, "value", "lower", "curvature"))
     if parts["format"] != FORMAT:
         raise DomainError("format", parts["format"], FORMAT, "this is not a bound that dpbounds stored")
     program = Program(**fields("program", parts["program"], ("name", "mu", "L", "eta")))
@@ -210,7 +223,8 @@ def recertify(data: Mapping[str, Any]) -> ConvexBound:
     if not program.mu <= stored["curvature"] <= program.L:
         raise DomainError("curvature", stored["curvature"], f"between mu = {program.mu:g} and L = {program.L:g}")
     candidate = Candidate(multipliers=multipliers, value=np.nan, gap=np.nan, steps=0)
-    proved = _proved(program, noise, candidate, stored["curvature"], 0, 0.0)
+    shifts = _shifts(parts["shifts"], noise) if extra else ()
+    proved = _proved(program, noise, candidate, shifts, stored["curvature"], 0, 0.0)
     for name, again in (("value", proved.value), ("lower", proved.lower)):
         if not proves(float(again), stored[name], "upper" if name == "value" else "lower"):
             raise DomainError(
@@ -228,6 +242,14 @@ def _multipliers(values: Any) -> np.ndarray:
     if len(multipliers) % 2 == 0 or not np.all(multipliers >= 0):
         raise DomainError("multipliers", values, "an odd number of nonnegative numbers")
     return multipliers
+
+
+def _shifts(values: Any, noise: Noise) -> tuple[float, ...]:
+    """A finite number for each kind of draws."""
+    given, kinds = listed("shifts", values), len(noise.weights(1.0))
+    if len(given) != kinds:
+        raise DomainError("shifts", f"{len(given)} numbers", f"{kinds}, one for each kind of draws")
+    return tuple(real(f"shifts[{k}]", value) for k, value in enumerate(given))
 
 
 def outwards(end: float, side: Literal["upper", "lower"]) -> float:
@@ -248,31 +270,45 @@ def _bound(
     count("max_lag", max_lag, least=0)
     started = time.perf_counter()
     grid, spectrum = _resolved(program, noise, max_lag, count("nodes", nodes, least=16), certify)
-    candidate = (newton if method == "newton" else cone).solve(program, grid, spectrum, max_lag)
-    candidate = newton.lifted(program, grid, spectrum, newton.pruned(program, grid, spectrum, candidate))
+    shifts: tuple[float, ...] = ()
+    if program.name == "causal" and isinstance(noise, Noise):
+        candidate, shifts = causal.solve(program, noise, grid, max_lag)
+    else:
+        candidate = (newton if method == "newton" else cone).solve(program, grid, spectrum, max_lag)
+        candidate = newton.lifted(program, grid, spectrum, newton.pruned(program, grid, spectrum, candidate))
     seconds = time.perf_counter() - started
     curvature = worst_curvature(program, noise, grid)
     if certify:
-        return _proved(program, noise, candidate, curvature, len(grid.omega), seconds)
+        return _proved(program, noise, candidate, shifts, curvature, len(grid.omega), seconds)
     density = noise.density(grid.s)
     quadratic = float(grid.mean(density / squared_distance(grid.omega, program.eta * curvature)))
     frame = _frame(FLOATS, program, noise, curvature, float(grid.mean(density)), quadratic)
     value = value_of(program.prefactor(FLOATS) * candidate.value, "upper", _source(program))
-    return _bound_of(program, noise, candidate, curvature, len(grid.omega), seconds, value=value, **frame)
+    frame |= {"value": value, "shifts": shifts}
+    return _bound_of(program, noise, candidate, curvature, len(grid.omega), seconds, **frame)
 
 
 def _proved(
-    program: Program, noise: NoiseSpectrum, candidate: Candidate, curvature: float, nodes: int, seconds: float
+    program: Program,
+    noise: NoiseSpectrum,
+    candidate: Candidate,
+    shifts: tuple[float, ...],
+    curvature: float,
+    nodes: int,
+    seconds: float,
 ) -> ConvexBound:
-    """What the multipliers and the curvature of a candidate prove, by one pass over the circle."""
+    """What the multipliers and the curvature of a candidate prove, by one pass over the circle; with shifts, two."""
     started = time.perf_counter()
     total, quadratic, integral = enclosed(program, noise, candidate.multipliers, curvature)
     with arithmetic.balls() as m:
         number = integral * m.number(program.eta) ** 2 * program.prefactor(m)
+        if any(shifts) and isinstance(noise, Noise):
+            number += causal.added(program, noise, candidate.multipliers, shifts)
         value = value_of(number, "estimate" if program.name == "paper" else "upper", _source(program))
         frame = _frame(m, program, noise, curvature, total, quadratic)
     proof = time.perf_counter() - started
-    return _bound_of(program, noise, candidate, curvature, nodes, seconds, proof, value=value, **frame)
+    frame |= {"value": value, "shifts": shifts}
+    return _bound_of(program, noise, candidate, curvature, nodes, seconds, proof, **frame)
 
 
 def _frame(

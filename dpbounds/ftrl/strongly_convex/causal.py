@@ -1,87 +1,51 @@
-"""The bound for gradient descent when draws are independent of the past, not only of known spectrum.
+"""The causal program: gradient descent whose draws are independent of the past, not only of a known spectrum.
 
 The program `f` bounds E F for every loss that may know the whole noise, its future too. Here W = B E with draws e_t
-that are independent of everything before: y_t = theta_t is a function of earlier draws, so E <theta_t, e_{t-1}> = -eta
-b_0 E |e|^2, as the gradient at t - 1 did not know e_{t-1}. A multiplier m of that equation (Lagrange, of any sign) is
+that are independent of everything before: theta_t is a function of earlier draws, so E <theta_t, e_{t-1}> = -eta b_0 E
+|e|^2, as the gradient at t - 1 did not know e_{t-1}. A multiplier m of that equation, a real number of any sign, is
 added to the form in (theta, W) before theta is eliminated:
 
-    F_inf <= N [mean(|B|^2 psi) + (2 m chi + m^2 mean(1 / D)) / (L - mu)^2],   chi = mean(Re(beta B w) / D) + b_0,
+    F_inf <= N [mean(|B|^2 psi) + (2 m chi + m^2 mean(1 / D)) / (L - mu)^2],   chi = mean(Re(X B w) / D) + b_0,
 
-w = e^{i omega}, B = sum_k b_k w^{-k}, psi and D those of `f` (`programs`) with the multiplier at lag 0 alone, margin >=
-0, and beta w = ((2 - eta mu - eta L) w - 2) margin + ((1 - eta L) w - 1) (L - mu) / 2. Any margin and m with D > 0 give
-a bound. The best m is -chi / mean(1 / D). Errors of the gradient, white, have a multiplier of their own.
+w = e^{i omega}, B = sum_k b_k w^{-k}, psi and D those of `f` at its multipliers, X = Lambda conj(u) + conj(Lambda v) +
+(a - b) conj(v). Any multipliers with D > 0 and any m give a bound. The best m is -chi / mean(1 / D), so that the bound
+is never above that of `f`. Errors of the gradient, white, have an m of their own.
 
-That other multipliers (of more lags, of E <theta_t, e_{t+k}> = 0) add little here is seen in numbers, not proved; they
-could only lower the bound.
+That equations for E <theta_t, e_{t+k}> = 0, k >= 0, add little here is seen in numbers, not proved; they could only
+lower the bound. The value is jointly convex in the multipliers and m: Newton's method of `newton`, m eliminated.
 
 >>> from dpbounds.ftrl.correlations import independent
->>> found = bound_causal(independent(), StronglyConvex(mu=0.1, L=1.0, eta=0.1, rho=0.5))
->>> round(float(found.value), 7), found.value.certified, round(float(found.lower), 7)
-(0.0386088, True, 0.0263158)
+>>> problem = StronglyConvex(mu=0.1, L=1.0, eta=0.1, rho=0.5)
+>>> program, noise = problem.program("causal"), problem.noise(independent())
+>>> candidate, shifts = solve(program, noise, Grid.graded(program, 1), 1)
+>>> round(candidate.value, 7), round(float(least_error(FLOATS, problem)), 7)
+(0.0386088, 0.0105392)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from dpbounds import arithmetic
 from dpbounds.arguments import typed
 from dpbounds.arithmetic import FLOATS, Arithmetic
 from dpbounds.circle.balls import integrate
-from dpbounds.circle.quadrature import even_integral
-from dpbounds.errors import AccuracyError, DomainError
-from dpbounds.ftrl.correlations import DampedAntiPGD, FiniteImpulse, NuCorrelation, ToeplitzCorrelation, nu
-from dpbounds.ftrl.strongly_convex.certificate import check_sensitivity
+from dpbounds.circle.polynomials import Fraction, in_sine, over_sine
+from dpbounds.errors import AccuracyError
+from dpbounds.ftrl.strongly_convex import newton
+from dpbounds.ftrl.strongly_convex.certificate import inner_laurent, program_fraction
+from dpbounds.ftrl.strongly_convex.newton import Candidate
 from dpbounds.ftrl.strongly_convex.noise import Noise
 from dpbounds.ftrl.strongly_convex.programs import Grid, Program
-from dpbounds.ftrl.strongly_convex.quadratic import value_of, worst_curvature, worst_quadratic
 from dpbounds.ftrl.strongly_convex.settings import StronglyConvex
-from dpbounds.values import Value
+from dpbounds.ftrl.strongly_convex.waves import newest, wave
 
-# How closely the margin is searched, on a logarithmic scale in units of L; and nu, as in `optimise`.
-MARGINS, CLOSE = (-8.0, 2.0), 1e-4
-SLOWER, POINTS = 2.0, 16
-SOURCE = "dpbounds, causal program"
-
-
-@dataclass(frozen=True, kw_only=True)
-class CausalBound:
-    """lower <= sup F_inf over the class <= value, for draws that are independent of the past.
-
-    - `value`: proved in balls from `margin` and the multipliers `shifts` (of the draws, and of errors of the gradient)
-      alone, or an estimate; `lower`: the error on F = `curvature` |theta|^2 / 2;
-    - `least`: what no noise of the same privacy is below: `least_error`.
-    """
-
-    program: Program
-    noise: Noise
-    margin: float
-    shifts: tuple[float, float]
-    value: Value
-    lower: Value
-    curvature: float
-    least: Value
-
-    @property
-    def is_certified(self) -> bool:
-        """Whether both ends are proved."""
-        return self.value.kind == "upper" and self.value.certified and self.lower.certified
-
-    @property
-    def ratio(self) -> float:
-        """value / lower: what is not known about the worst case."""
-        return float(self.value) / float(self.lower)
-
-    def __repr__(self) -> str:
-        sign = "<=" if self.is_certified else "~"
-        return (
-            f"CausalBound({self.noise.correlation.name}: {float(self.lower):.6g} <= sup F_inf {sign} "
-            f"{float(self.value):.6g})"
-        )
+# Multipliers below these shares of the largest, or of L, are dropped together if that costs less than DROPPED of the
+# value.
+SHARES, DROPPED = (1.0, 1e-2, 1e-4, 1e-6), 1e-9
 
 
 @typed
@@ -96,195 +60,155 @@ def least_error(m: Arithmetic, problem: StronglyConvex) -> Any:
     return problem.d * clip**2 / (2 * rho) * eta**2 * L / 2 * mean**2
 
 
-@typed
-def bound_causal(correlation: ToeplitzCorrelation, problem: StronglyConvex, *, certify: bool = True) -> CausalBound:
-    """F_inf of DP-FTRL without clipping for draws that are independent of the past, for every F of the class.
-
-    For independent, nu, damped anti-PGD and finitely weighted noise. With `certify` both ends are proved in balls.
-    Raises `DomainError` for other noise and mu = L, `AccuracyError` where D > 0 is not reached or not proved.
-    """
-    noise, program = problem.noise(correlation), problem.program("f")
-    _waves(FLOATS, correlation, np.array([0.5]))
-    if not program.mu < program.L:
-        raise DomainError("mu", program.mu, f"below L = {program.L:g}", "one quadratic has its exact error")
-    margin, shifts, estimate = _candidate(program, noise)
-    grid = Grid.graded(program, 0)
-    curvature = worst_curvature(program, noise, grid)
-    if certify:
-        value, lower, least = _proved(program, noise, problem, margin, shifts, curvature)
-    else:
-        squared = _floats(program, noise, margin, curvature).quadratic
-        value, lower = value_of(estimate, "upper", SOURCE), worst_quadratic(FLOATS, program, curvature, squared)
-        least = value_of(float(least_error(FLOATS, problem)), "lower", SOURCE)
-    return CausalBound(
-        program=program,
-        noise=noise,
-        margin=margin,
-        shifts=shifts,
-        value=value,
-        lower=lower,
-        curvature=curvature,
-        least=least,
-    )
-
-
-@typed
-def best_nu_causal(problem: StronglyConvex, *, certify: bool = True) -> CausalBound:
-    """The bound of the nu in (0, 1] for which it is least, by a search in log nu; errors as `bound_causal`."""
-    from scipy.optimize import minimize_scalar
-
-    program = problem.program("f")
-
-    def value(log_nu: float) -> float:
-        return _candidate(program, problem.noise(nu(min(float(np.exp(log_nu)), 1.0))))[2]
-
-    points = np.linspace(min(np.log(problem.eta * problem.mu), 0.0) - SLOWER, 0.0, POINTS)
-    best = int(np.argmin([value(point) for point in points]))
-    ends = points[max(best - 2, 0)], points[min(best + 2, POINTS - 1)]
-    found: Any = minimize_scalar(value, bounds=ends, method="bounded", options={"xatol": CLOSE})
-    damping = min(float(np.exp(found.x)), 1.0) if found.fun < value(0.0) else 1.0
-    return bound_causal(nu(damping), problem, certify=certify)
-
-
 @dataclass(frozen=True, eq=False)
-class _Means:
-    """Means over the circle: |B|^2 psi / eta^2, Re(beta B w) / D, 1 / D, S / |1 - eta h - w|^2, 1 / |B|^2; and those of
-    the first two for B = 1.
+class _Draws:
+    """White draws behind a part of the noise: `weights` of psi / eta^2 at the nodes, w^{-1} / B there as real and
+    imaginary part, and b_0 times their variance over (L - mu)^2.
     """
 
-    psi: Any
-    cross: Any
-    inverse: Any
-    quadratic: Any
-    squared_sensitivity: Any
-    white_psi: Any
-    white_cross: Any
-
-    def total(self, m: Arithmetic, program: Program, noise: Noise, shifts: tuple[Any, Any]) -> Any:
-        """The bound with these multipliers."""
-        eta, gap = m.number(program.eta), m.number(program.L) - m.number(program.mu)
-        newest = m.number(float(noise.correlation.coefficients(1)[0]))
-        parts = ((self.psi, self.cross + newest), (self.white_psi, self.white_cross + 1))
-        total = m.number(0)
-        for weight, shift, (psi, chi) in zip(noise.weights(self.squared_sensitivity), shifts, parts, strict=False):
-            shift = m.number(shift)
-            total = total + weight * (eta**2 * psi + (2 * shift * chi + shift**2 * self.inverse) / gap**2)
-        return total
-
-    def best_shifts(self, noise: Noise) -> tuple[float, float]:
-        """-chi / mean(1 / D)."""
-        newest = float(noise.correlation.coefficients(1)[0])
-        return float(-(self.cross + newest) / self.inverse), float(-(self.white_cross + 1.0) / self.inverse)
+    weights: np.ndarray
+    turn: tuple[np.ndarray, np.ndarray]
+    known: float
 
 
-def _integrands(program: Program, noise: Noise, margin: float, curvature: float) -> Callable[[Arithmetic, Any], list]:
-    """Those of `_Means` in its order, at s = sin^2(omega / 2)."""
+class CausalObjective(newton.Objective):
+    """The objective of `newton` with the best m of each kind of draws, as a function of the other multipliers."""
 
-    def values(m: Arithmetic, s: Any) -> list:
-        mu, L, eta, weight, h = (m.number(x) for x in (program.mu, program.L, program.eta, margin, curvature))
-        x, y, gap = eta * mu, eta * L, L - mu
-        cosine, sine_squared = 1 - 2 * s, 4 * s * (1 - s)
-        product = 4 * s * (1 - (x + y) / 2) + x * y  # Re conj(u) v
-        D = 2 * weight * product + 2 * s * gap * (1 - y) + eta**2 * L * gap * mu / 2
-        size = weight * (weight + L) + L * gap / 4  # |c|^2 - a b
-        still, turning = -2 * weight - gap / 2, weight * (2 - x - y) + gap / 2 * (1 - y)  # beta w = still + turning w
-        real, imaginary = _waves(m, noise.correlation, s)
-        power = noise.correlation.spectral_density(m, s)
-        cross = (still * real + turning * (real * cosine - sine_squared * imaginary)) / D
-        distance = (eta * h) ** 2 + 4 * (1 - eta * h) * s
-        spectral = [power * size / D, cross, 1 / D, power / distance, 1 / power]
-        return [*spectral, size / D, (still + turning * cosine) / D, 1 / distance]
+    def __init__(self, program: Program, grid: Grid, noise: Noise, max_lag: int) -> None:
+        spectrum = noise.density(grid.s)
+        super().__init__(grid.quadratics(program, max_lag), newton.node_weights(program, grid, spectrum))
+        powers, levels = noise.spectra(FLOATS, grid.s), noise.weights(noise.stated_sensitivity**2)
+        waves = [wave(FLOATS, noise.correlation, grid.s), (1.0, 0.0)]
+        known = [newest(noise.correlation), 1.0]
+        cosine, sine = 1.0 - 2.0 * grid.s, np.sin(grid.omega)
+        self.unit = (program.eta * (program.L - program.mu)) ** 2
+        self.draws: list[_Draws] = []
+        for level, power, (X, Z), first in zip(levels, powers, waves, known, strict=False):
+            # conj(w B) / |B|^2
+            real, imaginary = (X * cosine - sine * Z * sine) / power, -(X * sine + sine * Z * cosine) / power
+            shares = newton.node_weights(program, grid, level * power * np.ones_like(grid.s))
+            self.draws.append(_Draws(shares, (real, imaginary), level * first * program.eta**2 / self.unit))
 
-    return values
+    def shifts(self, multipliers: np.ndarray) -> tuple[float, ...]:
+        """The best m of each, -chi / mean(1 / D)."""
+        return tuple(-chi / inverse for chi, inverse in self._linear(multipliers))
+
+    def _linear(self, multipliers: np.ndarray) -> list[tuple[float, float]]:
+        """chi and mean(1 / D), each times variance / (L - mu)^2."""
+        real, imaginary, _, D = self.parts(multipliers)
+        X, Y = self.inner(real, imaginary)
+        found = []
+        for draws in self.draws:
+            share, (a, b) = draws.weights / D / self.unit, draws.turn
+            found.append((float(share @ (X * a + Y * b)) + draws.known, float(share @ (a * a + b * b))))
+        return found
+
+    def value(self, multipliers: np.ndarray) -> float:
+        """inf outside the domain."""
+        found = super().value(multipliers)
+        if not np.isfinite(found):
+            return found
+        return found - sum(chi**2 / inverse for chi, inverse in self._linear(multipliers))
+
+    def derivatives(self, multipliers: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        """At fixed m, and of the Hessian the Schur complement of m: |X + m / (w B)|^2 in place of |X|^2."""
+        _, gradient, _ = super().derivatives(multipliers, curved=False)
+        real, imaginary, _, D = self.parts(multipliers)
+        X, Y = self.inner(real, imaginary)
+        by_real, by_imaginary = self.slopes()
+        curved, crossed = [np.zeros_like(D)] * 3, []
+        for draws, (chi, inverse) in zip(self.draws, self._linear(multipliers), strict=True):
+            m, share, (a, b) = -chi / inverse, draws.weights / D / self.unit, draws.turn
+            # of X + m / (w B), over D
+            moved = (X + m * a) / D, (Y + m * b) / D
+            first, second = ((dX - moved[0] * dD, dY - moved[1] * dD) for dX, dY, dD in (by_real, by_imaginary))
+            pairs = (first, first), (first, second), (second, second)
+            curved = [
+                old + 2.0 * share * (x[0] * y[0] + x[1] * y[1]) for old, (x, y) in zip(curved, pairs, strict=True)
+            ]
+            even, odd = (2.0 * share * (a * x[0] + b * x[1]) for x in (first, second))
+            crossed.append((self.spread(even, odd), 2.0 * inverse))
+            slope = [
+                share * (2.0 * m * (a * dX + b * dY) - m * (2.0 * (a * X + b * Y) + m * (a * a + b * b)) * dD / D)
+                for dX, dY, dD in (by_real, by_imaginary)
+            ]
+            gradient = gradient + self.spread(*slope)
+        hessian = self.hessian(*curved)
+        for cross, size in crossed:
+            hessian -= np.outer(cross, cross) / size
+        return self.value(multipliers), gradient, hessian
 
 
-def _waves(m: Arithmetic, correlation: ToeplitzCorrelation, s: Any) -> tuple[Any, Any]:
-    """X and Z with B = X + i sin(omega) Z, as functions of s; `DomainError` for noise without a formula here.
+def solve(program: Program, noise: Noise, grid: Grid, max_lag: int) -> tuple[Candidate, tuple[float, ...]]:
+    """The best multipliers with m for each kind of draws, on the grid's nodes; errors as `newton.solve`.
 
-    For nu, with q = 1 - nu: B^2 = 1 - q / w has the real part 1 - q cos(omega) > 0 and Re B > 0, so that X^2 = (|B|^2 +
-    1 - q cos(omega)) / 2 and Z = q / (2 X). X is half of B(w) + B(1 / w), whose real part is positive for q < |w| < 1 /
-    q: the principal root is right for complex s too.
+    Where rounding stops Newton's method, next to 2 / L, fewer lags are taken, and in the end the multipliers of `f`.
     """
-    cosine = 1 - 2 * s
-    if isinstance(correlation, NuCorrelation):
-        q = 1 - m.number(correlation.nu)
-        X = m.sqrt((correlation.spectral_density(m, s) + 1 - q * cosine) / 2)
-        return X, q / (2 * X)
-    if isinstance(correlation, DampedAntiPGD):
-        q = 1 - m.number(correlation.nu)
-        return 1 - q * cosine, q + 0 * s
-    if isinstance(correlation, FiniteImpulse):
-        # cos(k omega) and sin(k omega) / sin(omega), each 2 cos(omega) times the one before less that before it
-        X, Z = 0 * s, 0 * s
-        cosines, sines = (1 + 0 * s, cosine), (0 * s, 1 + 0 * s)
-        for beta in correlation.beta:
-            X, Z = X + m.number(beta) * cosines[0], Z - m.number(beta) * sines[0]
-            cosines = cosines[1], 2 * cosine * cosines[1] - cosines[0]
-            sines = sines[1], 2 * cosine * sines[1] - sines[0]
-        return X, Z
-    allowed = "independent, nu, damped anti-PGD or finitely many weights"
-    raise DomainError("correlation", correlation.name, allowed, "program f takes any spectrum")
+    spectrum = noise.density(grid.s)
+    if (
+        program.L - program.mu <= newton.QUADRATIC * program.L
+    ):  # theta is a linear function of draws: all m give the same
+        return newton.solve(program, grid, spectrum, max_lag), tuple(0.0 for _ in noise.weights(1.0))
+    found = _pruned(program, grid, noise, _minimised(program, grid, noise, max_lag))
+    lifted = newton.lifted(program, grid, spectrum, found)
+    objective = CausalObjective(program, grid, noise, (len(lifted.multipliers) - 1) // 2)
+    return replace(lifted, value=objective.value(lifted.multipliers)), objective.shifts(lifted.multipliers)
 
 
-def _floats(program: Program, noise: Noise, margin: float, curvature: float) -> _Means:
-    """The means in floats; S has its weights."""
-    integrands = _integrands(program, noise, margin, curvature)
-    found = even_integral(lambda omega: np.array(_broadcast(integrands(FLOATS, np.sin(omega / 2.0) ** 2), omega)))
-    return _gathered(found / (2.0 * np.pi), noise)
+def _minimised(program: Program, grid: Grid, noise: Noise, max_lag: int) -> Candidate:
+    spectrum = noise.density(grid.s)
+    for lags in sorted({max_lag, min(max_lag, 1), 0}, reverse=True):
+        start = newton.best_single(program, grid, spectrum, lags)
+        try:
+            return newton.minimise(CausalObjective(program, grid, noise, lags), start)
+        except AccuracyError:
+            continue
+    found = newton.solve(program, grid, spectrum, max_lag)
+    return replace(found, value=CausalObjective(program, grid, noise, max_lag).value(found.multipliers))
 
 
-def _broadcast(values: list, omega: np.ndarray) -> list:
-    return [value * np.ones_like(omega) for value in values]
+def _pruned(program: Program, grid: Grid, noise: Noise, candidate: Candidate) -> Candidate:
+    """Without the multipliers that do not matter, all of them where that is so."""
+    max_lag, given = (len(candidate.multipliers) - 1) // 2, candidate.multipliers
+    for share in SHARES:
+        kept = np.where(given > share * max(program.L, float(given.max())), given, 0.0)
+        lagged = kept[1:].reshape(2, max_lag)
+        used = np.flatnonzero(lagged.any(axis=0))
+        for shorter, margin in ((0, 0.0), (int(used[-1]) + 1 if len(used) else 0, given[0])):
+            multipliers = np.concatenate([[margin], lagged[0, :shorter], lagged[1, :shorter]])
+            value = CausalObjective(program, grid, noise, shorter).value(multipliers)
+            if value <= candidate.value * (1.0 + DROPPED):
+                return replace(candidate, multipliers=multipliers, value=value)
+    return candidate
 
 
-def _gathered(found: Any, noise: Noise) -> _Means:
-    """From the integrands' means; the quadratic's with the weights of the noise."""
-    weights = noise.weights(found[4])
-    quadratic = sum(weight * mean for weight, mean in zip(weights, (found[3], found[7]), strict=False))
-    return _Means(found[0], found[1], found[2], quadratic, found[4], found[5], found[6])
+def added(program: Program, noise: Noise, multipliers: np.ndarray, shifts: Sequence[float]) -> Any:
+    """An enclosure (arb) of what independence of the past adds to the value of `f` at the same multipliers.
 
+    Raises `AccuracyError` where D is not shown to be positive.
+    """
+    from flint import arb
 
-def _candidate(program: Program, noise: Noise) -> tuple[float, tuple[float, float], float]:
-    """The best margin and shifts, in floats, and their value."""
-    from scipy.optimize import minimize_scalar
+    laurent = inner_laurent(program, multipliers.tolist())
+    D = program_fraction(program, multipliers.tolist()).denominator
+    real, turned, inverse = (Fraction(numerator=x, denominator=D) for x in (in_sine(laurent), over_sine(laurent), D**0))
 
-    least = _least_margin(program)
+    def values(m: Arithmetic, s: Any) -> list[Any]:
+        X, Z = wave(m, noise.correlation, s)
+        one, x, y = inverse.at(s), real.at(s), turned.at(s)
+        cross = x * X - 4 * s * (1 - s) * y * Z
+        parts = zip([m.number(shift) for shift in shifts], (cross, x), strict=False)
+        return [
+            *((2 * shift * part + shift * shift * one) for shift, part in parts),
+            one,
+            *noise.inverse(noise.spectra(m, s)),
+        ]
 
-    def at(margin: float) -> tuple[tuple[float, float], float]:
-        means = _floats(program, noise, margin, program.L)
-        shifts = means.best_shifts(noise)
-        return shifts, float(means.total(FLOATS, program, noise, shifts))
-
-    found: Any = minimize_scalar(
-        lambda log: at(least + program.L * 10.0**log)[1], bounds=MARGINS, method="bounded", options={"xatol": CLOSE}
-    )
-    candidates = [least + program.L * 10.0 ** float(found.x)] + ([0.0] if least == 0 else [])
-    margin = min(candidates, key=lambda margin: at(margin)[1])
-    return margin, *at(margin)
-
-
-def _least_margin(program: Program) -> float:
-    """Above this margin D > 0 on the circle; 0 where D > 0 without one. D is linear in s, and positive at s = 0."""
-    x, y, gap = program.eta * program.mu, program.eta * program.L, program.L - program.mu
-    without = program.eta**2 * program.L * gap * program.mu / 2 + 2 * gap * (1 - y)
-    return max(0.0, -without / (2 * (2 - x) * (2 - y)))
-
-
-def _proved(
-    program: Program,
-    noise: Noise,
-    problem: StronglyConvex,
-    margin: float,
-    shifts: tuple[float, float],
-    curvature: float,
-) -> tuple[Value, Value, Value]:
-    """The bound, the worst quadratic and the least error over all noises, from one pass over the circle in balls."""
-    means = integrate(_integrands(program, noise, margin, curvature), max(noise.degree, 2))
-    with arithmetic.balls() as m:
-        check_sensitivity(noise.stated_sensitivity, means[4])
-        found = _gathered(means, noise)
-        if not found.inverse > 0:  # 1 / D has one sign where D has no zero
-            raise AccuracyError("certificate: the denominator of the causal program is negative")
-        value = value_of(found.total(m, program, noise, shifts), "upper", SOURCE)
-        least = value_of(least_error(m, problem), "lower", SOURCE)
-        return value, worst_quadratic(m, program, curvature, found.quadratic), least
+    *means, inverse_mean, squared = integrate(values, max(noise.degree, 2 + len(multipliers) // 2))
+    if not inverse_mean > 0:  # 1 / D has one sign where D has no zero
+        raise AccuracyError("certificate: the denominator of the causal program is negative")
+    total, gap = arb(0), arb(program.L) - arb(program.mu)
+    firsts = (newest(noise.correlation), 1.0)
+    for weight, shift, first, mean in zip(noise.weights(squared), shifts, firsts, means, strict=False):
+        total += weight * (mean + 2 * arb(shift) * arb(first)) / gap**2
+    return total

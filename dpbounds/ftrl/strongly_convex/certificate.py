@@ -82,12 +82,9 @@ def program_fraction(program: Program, multipliers: Sequence[float]) -> Fraction
     """psi / eta^2 at the multipliers (margin, forward, backward), taken as exact numbers."""
     from flint import fmpq
 
-    max_lag = (len(multipliers) - 1) // 2
     mu, L, eta, a, b = (exact(x) for x in (program.mu, program.L, program.eta, program.a, program.b))
-    weights = [exact(x) for x in multipliers]
-    laurent = {0: sum(weights, fmpq(0)) + a}
-    for t in range(1, max_lag + 1):
-        laurent[t], laurent[-t] = program.sign * weights[t], program.sign * weights[max_lag + t]
+    laurent = _lags(program, multipliers)
+    laurent[0] += a
     square = _correlation(laurent, laurent)
     square[0] -= a * b
     # conj(u) v = |z|^2 - eta L conj(z) - eta mu z + eta^2 mu L with z = 1 - w, |z|^2 = 2 - w - 1/w
@@ -101,6 +98,30 @@ def program_fraction(program: Program, multipliers: Sequence[float]) -> Fraction
         for lag, value in ((0, 2 - 2 * x + x**2), (1, x - 1), (-1, x - 1)):
             denominator[lag] = denominator.get(lag, fmpq(0)) - weight * value
     return Fraction(numerator=in_sine(square), denominator=in_sine(denominator))
+
+
+def inner_laurent(program: Program, multipliers: Sequence[float]) -> dict[int, Any]:
+    """X w of `causal` as a Laurent polynomial in w: Lambda ((1 - eta mu) w - 1) + (conj(Lambda) + a - b) ((1 - eta L) w
+    - 1).
+    """
+    forward = _lags(program, multipliers)
+    backward = {-lag: value for lag, value in forward.items()}
+    backward[0] += exact(program.a) - exact(program.b)
+    mu, L, eta = (exact(x) for x in (program.mu, program.L, program.eta))
+    first, second = (_convolution(part, {1: 1 - eta * h, 0: exact(-1.0)}) for part, h in ((forward, mu), (backward, L)))
+    return {lag: first.get(lag, 0) + second.get(lag, 0) for lag in first.keys() | second.keys()}
+
+
+def _lags(program: Program, multipliers: Sequence[float]) -> dict[int, Any]:
+    """Lambda as a Laurent polynomial in w."""
+    from flint import fmpq
+
+    max_lag = (len(multipliers) - 1) // 2
+    weights = [exact(x) for x in multipliers]
+    laurent = {0: sum(weights, fmpq(0))}
+    for t in range(1, max_lag + 1):
+        laurent[t], laurent[-t] = program.sign * weights[t], program.sign * weights[max_lag + t]
+    return laurent
 
 
 def quadratic_fraction(eta: float, curvature: float) -> Fraction:

@@ -114,17 +114,17 @@ class Ratio:
         """x, y, 1 - (x + y) / 2, slope, level, ..., from the exact mu, L and eta."""
         mu, L, eta = (Discs(value) for value in (self.program.mu, self.program.L, self.program.eta))
         a = L * 0.5
-        b = mu * 0.5 if self.program.name == "f" else a
+        b = mu * 0.5 if self.program.of_f else a
         x, y, gap = eta * mu, eta * L, L - mu
         return {
             "a": a,
-            "a - b": gap * 0.5 if self.program.name == "f" else Discs(0.0),
+            "a - b": gap * 0.5 if self.program.of_f else Discs(0.0),
             "x y": x * y,
             "bend": 1.0 - (x + y) * 0.5,
             "(2-x)(2-y)": (2.0 - x) * (2.0 - y),
             "turn": eta * gap,
-            "slope": (a - b) * (1.0 - y) if self.program.name == "f" else Discs(0.0),
-            "level": eta**2 * L * gap * (mu if self.program.name == "f" else -gap) * 0.5,
+            "slope": (a - b) * (1.0 - y) if self.program.of_f else Discs(0.0),
+            "level": eta**2 * L * gap * (mu if self.program.of_f else -gap) * 0.5,
         }
 
     @cached_property

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -58,10 +59,15 @@ def solve(program: Program, grid: Grid, spectrum: Float[np.ndarray, " nodes"], m
     Raises `AccuracyError` if no multiplier makes D positive, if the gap does not reach `TOLERANCE`, or if rounding
     leaves the derivatives less than six digits.
     """
-    start = _single(program, grid, spectrum, max_lag)
-    objective = _Objective.on(program, grid, spectrum, max_lag)
+    start = best_single(program, grid, spectrum, max_lag)
+    objective = Objective.on(program, grid, spectrum, max_lag)
     if max_lag == 0 or program.L - program.mu <= QUADRATIC * program.L:
         return Candidate(multipliers=start, value=objective.value(start), gap=0.0, steps=0)
+    return minimise(objective, start)
+
+
+def minimise(objective: Objective, start: np.ndarray) -> Candidate:
+    """The least value of an objective, from its best single multiplier or near it; errors as `solve`."""
     inside = _inside(objective, start)
     try:
         return _interior_point(objective, inside, 0.0)
@@ -102,7 +108,7 @@ def lifted(program: Program, grid: Grid, spectrum: Float[np.ndarray, " nodes"], 
     low = D <= 0
     if not low.any():
         return candidate
-    single = _single(program, grid, spectrum, max_lag)
+    single = best_single(program, grid, spectrum, max_lag)
     *_, single_D = quadratics.parts(single)
     share = float(np.max(-D[low] / (single_D[low] / 2.0 - D[low])))
     multipliers = (1.0 - share) * candidate.multipliers + share * single
@@ -120,12 +126,12 @@ def _least_nearby(omega: np.ndarray, D: np.ndarray) -> np.ndarray:
     return least
 
 
-def _single(program: Program, grid: Grid, spectrum: np.ndarray, max_lag: int) -> np.ndarray:
+def best_single(program: Program, grid: Grid, spectrum: np.ndarray, max_lag: int) -> np.ndarray:
     """Best single multiplier lambda_0, the others 0: the value is convex in it; searched on a logarithmic scale in
     units of L.
     """
     q, a, b = grid.quadratics(program, 0), program.a, program.b
-    weights = _weights(program, grid, spectrum)
+    weights = node_weights(program, grid, spectrum)
 
     def values(log_scales: np.ndarray) -> np.ndarray:
         scales = program.L * np.exp(log_scales)
@@ -149,7 +155,7 @@ def _single(program: Program, grid: Grid, spectrum: np.ndarray, max_lag: int) ->
     return np.concatenate([[program.L * np.exp(scales[best])], np.zeros(2 * max_lag)])
 
 
-def _inside(objective: _Objective, start: np.ndarray) -> np.ndarray:
+def _inside(objective: Objective, start: np.ndarray) -> np.ndarray:
     """The same with small positive multipliers at all lags, small enough to stay feasible."""
     point, share = start.copy(), 5.0
     while True:
@@ -159,7 +165,7 @@ def _inside(objective: _Objective, start: np.ndarray) -> np.ndarray:
         share /= 10.0
 
 
-class _Objective:
+class Objective:
     """Value, gradient and Hessian; the Hessian is assembled from three weighted products of the two designs."""
 
     def __init__(self, quadratics: Quadratics, weights: np.ndarray) -> None:
@@ -167,9 +173,9 @@ class _Objective:
         self._last: tuple[np.ndarray, tuple[np.ndarray, ...]] | None = None
 
     @classmethod
-    def on(cls, program: Program, grid: Grid, spectrum: np.ndarray, max_lag: int) -> _Objective:
+    def on(cls, program: Program, grid: Grid, spectrum: np.ndarray, max_lag: int) -> Objective:
         """The mean of S psi over the circle."""
-        return cls(grid.quadratics(program, max_lag), _weights(program, grid, spectrum))
+        return cls(grid.quadratics(program, max_lag), node_weights(program, grid, spectrum))
 
     def parts(self, multipliers: np.ndarray) -> tuple[np.ndarray, ...]:
         """Those of the quadratics: a step is taken where the line search ended."""
@@ -192,51 +198,67 @@ class _Objective:
         odd = 2.0 * q.product_imag[free, None] * q.sines[free] / unit
         return np.hstack([even, even[:, 1:]]) - np.hstack([0.0 * even[:, :1], odd, -odd]), q.constant[free] / unit
 
-    def derivatives(self, multipliers: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+    def derivatives(self, multipliers: np.ndarray, *, curved: bool = True) -> tuple[float, np.ndarray, np.ndarray]:
         """Of N / D, N = |c|^2 - a b: grad N = 2 (Re c, Im c) and grad D = 2 (Re conj(u) v, -Im conj(u) v) in the
-        designs.
+        designs; without the Hessian where it is not asked for.
         """
         q = self.quadratics
         real, imaginary, numerator, denominator = self.parts(multipliers)
         share, ratio = self.weights / denominator, numerator / denominator
-        even = q.cosines.T @ (2.0 * share * (real + q.program.a - ratio * q.product_real))
-        odd = q.sines.T @ (2.0 * share * (imaginary + ratio * q.product_imag))
+        even = 2.0 * share * (real + q.program.a - ratio * q.product_real)
+        gradient = self.spread(even, 2.0 * share * (imaginary + ratio * q.product_imag))
+        hessian = self.hessian(*self._curvature(real, imaginary, denominator)) if curved else np.zeros((0, 0))
+        return float(self.weights @ ratio), gradient, hessian
+
+    def spread(self, even: np.ndarray, odd: np.ndarray) -> np.ndarray:
+        """A gradient from the derivatives by Re Lambda and Im Lambda at the nodes."""
+        q = self.quadratics
+        even, odd = q.cosines.T @ even, q.sines.T @ odd
         gradient = np.concatenate([even, even[1:]])
         gradient[1 : q.max_lag + 1] += odd
         gradient[q.max_lag + 1 :] -= odd
-        rr, ri, ii = self._curvature(real, imaginary, denominator)
+        return gradient
+
+    def hessian(self, rr: np.ndarray, ri: np.ndarray, ii: np.ndarray) -> np.ndarray:
+        """The same from second derivatives."""
+        q = self.quadratics
         root_rr, root_ii = np.sqrt(rr)[:, None] * q.cosines, np.sqrt(ii)[:, None] * q.sines
         # numpy computes one half of the product of a matrix with its own transpose
-        hessian = _spread(root_rr.T @ root_rr, q.cosines.T @ (ri[:, None] * q.sines), root_ii.T @ root_ii)
-        return float(self.weights @ ratio), gradient, hessian
+        return _spread(root_rr.T @ root_rr, q.cosines.T @ (ri[:, None] * q.sines), root_ii.T @ root_ii)
+
+    def inner(self, real: np.ndarray, imaginary: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """X = Lambda conj(u) + conj(Lambda v) + (a - b) conj(v), from Lambda."""
+        q = self.quadratics
+        mu, L, eta, gap = q.program.mu, q.program.L, q.program.eta, q.program.a - q.program.b
+        x_real = real * (2.0 * q.half - eta * (L + mu)) + gap * (q.half - eta * L)
+        return x_real, q.sine * (2.0 * real + gap) + eta * (L - mu) * imaginary
+
+    def slopes(self) -> tuple[tuple[Any, Any, np.ndarray], tuple[Any, Any, np.ndarray]]:
+        """Derivatives of Re X, Im X and D by Re Lambda, and by Im Lambda."""
+        q = self.quadratics
+        mu, L, eta = q.program.mu, q.program.L, q.program.eta
+        by_real = 2.0 * q.half - eta * (L + mu), 2.0 * q.sine, 2.0 * q.product_real
+        return by_real, (0.0, eta * (L - mu), -2.0 * q.product_imag)
 
     def _curvature(
         self, real: np.ndarray, imaginary: np.ndarray, denominator: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Weights of the Hessian from (eta (L - mu))^2 N / D = |X|^2 / D - (a - b) - 2 Re Lambda, where
-        X = Lambda conj(u) + conj(Lambda v) + (a - b) conj(v).
+        """Weights of the Hessian from (eta (L - mu))^2 N / D = |X|^2 / D - (a - b) - 2 Re Lambda.
 
         X and D are linear in the multipliers, so 2 / D times the squares of grad X - (X / D) grad D: positive
         semidefinite term by term, also where N / D is the small difference of large numbers.
         """
-        q = self.quadratics
-        mu, L, eta = q.program.mu, q.program.L, q.program.eta
-        half, sine, gap = q.half, q.sine, q.program.a - q.program.b
-        sum_part = 2.0 * half - eta * (L + mu)
-        x_real = (real * sum_part + gap * (half - eta * L)) / denominator
-        x_imaginary = (sine * (2.0 * real + gap) + eta * (L - mu) * imaginary) / denominator
-        p, m = 2.0 * q.product_real, -2.0 * q.product_imag
-        first = sum_part - x_real * p, -x_real * m
-        second = 2.0 * sine - x_imaginary * p, eta * (L - mu) - x_imaginary * m
-        share = 2.0 * self.weights / denominator / (eta * (L - mu)) ** 2
+        program, (X, Y) = self.quadratics.program, self.inner(real, imaginary)
+        first, second = ((dX - X / denominator * dD, dY - Y / denominator * dD) for dX, dY, dD in self.slopes())
+        share = 2.0 * self.weights / denominator / (program.eta * (program.L - program.mu)) ** 2
         return (
-            share * (first[0] ** 2 + second[0] ** 2),
-            share * (first[0] * first[1] + second[0] * second[1]),
-            share * (first[1] ** 2 + second[1] ** 2),
+            share * (first[0] ** 2 + first[1] ** 2),
+            share * (first[0] * second[0] + first[1] * second[1]),
+            share * (second[0] ** 2 + second[1] ** 2),
         )
 
 
-def _weights(program: Program, grid: Grid, spectrum: np.ndarray) -> np.ndarray:
+def node_weights(program: Program, grid: Grid, spectrum: np.ndarray) -> np.ndarray:
     """Of psi / eta^2 at the nodes in the mean over the circle."""
     return program.eta**2 / (2.0 * np.pi) * grid.weights * spectrum
 
@@ -258,7 +280,7 @@ def _spread(even: np.ndarray, mixed: np.ndarray, odd: np.ndarray) -> np.ndarray:
     return hessian
 
 
-def _interior_point(objective: _Objective, start: np.ndarray, faint: float) -> Candidate:
+def _interior_point(objective: Objective, start: np.ndarray, faint: float) -> Candidate:
     """The slacks stay positive: the unknowns, in units of the scalar solution, and D at the nodes of at most a `faint`
     share of the weight. `dual` belongs to their signs.
     """
@@ -341,7 +363,7 @@ def _largest_step(values: np.ndarray, moves: np.ndarray) -> float:
 
 
 def _line_search(
-    objective: _Objective,
+    objective: Objective,
     scale: float,
     line: tuple[np.ndarray, np.ndarray],
     slack_line: tuple[np.ndarray, np.ndarray],

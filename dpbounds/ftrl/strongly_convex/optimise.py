@@ -1,5 +1,8 @@
 """The best correlation for the class: ftrl Section 3's alternation, made monotone and certified; and the best nu.
 
+Program `causal` depends on B itself, not on |B|^2 alone, and is not convex in it: there the best half powers with two
+zeros and a pole are searched for.
+
 >>> found = best_nu(StronglyConvex(mu=0.2, L=1.0, eta=0.1, rho=0.5), max_lag=0, certify=False, nodes=64)
 >>> 0.0 < found.nu < 1.0, bool(found.bound.best < found.independent.best)
 (True, True)
@@ -30,6 +33,12 @@ from dpbounds.ftrl.strongly_convex.settings import StronglyConvex
 CONVERGED, ROUNDS = 1e-7, 60
 # The first search: from e^-SLOWER eta mu to 1.
 SLOWER, POINTS = 2.0, 16
+# Of the half powers: lags, relative accuracy and most evaluations; and how near to 1 roots may come.
+SEARCHED, CLOSE, EVALUATIONS, NEAREST = 1, 1e-6, 300, 1e-9
+
+
+# Programs that bound something.
+Provable = Literal["causal", "f", "theta"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +63,7 @@ class BestNu:
 @dataclass(frozen=True, kw_only=True)
 class Optimised:
     """The correlation of least program value, its bound, and the value of the program after each half step, which never
-    rises; beside them the best nu and independent noise.
+    rises (with `causal` at the start and the end of the search); beside them the best nu and independent noise.
     """
 
     correlation: HalfPowers
@@ -85,34 +94,58 @@ class Optimised:
 def optimize_correlation(
     problem: StronglyConvex,
     *,
-    program: Literal["f", "theta"] = "f",
+    program: Provable = "causal",
     max_lag: int = MAX_LAG,
     certify: bool = True,
     nodes: int = NODES,
 ) -> Optimised:
-    """Alternate: psi minimises the program for |B|^2, then |B|^2 = psi^{-1/2} minimises int |B|^{-2} int |B|^2 psi.
+    """With `causal` the best half powers (1 - a z)^{1/2} (1 - b z)^{1/2} (1 - c z)^{-1/2}, searched from the best nu.
 
+    Others alternate: psi minimises the program for |B|^2, then |B|^2 = psi^{-1/2} minimises int |B|^{-2} int |B|^2 psi.
     Each half step lowers N / (2 pi)^2 int |B|^{-2} int |B|^2 psi + sigma_sgd^2 / (2 pi) int psi, N = d clip_norm^2 / (2
-    rho), so the values fall; starts from independent noise, stops when a round gains less than 1e-7. A local optimum:
-    the joint problem is not convex. Compared with `best_nu` and independent noise, all on the same nodes and lags.
+    rho), so the values fall; starts from independent noise, stops when a round gains less than 1e-7. Local optima: the
+    joint problem is not convex. Compared with `best_nu` and independent noise, all on the same nodes and lags.
     Arguments and errors as `bounds.bound`.
     """
     constants = _constants(program, problem)
-    multipliers, history = alternation(constants, problem.noise(independent()), max_lag, nodes=nodes)
-    correlation = spectral_root(constants, multipliers)
     options: dict[str, Any] = {"program": program, "max_lag": max_lag, "certify": certify, "nodes": nodes}
+    if program == "causal":
+        best = best_nu(problem, **options)
+        correlation, history = _half_powers(problem, best.nu, nodes)
+    else:
+        multipliers, history = alternation(constants, problem.noise(independent()), max_lag, nodes=nodes)
+        correlation, best = spectral_root(constants, multipliers), best_nu(problem, **options)
     return Optimised(
-        correlation=correlation,
-        bound=bound(correlation, problem, **options),
-        history=history,
-        best_nu=best_nu(problem, **options),
+        correlation=correlation, bound=bound(correlation, problem, **options), history=history, best_nu=best
     )
+
+
+def _half_powers(problem: StronglyConvex, damping: float, nodes: int) -> tuple[HalfPowers, tuple[float, ...]]:
+    """The half powers of least causal value found, and that of nu noise and theirs; roots as logarithms of 1 - root."""
+    from scipy.optimize import minimize
+
+    def correlation(logarithms: np.ndarray) -> HalfPowers:
+        first, second, pole = (1.0 - float(x) for x in np.exp(logarithms))
+        return HalfPowers((first, second), (pole,), "optimized")
+
+    def value(logarithms: np.ndarray) -> float:
+        if not np.all((np.log(NEAREST) < logarithms) & (logarithms < np.log(2.0 - NEAREST))):
+            return np.inf
+        return bound(correlation(logarithms), problem, max_lag=SEARCHED, certify=False, nodes=nodes).grid_value
+
+    start = np.log([min(damping, 1.0), 0.5, 0.5])  # the last two cancel
+    simplex = np.vstack([start, start + np.diag([0.3, 0.5, 0.5])])
+    limits = {"xatol": np.inf, "fatol": CLOSE * value(start), "maxfev": EVALUATIONS, "initial_simplex": simplex}
+    found: Any = minimize(value, start, method="Nelder-Mead", options=limits)
+    return correlation(found.x), (value(start), float(found.fun))
 
 
 def _constants(program: ProgramName, problem: StronglyConvex) -> Program:
     """Those of a program that bounds something."""
     if isinstance(program, str) and program == "paper":
-        raise DomainError("program", program, "f or theta", "the program as printed bounds nothing that could be best")
+        raise DomainError(
+            "program", program, "causal, f or theta", "the program as printed bounds nothing that could be best"
+        )
     return problem.program(program)
 
 
@@ -127,9 +160,13 @@ def alternation(
 ) -> tuple[Float[np.ndarray, " n"], tuple[float, ...]]:
     """ftrl Section 3's alternation on a graded grid: the multipliers at its end, and the value after each half step.
 
+    For programs that depend on |B|^2 alone, so that `causal` is refused.
+
     `start(omega)` is |B|^2 up to a factor, by default that of independent noise; of `noise` only the magnitudes are
     used. Stops when a round gains less than 1e-7 of the value; raises `AccuracyError` if none of 60 does.
     """
+    if program.name == "causal":
+        raise DomainError("program", program.name, "f, theta or paper", "it depends on more than |B|^2")
     printed = program.name == "paper"
     grid = Grid.graded(program, count("max_lag", max_lag, least=0, most=200), count("nodes", nodes, least=16, most=1e5))
     power, *rest = (program.prefactor(FLOATS) * weight for weight in noise.weights(1.0, as_printed=printed))
@@ -168,7 +205,7 @@ def _roots(polynomial: Any) -> np.ndarray:
 def best_nu(
     problem: StronglyConvex,
     *,
-    program: Literal["f", "theta"] = "f",
+    program: Provable = "causal",
     max_lag: int = MAX_LAG,
     certify: bool = True,
     nodes: int = NODES,

@@ -1,4 +1,4 @@
-"""The three frequency-domain programs that bound the stationary error for strongly convex losses.
+"""The frequency-domain programs that bound the stationary error for strongly convex losses.
 
 F is mu-strongly convex and L-smooth, theta_{t+1} = theta_t - eta (grad F(theta_t) + noise), S the noise's spectrum per
 direction summed over directions. With w = e^{i omega}, z = 1 - w, u = z - eta mu, v = z - eta L, every program bounds
@@ -10,7 +10,9 @@ minimised over multipliers with D > 0 on the whole circle; c = Lambda + a. `f` (
 a |p|^2 + 2 a <p, q> + b |q|^2 over (L - mu)^2 for p = grad F - mu theta, q = L theta - grad F; `theta` (a = b = L/2)
 bounds (L/2) E |theta|^2; both add the integral quadratic constraint int 2 Re[Lambda conj(P) Q] >= 0 for Lambda =
 lambda_0 - sum_{t != 0} lambda_t w^t, lambda_t >= 0, sum_{t != 0} lambda_t <= lambda_0 (Zames and Falb; multipliers here
-are those of the paper times (L - mu)^2, and for `theta` times L / 2 besides). `paper` is ftrl eq. (10) with (90) as
+are those of the paper times (L - mu)^2, and for `theta` times L / 2 besides). `causal` is `f` for draws that are
+independent of the past, where a loss cannot know the noise that is to come (`dpbounds.ftrl.strongly_convex.causal`).
+`paper` is ftrl eq. (10) with (90) as
 printed: plus signs in Lambda, and the printed prefactor; it is not a bound.
 
 >>> program = Program(name="f", mu=0.5, L=1.0, eta=1.0)
@@ -32,7 +34,7 @@ from dpbounds.arguments import typed
 from dpbounds.arithmetic import Arithmetic
 from dpbounds.errors import DomainError, choice, positive, within
 
-ProgramName = Literal["f", "theta", "paper"]
+ProgramName = Literal["causal", "f", "theta", "paper"]
 
 # Doubles resolve nothing slower than this eta mu, and no larger L / mu than its inverse.
 SLOWEST = 1e-12
@@ -72,6 +74,11 @@ class Program:
         return self.L / self.mu
 
     @property
+    def of_f(self) -> bool:
+        """Whether it starts from F - F* itself."""
+        return self.name in ("causal", "f")
+
+    @property
     def a(self) -> float:
         """Weight of |u|^2."""
         return self.L / 2.0
@@ -79,7 +86,7 @@ class Program:
     @property
     def b(self) -> float:
         """Weight of |v|^2."""
-        return self.mu / 2.0 if self.name == "f" else self.L / 2.0
+        return self.mu / 2.0 if self.of_f else self.L / 2.0
 
     @property
     def slope(self) -> float:
@@ -90,7 +97,7 @@ class Program:
     def level(self) -> float:
         """The rest of it, eta^2 ((a - b) L^2 - a (L - mu)^2) without cancellation."""
         gap = self.L - self.mu
-        return self.eta**2 * self.L * gap * (self.mu if self.name == "f" else -gap) / 2.0
+        return self.eta**2 * self.L * gap * (self.mu if self.of_f else -gap) / 2.0
 
     @property
     def sign(self) -> int:

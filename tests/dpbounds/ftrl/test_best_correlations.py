@@ -16,10 +16,10 @@ from dpbounds.ftrl.strongly_convex.certificate import program_fraction
 @pytest.mark.usefixtures("signatures_unchecked")
 def test_the_alternation_ends_at_a_better_causal_correlation(mu, eta, sigma):
     problem = sc.StronglyConvex(mu=mu, L=1.0, eta=eta, rho=0.5, sigma_sgd=sigma)
-    found = sc.optimize_correlation(problem, max_lag=8)
+    found = sc.optimize_correlation(problem, max_lag=8, program="f")
     assert all(later <= earlier * (1 + 1e-9) for earlier, later in zip(found.history, found.history[1:], strict=False))
     assert float(found.bound.value) == pytest.approx(found.history[-1], rel=1e-6) and found.bound.value.certified
-    best, white = found.best_nu.bound, sc.bound(c.independent(), problem, max_lag=8)
+    best, white = found.best_nu.bound, sc.bound(c.independent(), problem, max_lag=8, program="f")
     assert float(found.bound.value) <= float(best.value) <= float(white.value) and 0 < found.best_nu.nu <= 1
     assert found.history[0] == pytest.approx(white.grid_value, rel=1e-9)
     assert float(found.independent.best) == pytest.approx(float(white.best), rel=1e-8)
@@ -30,7 +30,9 @@ def test_the_alternation_ends_at_a_better_causal_correlation(mu, eta, sigma):
 @pytest.mark.parametrize("certify", [True, False])
 def test_no_search_ends_above_independent_noise(certify):
     """At eta L = 1.9 co-coercivity, eta N / (2 (2 - eta L)), is below the program for all that is searched."""
-    found = sc.optimize_correlation(sc.StronglyConvex(mu=0.1, L=1.0, eta=1.9, rho=0.5), max_lag=4, certify=certify)
+    found = sc.optimize_correlation(
+        sc.StronglyConvex(mu=0.1, L=1.0, eta=1.9, rho=0.5), max_lag=4, certify=certify, program="f"
+    )
     assert found.best_nu.nu == 1.0 and found.best_nu.bound is found.independent is found.tightest
     assert float(found.tightest.best) == pytest.approx(9.5, rel=1e-8) and found.tightest.best < found.bound.best
     bounds = (found.bound, found.independent)
@@ -59,7 +61,7 @@ def test_searches_use_the_nodes_asked_for_and_a_program_that_bounds():
 
 def test_the_optimised_correlation_in_the_time_domain():
     """Its coefficients alone, convolved and summed, give its spectrum, its sensitivity and a quadratic's error."""
-    found = sc.optimize_correlation(sc.StronglyConvex(mu=0.1, L=1.0, eta=0.5, rho=0.5), max_lag=8)
+    found = sc.optimize_correlation(sc.StronglyConvex(mu=0.1, L=1.0, eta=0.5, rho=0.5), max_lag=8, program="f")
     T, h, eta = 4000, found.bound.curvature, 0.5
     beta, inverse = found.correlation.coefficients(T), found.correlation.inverse_coefficients(T)
     assert np.convolve(beta, inverse)[:50] == pytest.approx(np.eye(50)[0], abs=1e-10)
@@ -77,7 +79,7 @@ def test_the_optimised_correlation_in_the_time_domain():
 
 
 def test_the_best_nu_is_no_worse_than_its_neighbours():
-    best = sc.best_nu(sc.StronglyConvex(mu=0.05, L=1.0, eta=0.3, rho=0.5), max_lag=4)
+    best = sc.best_nu(sc.StronglyConvex(mu=0.05, L=1.0, eta=0.3, rho=0.5), max_lag=4, program="f")
     assert best.bound.value.certified and best.bound.noise == Noise(correlation=c.nu(best.nu), rho=0.5)
     for factor in (0.5, 0.9, 1.1, 2.0):
         other = sc.bound(
@@ -85,6 +87,7 @@ def test_the_best_nu_is_no_worse_than_its_neighbours():
             sc.StronglyConvex(mu=0.05, L=1.0, eta=0.3, rho=0.5),
             max_lag=4,
             certify=False,
+            program="f",
         )
         assert best.bound.grid_value <= other.grid_value
 

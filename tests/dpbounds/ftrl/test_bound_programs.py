@@ -73,7 +73,7 @@ def test_values_found_by_another_solver(correlation, mu, eta, program, values):
 def test_a_quadratic_is_exact():
     """mu = L leaves one loss: bound, worst quadratic and Parseval's sum over the impulse response agree."""
     mu, eta, T = 0.8, 0.5, 400
-    bound = sc.bound(SHARP, sc.StronglyConvex(mu=mu, L=mu, eta=eta, rho=0.5))
+    bound = sc.bound(SHARP, sc.StronglyConvex(mu=mu, L=mu, eta=eta, rho=0.5), program="f")
     impulse = np.convolve(SHARP.coefficients(T), (1 - eta * mu) ** np.arange(T))[:T] * eta
     exact = mu / 2 * float(SHARP.limiting_sensitivity()) ** 2 * float(impulse @ impulse)
     assert float(bound.lower) == pytest.approx(exact, rel=1e-8)
@@ -211,13 +211,13 @@ def test_noise_in_a_narrow_band(kappa, eta, pole, n):
     the certificate nor the nodes must miss the band.
     """
     noise = c.HalfPowers((), (complex(pole),) * n)
-    found = sc.bound(noise, sc.StronglyConvex(mu=1 / kappa, L=1.0, eta=eta, rho=0.5))
-    alone = sc.bound(noise, sc.StronglyConvex(mu=1 / kappa, L=1.0, eta=eta, rho=0.5), max_lag=0)
+    found = sc.bound(noise, sc.StronglyConvex(mu=1 / kappa, L=1.0, eta=eta, rho=0.5), program="f")
+    alone = sc.bound(noise, sc.StronglyConvex(mu=1 / kappa, L=1.0, eta=eta, rho=0.5), max_lag=0, program="f")
     assert found.value.certified and found.lower <= found.value <= alone.value
     omega = np.linspace(0, np.pi, 2**18 + 1)
     mean = np.trapezoid(noise.power_spectrum(omega) * found.psi(omega), omega) / np.pi
     assert mean * float(noise.limiting_sensitivity()) ** 2 == pytest.approx(float(found.value), rel=1e-8)
-    estimate = sc.bound(noise, sc.StronglyConvex(mu=1 / kappa, L=1.0, eta=eta, rho=0.5), certify=False)
+    estimate = sc.bound(noise, sc.StronglyConvex(mu=1 / kappa, L=1.0, eta=eta, rho=0.5), certify=False, program="f")
     assert estimate.value == pytest.approx(float(found.value), rel=5e-6)
 
 
@@ -266,8 +266,12 @@ def cases(draw):
 def test_order_of_the_bounds(case):
     """lower <= f <= theta, and more lags never worse."""
     correlation, mu, eta = case
-    short = sc.bound(correlation, sc.StronglyConvex(mu=mu, L=1.0, eta=eta, rho=0.5), max_lag=2, certify=False)
-    long = sc.bound(correlation, sc.StronglyConvex(mu=mu, L=1.0, eta=eta, rho=0.5), max_lag=6, certify=False)
+    short = sc.bound(
+        correlation, sc.StronglyConvex(mu=mu, L=1.0, eta=eta, rho=0.5), max_lag=2, certify=False, program="f"
+    )
+    long = sc.bound(
+        correlation, sc.StronglyConvex(mu=mu, L=1.0, eta=eta, rho=0.5), max_lag=6, certify=False, program="f"
+    )
     assert float(long.lower) <= long.grid_value * (1 + 1e-9)
     assert long.grid_value <= short.grid_value * (1 + 3e-9)
     assert short.grid_value <= value(correlation, mu, eta, program="theta", max_lag=2) * (1 + 3e-9)
@@ -281,7 +285,11 @@ def test_monotone_in_the_noise(case, extra):
     correlation, mu, eta = case
     less, more = (
         sc.bound(
-            correlation, sc.StronglyConvex(mu=mu, L=1.0, eta=eta, rho=0.5, sigma_sgd=sigma), max_lag=3, certify=False
+            correlation,
+            sc.StronglyConvex(mu=mu, L=1.0, eta=eta, rho=0.5, sigma_sgd=sigma),
+            max_lag=3,
+            certify=False,
+            program="f",
         )
         for sigma in (0.0, extra)
     )

@@ -22,12 +22,17 @@ def test_extreme_losses_are_solved_or_refused(L):
         answers = 1e-50 <= L <= 1e50 and share >= 1e-12 and share * rate >= 1e-12 and rate < 2
         if mu > 0 and eta < np.inf and answers:
             found = sc.bound(
-                c.nu(0.1), sc.StronglyConvex(mu=mu, L=L, eta=eta, rho=0.5), max_lag=2, nodes=64, certify=False
+                c.nu(0.1),
+                sc.StronglyConvex(mu=mu, L=L, eta=eta, rho=0.5),
+                max_lag=2,
+                nodes=64,
+                certify=False,
+                program="f",
             )
             assert 0 < found.lower <= found.value * (1 + 1e-9) < np.inf
         else:
             with pytest.raises(DomainError, match=r"^(mu|L|eta) = .* is not allowed"):
-                sc.bound(c.nu(0.1), sc.StronglyConvex(mu=mu, L=L, eta=eta, rho=0.5), max_lag=2, nodes=64)
+                sc.bound(c.nu(0.1), sc.StronglyConvex(mu=mu, L=L, eta=eta, rho=0.5), max_lag=2, nodes=64, program="f")
 
 
 LOUD = {"rho": (1e-300, -1), "clip_norm": (1e200, 2), "d": (10**400, 1), "sigma_sgd": (1e200, 2)}
@@ -64,7 +69,7 @@ def test_extreme_noise_is_scaled_or_refused(solver):
 )
 def test_extreme_correlations_are_refused(correlation, message):
     with pytest.raises(DomainError, match=message):
-        sc.bound(correlation, sc.StronglyConvex(mu=0.1, L=1.0, eta=0.5, rho=0.5), certify=False)
+        sc.bound(correlation, sc.StronglyConvex(mu=0.1, L=1.0, eta=0.5, rho=0.5), certify=False, program="f")
 
 
 # --- bad input ---
@@ -84,7 +89,8 @@ def test_extreme_correlations_are_refused(correlation, message):
         ({"max_lag": -1}, "max_lag = -1"),
         ({"nodes": 5}, "nodes = 5 .*16"),
         ({"method": "scs"}, "method = scs .*newton, cone"),
-        ({"program": "g"}, "program = g .*f, theta, paper"),
+        ({"program": "g"}, "program = g .*causal, f, theta, paper"),
+        ({"method": "cone"}, "method = cone .*newton with program causal"),
         ({"correlation": c.anti_pgd()}, "correlation = anti-PGD .*finite limiting sensitivity"),
     ],
 )
@@ -119,4 +125,4 @@ def test_noise_and_program_as_they_are():
     assert given.value == same.value and given.noise == same.noise and given.program == same.program
     for name, arguments in (("correlation", (noise, same)), ("problem", (c.nu(0.1), program))):
         with pytest.raises(DomainError, match=f"^{name} = "):
-            sc.bound(*arguments, certify=False)
+            sc.bound(*arguments, certify=False, program="f")

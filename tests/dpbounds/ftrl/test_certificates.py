@@ -78,7 +78,7 @@ def test_the_enclosure_holds_the_integral(correlation, program):
 @pytest.mark.parametrize(("mu", "eta"), [(1.0, 1e-8), (1e-6, 1e-2), (1e-6, 1.9), (1.0, 1.0)])
 def test_the_whole_range_is_certified(correlation, mu, eta):
     """eta mu from 1e-8 to 1, kappa from 1 to 1e6: narrow enclosures in the right order."""
-    bound = sc.bound(correlation, sc.StronglyConvex(mu=mu, L=1.0, eta=eta, rho=0.5))
+    bound = sc.bound(correlation, sc.StronglyConvex(mu=mu, L=1.0, eta=eta, rho=0.5), program="f")
     ends = [value.enclosure for value in (bound.value, bound.lower, *bound.simple)]
     assert all(end and end[1] / end[0] - 1 < 1e-8 for end in ends)
     assert 1 <= bound.ratio <= float(bound.value) / float(bound.lower)
@@ -104,7 +104,12 @@ def test_steps_next_to_the_stability_limit(mu, program):
 def test_the_range_of_sandwiches_for_anticorrelated_noise():
     """At kappa = 100 and eta <= 0.1 / L the program leaves at most 10 % open."""
     for eta in (0.1, 0.05, 0.01, 1e-3):
-        assert sc.bound(c.damped_anti_pgd(eta / 100), sc.StronglyConvex(mu=0.01, L=1.0, eta=eta, rho=0.5)).ratio < 1.05
+        assert (
+            sc.bound(
+                c.damped_anti_pgd(eta / 100), sc.StronglyConvex(mu=0.01, L=1.0, eta=eta, rho=0.5), program="f"
+            ).ratio
+            < 1.05
+        )
 
 
 def test_multipliers_that_fail_between_nodes_are_refused():
@@ -143,7 +148,7 @@ def test_integrals_against_closed_forms():
 
 
 def test_a_given_density_is_the_correlation_that_has_it():
-    bound = sc.bound(c.damped_anti_pgd(0.2), sc.StronglyConvex(mu=0.05, L=1.0, eta=0.3, rho=0.5))
+    bound = sc.bound(c.damped_anti_pgd(0.2), sc.StronglyConvex(mu=0.05, L=1.0, eta=0.3, rho=0.5), program="f")
     gamma_squared = float(c.damped_anti_pgd(0.2).limiting_sensitivity()) ** 2
     given = sc.bound_density(
         lambda m, s: m.number(gamma_squared) * (m.number(0.2) ** 2 + 4 * m.number(0.8) * s), 0.05, 1.0, 0.3
@@ -163,7 +168,7 @@ def test_a_density_that_is_not_analytic_is_not_certified():
 
 def test_simple_bounds():
     """Co-coercivity is attained by the quadratic of curvature L beyond eta L = 1; contraction by none, but holds."""
-    white = sc.bound(c.independent(), sc.StronglyConvex(mu=0.2, L=1.0, eta=1.6, rho=0.5))
+    white = sc.bound(c.independent(), sc.StronglyConvex(mu=0.2, L=1.0, eta=1.6, rho=0.5), program="f")
     contraction, coercivity = white.simple
     assert float(coercivity) == pytest.approx(1.6 / 2 / (2 - 1.6), rel=1e-8)
     assert float(white.lower) == pytest.approx(float(coercivity), rel=1e-8) and white.curvature == 1.0
@@ -173,11 +178,14 @@ def test_simple_bounds():
 
 def test_nu_1_is_independent_noise():
     """Co-coercivity holds for it, and for no other correlation."""
-    independent = sc.bound(c.independent(), sc.StronglyConvex(mu=0.2, L=1.0, eta=1.6, rho=0.5), max_lag=2)
+    independent = sc.bound(c.independent(), sc.StronglyConvex(mu=0.2, L=1.0, eta=1.6, rho=0.5), max_lag=2, program="f")
     for correlation in (c.nu(1.0), c.damped_anti_pgd(1.0), c.from_coefficients([1.0, 0.0])):
-        found = sc.bound(correlation, sc.StronglyConvex(mu=0.2, L=1.0, eta=1.6, rho=0.5), max_lag=2)
+        found = sc.bound(correlation, sc.StronglyConvex(mu=0.2, L=1.0, eta=1.6, rho=0.5), max_lag=2, program="f")
         assert float(found.best) == pytest.approx(float(independent.best), rel=1e-9) and len(found.simple) == 2
-    assert len(sc.bound(c.nu(0.999), sc.StronglyConvex(mu=0.2, L=1.0, eta=1.6, rho=0.5), max_lag=2).simple) == 1
+    assert (
+        len(sc.bound(c.nu(0.999), sc.StronglyConvex(mu=0.2, L=1.0, eta=1.6, rho=0.5), max_lag=2, program="f").simple)
+        == 1
+    )
 
 
 def test_the_best_bound_is_never_the_printed_program():
@@ -191,10 +199,16 @@ def test_the_best_bound_is_never_the_printed_program():
 def test_a_spectrum_given_as_a_function_has_an_estimate_and_no_certificate():
     spectrum = c.from_power_spectrum(lambda omega: 1.25 - np.cos(omega))
     with pytest.raises(DomainError, match=r"certify = True .*False for a spectrum given .*bound_density"):
-        sc.bound(spectrum, sc.StronglyConvex(mu=0.05, L=1.0, eta=0.4, rho=0.5))
-    found = sc.bound(spectrum, sc.StronglyConvex(mu=0.05, L=1.0, eta=0.4, rho=0.5), certify=False, max_lag=3)
+        sc.bound(spectrum, sc.StronglyConvex(mu=0.05, L=1.0, eta=0.4, rho=0.5), program="f")
+    found = sc.bound(
+        spectrum, sc.StronglyConvex(mu=0.05, L=1.0, eta=0.4, rho=0.5), certify=False, max_lag=3, program="f"
+    )
     same = sc.bound(
-        c.damped_anti_pgd(0.5), sc.StronglyConvex(mu=0.05, L=1.0, eta=0.4, rho=0.5), certify=False, max_lag=3
+        c.damped_anti_pgd(0.5),
+        sc.StronglyConvex(mu=0.05, L=1.0, eta=0.4, rho=0.5),
+        certify=False,
+        max_lag=3,
+        program="f",
     )
     assert found.grid_value == pytest.approx(same.grid_value, rel=1e-9)
 
@@ -206,7 +220,7 @@ def test_a_spectrum_given_as_a_function_has_an_estimate_and_no_certificate():
 @pytest.mark.parametrize("correlation", MECHANISMS, ids=lambda correlation: correlation.name)
 def test_stored_bounds_are_proved_again(correlation):
     bound = sc.bound(
-        correlation, sc.StronglyConvex(mu=0.02, L=1.0, eta=0.3, rho=0.5, d=3, clip_norm=2.0, sigma_sgd=0.5)
+        correlation, sc.StronglyConvex(mu=0.02, L=1.0, eta=0.3, rho=0.5, d=3, clip_norm=2.0, sigma_sgd=0.5), program="f"
     )
     text = json.dumps(bound.data())
     again = sc.recertify(json.loads(text))
@@ -215,7 +229,7 @@ def test_stored_bounds_are_proved_again(correlation):
 
 
 def tampered(**changes):
-    data = sc.bound(c.nu(0.1), sc.StronglyConvex(mu=0.1, L=1.0, eta=0.5, rho=0.5), max_lag=2).data()
+    data = sc.bound(c.nu(0.1), sc.StronglyConvex(mu=0.1, L=1.0, eta=0.5, rho=0.5), max_lag=2, program="f").data()
     for place, change in changes.items():
         *path, last = place.split("__")
         target = data
@@ -293,7 +307,7 @@ class OneZeroInside(c.DampedAntiPGD):
 
 def test_a_correlation_that_states_another_sensitivity_than_its_spectrum_has_is_not_certified():
     with pytest.raises(AccuracyError, match=r"0\.333333333, .*states 9: .*zero inside the unit disc"):
-        sc.bound(OneZeroInside(0.5), sc.StronglyConvex(mu=0.1, L=1.0, eta=0.5, rho=0.5), max_lag=1)
+        sc.bound(OneZeroInside(0.5), sc.StronglyConvex(mu=0.1, L=1.0, eta=0.5, rho=0.5), max_lag=1, program="f")
 
 
 def test_a_density_that_turns_balls_into_floats_is_not_certified():
@@ -315,7 +329,9 @@ def test_a_density_that_turns_balls_into_floats_is_not_certified():
 def test_nothing_made_of_a_spectrum_given_as_a_function_is_called_exact_or_certified():
     spectrum = c.from_power_spectrum(lambda omega: 1.25 - np.cos(omega))
     eigenvalues = np.array([1.0, 0.5])
-    found = sc.bound(spectrum, sc.StronglyConvex(mu=0.05, L=1.0, eta=0.4, rho=0.5), certify=False, max_lag=1)
+    found = sc.bound(
+        spectrum, sc.StronglyConvex(mu=0.05, L=1.0, eta=0.4, rho=0.5), certify=False, max_lag=1, program="f"
+    )
     values = [spectrum.limiting_sensitivity(), found.value, found.lower, found.best, *found.simple]
     values += [
         lr.suboptimality(spectrum, lr.Regression(eigenvalues=eigenvalues, eta=0.1, rho=0.5)),

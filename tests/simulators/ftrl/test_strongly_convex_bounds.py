@@ -212,7 +212,11 @@ def test_the_worst_loss_is_in_the_class_below_the_bound_and_not_better_than_quad
     found = search(correlation, eta=0.9, d=d, sigma_sgd=0.5)
     low, high = found.interval(ALPHA)
     framed = bound(
-        correlation, StronglyConvex(mu=0.1, L=1.0, eta=0.9, rho=0.5, d=d, sigma_sgd=0.5), max_lag=5, nodes=100
+        correlation,
+        StronglyConvex(mu=0.1, L=1.0, eta=0.9, rho=0.5, d=d, sigma_sgd=0.5),
+        max_lag=5,
+        nodes=100,
+        program="f",
     )
     assert found.value.kind == "estimate"
     assert not found.value.certified
@@ -229,7 +233,7 @@ def test_white_noise_finds_nearly_the_worst_huber_loss():
     """At kappa = 50 the stationary density puts the best width 40 % above every quadratic; co-coercivity caps the class
     at 60 %. The search's mean agrees with the density of the loss that it found.
     """
-    framed = bound(correlations.independent(), StronglyConvex(mu=0.02, L=1.0, eta=0.4, rho=0.5), max_lag=0)
+    framed = bound(correlations.independent(), StronglyConvex(mu=0.02, L=1.0, eta=0.4, rho=0.5), max_lag=0, program="f")
     widths = np.geomspace(0.13, 0.3, 4).tolist()
     hubers = [white_error(piecewise_quadratic((-width, width), (0.02, 1.0, 0.02)), 0.4, 1.0) for width in widths]
     assert 1.40 * framed.lower < max(hubers) < 1.42 * framed.lower
@@ -244,7 +248,7 @@ def test_where_all_losses_are_quadratic_the_error_is_exact():
     found = search(correlations.nu(0.2), mu=1.0, population=16, generations=1, trials=4000)
     low, high = found.interval(ALPHA)
     expected = bound(
-        correlations.nu(0.2), StronglyConvex(mu=1.0, L=1.0, eta=0.4, rho=0.5), max_lag=0, certify=False
+        correlations.nu(0.2), StronglyConvex(mu=1.0, L=1.0, eta=0.4, rho=0.5), max_lag=0, certify=False, program="f"
     ).lower
     assert low <= expected <= high
     assert high - low < 0.1 * expected

@@ -19,7 +19,7 @@ MECHANISMS = (
     "damped-anti-pgd",
     "coefficients",
 )
-PROGRAMS = ("f", "theta", "paper")
+PROGRAMS = ("causal", "f", "theta", "paper")
 # Those of `dpbounds.ftrl.methods`.
 METHODS = ("gd", "heavy-ball", "nesterov", "triple")
 MEASURES = ("f", "distance", "gradient")
@@ -127,7 +127,8 @@ def _add_strongly_convex(group: argparse._ArgumentGroup) -> None:
         "--program",
         nargs="+",
         choices=PROGRAMS,
-        help="f bounds F - F*, theta L/2 |theta - theta*|^2; paper is eq. (10) as printed, not a bound (default: f)",
+        help="causal bounds F - F* for draws that are independent of the past (default), f for all noise of that "
+        "spectrum (non-causal); theta bounds L/2 |theta - theta*|^2; paper is eq. (10) as printed, not a bound",
     )
     group.add_argument("--certify", action="store_true", help="prove the bounds; without, they are estimates")
     group.add_argument(

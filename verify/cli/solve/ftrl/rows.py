@@ -90,6 +90,11 @@ def _about(rows: Sequence[Row]) -> Iterator[str]:
         "lower: the worst quadratic. upper: value, the program's, which the best nu and the optimal correlation "
         "minimise, or a bound that needs no program if it is tighter."
     )
+    programs = {row["program"] for row in rows}
+    if "causal" in programs:
+        yield "program causal: draws are independent of the past; its optimal is the best found of half powers."
+    if "f" in programs:
+        yield "program f: not causal, for all noise of the same spectrum, such that knows what is to come too."
     if any(row["simulated"] is not None for row in rows):
         yield "simulated: the mean of F - F* on that quadratic, with a 95 % interval from low to high."
     if any(row["adversarial"] is not None for row in rows):

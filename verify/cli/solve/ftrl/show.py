@@ -89,7 +89,7 @@ def _problem(problem: str, arguments: Namespace) -> str:
         spectrum += " with the two eigenvalues 1 and 1/kappa (others: --d, --decay, --eigenvalues, --spectrum)"
     other = ""
     if arguments.problem is None and arguments.kappa is not None:
-        other = " For all strongly convex, smooth losses of these kappa add --program f."
+        other = " For all strongly convex, smooth losses of these kappa add --program causal."
     return f"problem: linear-regression, {spectrum}.{other}"
 
 

@@ -91,7 +91,7 @@ def _cases(arguments: Namespace) -> list[Case]:
         raise DomainError("kappa", None, "given with --problem strongly-convex", "mu = L / kappa")
     if arguments.adversarial and arguments.dimension is not None and arguments.dimension > MOST_SEARCHED:
         raise DomainError("dimension", arguments.dimension, f"at most {MOST_SEARCHED} with --adversarial", "drop one")
-    programs: list[ProgramName] = arguments.program or ["f"]
+    programs: list[ProgramName] = arguments.program or ["causal"]
     return [
         _case(arguments, kappa, eta, budget.rho, mechanism, program)
         for kappa, eta, budget in itertools.product(arguments.kappa, arguments.eta, budgets(arguments))

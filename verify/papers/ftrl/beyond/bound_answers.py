@@ -41,7 +41,7 @@ def _problem() -> StronglyConvex:
 
 def _bounds() -> Iterator[tuple[str, ConvexBound]]:
     """One whose tightest end is each of the three, with a loose value where the program's is never that loose."""
-    program: dict[str, Any] = {"max_lag": LAGS}
+    program: dict[str, Any] = {"max_lag": LAGS, "program": "f"}
     yield "co_coercivity", bound(correlations.independent(), _problem(), **program)
     yield "program", bound(correlations.nu(0.06), _problem(), **program)
     found = bound(correlations.nu(0.06), _problem(), certify=False, **program)
@@ -121,7 +121,7 @@ def _changed(
     rng: np.random.Generator, proved: bool = True, judge: Callable[..., str] = contradiction
 ) -> Iterator[Holds]:
     """Each number and word of a row that was saved, changed by as little as tells, with what follows from it."""
-    found = bound(correlations.independent(), _problem(), max_lag=LAGS)
+    found = bound(correlations.independent(), _problem(), max_lag=LAGS, program="f")
     row = bound_row(found)
     again = bound_row(recertify(found.data()))
     yield Holds("a row that was saved follows from its certificate", not judge(row, again))
@@ -193,7 +193,7 @@ def _costs(rng: np.random.Generator, share: float = 1.0) -> Iterator[Holds]:
     """No proof ends within its least work; each does within 4 times that."""
     stiff = StronglyConvex(mu=0.01, L=1.0, eta=0.1, rho=BUDGET)  # which uses all 40 lags
     for problem, lags in ((_problem(), 0), (_problem(), LAGS), (stiff, 40)):
-        data = bound(correlations.independent(), problem, max_lag=lags).data()
+        data = bound(correlations.independent(), problem, max_lag=lags, program="f").data()
         least = least_work(len(data["multipliers"]))
         yield Holds(f"not within the least work, {lags} lags", not _ends(data, int(share * least)))
         yield Holds(f"within 4 times that, {lags} lags", _ends(data, 4 * least))

@@ -78,7 +78,7 @@ def _of_quadratics(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Wi
     """The loss that the lower end of a bound is the exact error of, three coordinates at once."""
     for correlation in (correlations.independent(), correlations.nu(0.2)):
         problem = StronglyConvex(mu=least_curvature(1.0, 4.0), L=1.0, eta=0.4, rho=0.5, d=3, sigma_sgd=0.6)
-        runs = quadratic_rehearsal(bound(correlation, problem, max_lag=2, certify=False))
+        runs = quadratic_rehearsal(bound(correlation, problem, max_lag=2, certify=False, program="f"))
         stated = worst_quadratic(correlation, 0.25, 0.4, d=3, sigma_sgd=0.6)
         yield _held(f"worst quadratic, {correlation.name}", runs, factor * stated, rng)
 

@@ -81,7 +81,9 @@ def _printed_values(rng: np.random.Generator) -> Iterator[Fact]:
                         certify=False,
                     ).value
                 )
-                proven = bound(correlation, StronglyConvex(mu=1 / kappa, L=1.0, eta=eta, rho=RHO), certify=False)
+                proven = bound(
+                    correlation, StronglyConvex(mu=1 / kappa, L=1.0, eta=eta, rho=RHO), certify=False, program="f"
+                )
                 above = min(map(float, (proven.value, *proven.simple)))
                 below = printed / worst_quadratic(correlation, 1 / kappa, eta)
                 label = f"{mechanism}, eta = {eta}, kappa = {kappa}: (10) is {printed / above:.3g} times a proven bound"
@@ -194,7 +196,10 @@ def _certified(rng: np.random.Generator, scale: float = 1.0) -> Iterator[Within 
         for mechanism in MECHANISMS:
             correlation = correlation_of(mechanism, eta, 1 / kappa)
             found = bound(
-                correlation, StronglyConvex(mu=1 / kappa, L=1.0, eta=eta, rho=RHO, sigma_sgd=sigma_sgd), max_lag=10
+                correlation,
+                StronglyConvex(mu=1 / kappa, L=1.0, eta=eta, rho=RHO, sigma_sgd=sigma_sgd),
+                max_lag=10,
+                program="f",
             ).value
             ratio = scale * float(found) / worst_quadratic(correlation, 1 / kappa, eta, sigma_sgd=sigma_sgd)
             label = f"{mechanism}, eta = {eta}, kappa = {kappa}: bound"
@@ -236,7 +241,10 @@ def _loss_case(
         eta,
         lambda: float(
             bound(
-                correlation, StronglyConvex(mu=MU, L=1.0, eta=eta, rho=RHO, d=d, sigma_sgd=sigma_sgd), max_lag=5
+                correlation,
+                StronglyConvex(mu=MU, L=1.0, eta=eta, rho=RHO, d=d, sigma_sgd=sigma_sgd),
+                max_lag=5,
+                program="f",
             ).value
         ),
         sigma_sgd=sigma_sgd,

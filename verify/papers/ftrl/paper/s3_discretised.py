@@ -192,7 +192,7 @@ def _separated(rng: np.random.Generator, scale: float = 1.0) -> Iterator[Fact | 
     best nu beside it.
     """
     for eta, kappa in SETTINGS:
-        found = optimize_correlation(StronglyConvex(mu=1 / kappa, L=1.0, eta=eta, rho=RHO), max_lag=LAGS)
+        found = optimize_correlation(StronglyConvex(mu=1 / kappa, L=1.0, eta=eta, rho=RHO), max_lag=LAGS, program="f")
         label = f"eta = {eta}, kappa = {kappa:g}"
         value = float(found.bound.value)
         yield Fact(
@@ -210,14 +210,20 @@ def _beside(label: str, found: Optimised, eta: float, kappa: float) -> Iterator[
     values = [
         float(
             bound(
-                correlations.nu(nu), StronglyConvex(mu=1 / kappa, L=1.0, eta=eta, rho=RHO), max_lag=LAGS, certify=False
+                correlations.nu(nu),
+                StronglyConvex(mu=1 / kappa, L=1.0, eta=eta, rho=RHO),
+                max_lag=LAGS,
+                certify=False,
+                program="f",
             ).value
         )
         for nu in best.nu * np.exp(np.array([-2.0, -0.5, -0.1, 0.0, 0.1, 0.5, 2.0]))
     ]
     yield Fact(f"{label}: best nu = {best.nu:.4g}, no other of 7 is better", int(np.argmin(values)), 3, 0)
     yield Fact(f"{label}: its bound", float(best.bound.value), values[3], 1e-6)
-    independent = bound(correlations.independent(), StronglyConvex(mu=1 / kappa, L=1.0, eta=eta, rho=RHO), max_lag=LAGS)
+    independent = bound(
+        correlations.independent(), StronglyConvex(mu=1 / kappa, L=1.0, eta=eta, rho=RHO), max_lag=LAGS, program="f"
+    )
     yield Fact(f"{label}: independent noise", float(found.independent.best), float(independent.best), 1e-9)
     order = [float(item.best) for item in (found.bound, best.bound, found.independent)]
     yield Fact(f"{label}: optimised, best nu, independent in order", order, sorted(order), 0)

@@ -120,7 +120,12 @@ def _both(correlation: HalfPowers, eta: float, kappa: float) -> tuple[float, Con
         certify=False,
     )
     valid = bound(
-        correlation, StronglyConvex(mu=1 / kappa, L=1.0, eta=eta, rho=RHO), max_lag=5, nodes=200, certify=False
+        correlation,
+        StronglyConvex(mu=1 / kappa, L=1.0, eta=eta, rho=RHO),
+        max_lag=5,
+        nodes=200,
+        certify=False,
+        program="f",
     )
     return 2 / eta**2 * float(printed.value), valid
 

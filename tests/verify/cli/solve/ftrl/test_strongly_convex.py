@@ -117,7 +117,7 @@ def test_units(capsys):
 def test_searched_mechanisms_improve_on_a_given_nu(capsys):
     nu, best, optimal = rows_of(*SOLVE, "--mechanism", "nu", "best-nu", "optimal", "--certify", *QUICK)
     given, fixed = (
-        call(capsys, *SOLVE, "--mechanism", "nu", "--nu", damping, "--program", "f", *QUICK, "--json").rows[0]
+        call(capsys, *SOLVE, "--mechanism", "nu", "--nu", damping, "--program", "causal", *QUICK, "--json").rows[0]
         for damping in (nu["best_nu"], 0.01)
     )
     assert optimal["upper"] <= nu["upper"] * (1 + 1e-6) < fixed["upper"] and optimal["best_nu"] is None
@@ -126,8 +126,8 @@ def test_searched_mechanisms_improve_on_a_given_nu(capsys):
 
 
 def test_a_search_never_ends_above_independent_noise(capsys):
-    """At eta L = 1.9 the program is loose for every nu, co-coercivity is not: nu = 1 and no other noise."""
-    asked = ("--mechanism", "sgd", "nu", "optimal", "--eta", "1.9", "--certify")
+    """At eta L = 1.9 program f is loose for every nu, co-coercivity is not: nu = 1 and no other noise."""
+    asked = ("--mechanism", "sgd", "nu", "optimal", "--eta", "1.9", "--program", "f", "--certify")
     sgd, nu, optimal = rows_of(*SOLVE, *asked)
     assert sgd["upper"] == sgd["co_coercivity"] == pytest.approx(9.5, rel=1e-8)
     for row in (nu, optimal):
@@ -192,15 +192,15 @@ def test_weights_from_a_file(capsys, tmp_path):
 
 def test_kappa_alone_means_linear_regression_and_says_so(capsys):
     plain = call(capsys, *SOLVE)
-    assert "problem: linear-regression" in plain.out and "--program f" in plain.out
+    assert "problem: linear-regression" in plain.out and "--program causal" in plain.out
     asked = call(capsys, *SOLVE, "--problem", "linear-regression", "--json")
     assert "suboptimality" in asked.rows[0] and "d_eff" in asked.rows[0]
 
 
-@pytest.mark.parametrize("options", [("--program", "f"), ("--certify",), ("--problem", "strongly-convex")])
+@pytest.mark.parametrize("options", [("--program", "causal"), ("--certify",), ("--problem", "strongly-convex")])
 def test_what_chooses_strongly_convex(capsys, options):
     (row,) = call(capsys, *SOLVE, "--mechanism", "sgd", *QUICK, *options, "--json").rows
-    assert row["program"] == "f" and row["status"] == ("certified" if "--certify" in options else "estimate")
+    assert row["program"] == "causal" and row["status"] == ("certified" if "--certify" in options else "estimate")
 
 
 def test_the_adversarial_loss_lies_between_the_bounds(capsys, monkeypatch, tmp_path):
