@@ -35,8 +35,8 @@ from dpbounds.iv.clamped import (
 from dpbounds.iv.clamped.release import StretchShares
 from dpbounds.iv.confidence import ADJACENCIES, Adjacency, ConfidenceSet, MomentRelease, box_weights, noise_scales
 from simulators.engine import Streams, trial_count
-from simulators.iv.confidence.sources import GaussianSource
 from simulators.iv.problems import RecordProblem
+from simulators.sources import GaussianSource
 
 # |t| X / C, for the weights: what is left of the coefficient after recentring is small.
 RATIO = 0.25

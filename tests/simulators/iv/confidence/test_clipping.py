@@ -15,7 +15,7 @@ from simulators.iv.confidence import (
     release_clipped,
     without_clipping,
 )
-from simulators.iv.confidence.sources import GaussianSource
+from simulators.sources import GaussianSource
 
 DESIGN = ClippedDesign(mu=500.0, outcome_bound=2.0, regressor_bound=4.0, regressor_centre=1.0, adjacency="zero-out")
 

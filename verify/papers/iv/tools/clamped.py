@@ -11,8 +11,8 @@ from dpbounds.iv.clamped import split_level, stretched_curve
 from dpbounds.iv.confidence import anderson_rubin
 from simulators.engine import Arrays, Experiment, Streams
 from simulators.iv.confidence import ClippedDesign, OneInstrument, clipped_releases
-from simulators.iv.confidence.sources import GaussianSource
 from simulators.iv.samples import RecordSample
+from simulators.sources import GaussianSource
 from verify.papers.iv.tools.coverage import Cell
 
 LEVEL = 0.95
