@@ -3,7 +3,7 @@ convex losses.
 """
 
 from simulators.ftrl.adversarial import AdversarialLower, adversarial_lower
-from simulators.ftrl.clipped import ClippedTraining, LeastSquaresData, clipped_least_squares
+from simulators.ftrl.clipped import ClippedTraining, LeastSquaresData, clipped_least_squares, planned_on_records
 from simulators.ftrl.designed import (
     DesignedTraining,
     designed_noise,
@@ -55,6 +55,7 @@ __all__ = [
     "method_settings",
     "noise_probe",
     "piecewise_quadratic",
+    "planned_on_records",
     "planned_training",
     "quadratic_rehearsal",
     "regression_rehearsal",

@@ -18,8 +18,10 @@ from scipy import sparse
 from dpbounds.arguments import typed
 from dpbounds.errors import DomainError, choice, count, moderate, moderate_or_zero, real_array, vector
 from dpbounds.ftrl.correlations import Correlation
+from dpbounds.ftrl.design import Plan, ProxyRecords, learning_rates
 from dpbounds.ftrl.design.clipped import ORDERS
-from simulators.engine import Arrays, Streams, trial_count
+from dpbounds.ftrl.design.noise_kinds import NoiseKind
+from simulators.engine import Arrays, Experiment, Streams, trial_count
 from simulators.ftrl.designed import designed_noise
 
 
@@ -78,6 +80,34 @@ class ClippedTraining:
         moderate_or_zero("noise_multiplier", self.noise_multiplier)
         count("batch_size", self.batch_size)
         choice("order", self.order, ORDERS)
+
+
+# Gradients of a block of runs, about a second, and most runs in one.
+BLOCK_GRADIENTS, MOST_BLOCK_TRIALS = 2_000_000, 512
+
+
+@typed
+def planned_on_records(plan: Plan, kind: NoiseKind, records: ProxyRecords) -> Experiment:
+    """Runs of one row of a plan on these records, every gradient clipped. Raises `DomainError` for another number of
+    records than the plan's.
+    """
+    row, size = plan.row(kind), plan.training.n
+    if records.rows != size:
+        raise DomainError("records", f"{records.rows} records", f"the {size} of the plan", "plan for as many")
+    m = row.setting.batch_size
+    return Experiment(
+        algorithm=clipped_least_squares,
+        problem=LeastSquaresData(features=records.features, residuals=records.residuals, initial=records.initial),
+        settings=ClippedTraining(
+            correlation=row.correlation,
+            schedule=tuple(learning_rates(row.setting.schedule, row.setting.eta, row.steps).tolist()),
+            clip_norm=plan.training.clip_norm,
+            noise_multiplier=row.noise_multiplier,
+            batch_size=m,
+            order="poisson" if kind == "amplified" else "fixed",
+        ),
+        block_trials=max(1, min(MOST_BLOCK_TRIALS, BLOCK_GRADIENTS // (m * row.steps))),
+    )
 
 
 @typed

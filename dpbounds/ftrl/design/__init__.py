@@ -3,12 +3,14 @@
 from dpbounds.ftrl.design.best import Design, best
 from dpbounds.ftrl.design.bounds import lower_bound, optimum
 from dpbounds.ftrl.design.budget import Budget
+from dpbounds.ftrl.design.clipped import ClippedForecast, ProxyRecords
 from dpbounds.ftrl.design.comparison import DesignRow
 from dpbounds.ftrl.design.curves import LossCurve, loss_curve, plan_curves, run_curves
 from dpbounds.ftrl.design.duality import LowerBound, Optimum
 from dpbounds.ftrl.design.exports import Export, export
 from dpbounds.ftrl.design.fitting import fit_bands, fit_coefficients, fit_monotone_blt, fit_scaled_blt
 from dpbounds.ftrl.design.from_data import Forecast, LogisticTraining, predict_logistic, spectrum_of
+from dpbounds.ftrl.design.judged import verdict
 from dpbounds.ftrl.design.mechanisms import (
     Bands,
     Blt,
@@ -32,6 +34,7 @@ __all__ = [
     "Bands",
     "Blt",
     "Budget",
+    "ClippedForecast",
     "Design",
     "DesignRow",
     "Export",
@@ -46,6 +49,7 @@ __all__ = [
     "Participation",
     "Plan",
     "PlanRow",
+    "ProxyRecords",
     "Robust",
     "ScaledBlt",
     "ScaledToeplitz",
@@ -73,4 +77,5 @@ __all__ = [
     "spectrum_of",
     "truncated",
     "unit_columns",
+    "verdict",
 ]

@@ -19,7 +19,9 @@ from dpbounds.ftrl.design.amplification import poisson_noise_multiplier
 from dpbounds.ftrl.design.best import best
 from dpbounds.ftrl.design.bounds import lower_bound
 from dpbounds.ftrl.design.budget import Budget
+from dpbounds.ftrl.design.clipped import ClippedForecast, ProxyRecords
 from dpbounds.ftrl.design.comparison import ratio_over
+from dpbounds.ftrl.design.judged import Judge
 from dpbounds.ftrl.design.noise_kinds import LABELS, NoiseKind
 from dpbounds.ftrl.design.objective import Loss, Objective
 from dpbounds.ftrl.design.participation import Participation, sensitivity
@@ -51,7 +53,9 @@ class PlanRow:
     - `noise_multiplier`: standard deviation of one draw over clip norm, for the sum of a batch's clipped gradients.
     - `loss`: predicted weighted loss by part, while nothing is clipped.
     - `bound`: the least total loss that any noise, without amplification, has at this setting; None with amplification.
-    - `gain`: total loss of independent noise, tuned for itself, over this one's.
+    - `gain`: expected loss of independent noise, tuned for itself, over this one's.
+    - `clipped`: the forecast with clipping on proxy records, if there are some, at `setting`, which then is the best
+      found for it; `mean_weight`: what a design then weighs the mean loss with, beside the loss asked for.
     """
 
     kind: NoiseKind
@@ -62,6 +66,14 @@ class PlanRow:
     loss: Loss
     bound: float | None
     gain: float = 1.0
+    clipped: ClippedForecast | None = None
+    clipped_loss: float | None = None
+    mean_weight: float = 0.0
+
+    @property
+    def expected(self) -> float:
+        """Total loss: with clipping where that is forecast, else while nothing is clipped."""
+        return self.loss.total if self.clipped_loss is None else self.clipped_loss
 
     @property
     def label(self) -> str:
@@ -82,13 +94,15 @@ def no_progress(done: int, total: int, what: str) -> None:
 class Planner:
     """The search for one plan; what is common to the kinds of noise is computed once.
 
-    `amplified`: noise multipliers with Poisson sampling by batch size; empty leaves that kind out.
+    `amplified`: noise multipliers with Poisson sampling by batch size; empty leaves that kind out. `records`: proxy
+    records, on which the rows are then judged with clipping.
     """
 
     training: Training
     buffers: int
     progress: Progress = no_progress
     amplified: Mapping[int, float] = field(default_factory=dict)
+    records: ProxyRecords | None = None
     prefix_sums: dict[int, tuple[Correlation, float]] = field(default_factory=dict)
 
     @cached_property
@@ -111,7 +125,9 @@ class Planner:
         if designed.loss.total > prefix.loss.total:  # noise for prefix sums is a design too
             designed = replace(prefix, kind="designed")
         rows += [prefix, designed]
-        return [replace(row, gain=rows[0].loss.total / row.loss.total) for row in rows]
+        if self.records is not None:
+            rows = self._judged(rows, self.records)
+        return [replace(row, gain=rows[0].expected / row.expected) for row in rows]
 
     def _tell(self, stage: str) -> None:
         self.progress(STAGES.index(stage), PARTS, stage)
@@ -212,6 +228,29 @@ class Planner:
             loss=Loss(objective.bias, objective.sgd_noise, noise),
             bound=bound,
         )
+
+    def _judged(self, rows: Sequence[PlanRow], records: ProxyRecords) -> list[PlanRow]:
+        """The rows with clipping counted, each at what is then best for it; noise for prefix sums is a design too."""
+        judge = Judge(training=self.training, records=records, buffers=self.buffers)
+        found = []
+        for row in rows:
+            self.progress(PARTS - 1, PARTS, f"clipping, {row.label} noise")
+            best_of = judge.judged(row.kind, row.correlation, row.setting, row.noise_multiplier)
+            moved = best_of.setting != row.setting or best_of.correlation is not row.correlation
+            row = self._row(row.kind, best_of.correlation, best_of.setting) if moved else row
+            omega = self.training.objective(row.setting).omega
+            found.append(
+                replace(
+                    row,
+                    clipped=best_of.forecast,
+                    clipped_loss=best_of.forecast.weighted(omega),
+                    mean_weight=best_of.mean_weight,
+                )
+            )
+        *others, prefix, designed = found
+        if designed.expected > prefix.expected:
+            designed = replace(prefix, kind="designed")
+        return [*others, prefix, designed]
 
     def _participation(self, setting: Setting) -> Participation:
         return self.training.participation(setting.batch_size)

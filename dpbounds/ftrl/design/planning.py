@@ -12,7 +12,7 @@ setting, batch size 1 above all, flatters correlated noise many times over.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,12 +21,14 @@ from jaxtyping import Float
 from dpbounds.arguments import typed
 from dpbounds.errors import LARGEST, DomainError, choice, count
 from dpbounds.ftrl.design.budget import DELTA, Budget
+from dpbounds.ftrl.design.clipped import ProxyRecords
+from dpbounds.ftrl.design.judged import SURE, SURE_FORECAST, Verdict, verdict
 from dpbounds.ftrl.design.noise_kinds import UNCORRELATED, NoiseKind
 from dpbounds.ftrl.design.planner import Planner, PlanRow, Progress, amplified_multipliers, no_progress
 from dpbounds.ftrl.design.tuning import Training
 
-# Gains below this do not pay: data and clipping cost more than that.
-WORTH = 1.02
+# Shares of clipped gradients above this are worth a word.
+OFTEN = 0.3
 
 
 @typed
@@ -51,36 +53,66 @@ class Plan:
 
     @property
     def best(self) -> PlanRow:
-        """The row of least total loss."""
-        return min(self.rows, key=lambda row: row.loss.total)
+        """The row of least expected loss."""
+        return min(self.rows, key=lambda row: row.expected)
 
     @property
     def gain(self) -> float:
-        """Least total loss of independent noise, amplified or not, over the least of correlated noise."""
-        return _least(self.rows, correlated=False).loss.total / _least(self.rows, correlated=True).loss.total
+        """Least expected loss of independent noise, amplified or not, over the least of correlated noise."""
+        return _least(self.rows, correlated=False).expected / _least(self.rows, correlated=True).expected
+
+    @property
+    def verdict(self) -> Verdict:
+        """What may be said of correlated against other noise: `take` the better, `probably` better, or `level`."""
+        return verdict(1.0 / self.gain, forecast=self.rows[0].clipped is not None)
 
     @property
     def pays(self) -> bool:
-        """Whether correlated noise lowers the total loss by more than 2 %."""
-        return self.gain > WORTH
+        """Whether correlated noise is to be taken: its loss is so much lower that the ranking can be relied on."""
+        return self.gain > 1.0 and self.verdict == "take"
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """What to do, why, and what the numbers assume, in words."""
         alone, noise = _least(self.rows, correlated=False), _least(self.rows, correlated=True)
-        chosen = noise if self.pays else alone
-        pays = "pays" if self.pays else "does not pay here"
-        said = f"Correlated noise {pays}: each tuned for itself, {noise.label} noise has {1 / self.gain:.3g} times "
-        said += f"the total loss of {alone.label} noise. Take {_setting(chosen)}."
+        better = noise if self.gain > 1.0 else alone
+        opening, advice = {
+            "take": (f"Correlated noise {'pays' if self.pays else 'does not pay here'}", f"Take {_setting(better)}."),
+            "probably": ("Probably better, and no more", f"Try {_setting(better)}."),
+            "level": ("No difference you can rely on", f"Take the simpler one, {_setting(alone)}."),
+        }[self.verdict]
+        said = f"{opening}: each tuned for itself, {noise.label} noise has {1 / self.gain:.3g} times the total loss of "
+        said += f"{alone.label} noise. {advice}"
         prefix, designed = self.row("prefix-sum"), self.row("designed")
-        over = prefix.loss.total / designed.loss.total
+        over = prefix.expected / designed.expected
         about = (
             f"Designing noise for this loss in place of prefix sums lowers the total by {100 * (1 - 1 / over):.2g} %"
         )
-        above = (designed.ratio or math.nan) - 1
-        about += f"; the design is at most {100 * above:.2g} % above the best noise there is."
-        fresh = "Gradients of later epochs are taken as fresh ones, which favours all rows alike."
-        return (said, about) if self.training.epochs == 1 else (said, about, fresh)
+        if designed.clipped is None:
+            above = (designed.ratio or math.nan) - 1
+            about += f"; the design is at most {100 * above:.2g} % above the best noise there is"
+        about += "."
+        return (said, about, *self._assumed())
+
+    def _assumed(self) -> Iterator[str]:
+        """What the numbers take as given."""
+        clipped = self.rows[0].clipped
+        if clipped is None:
+            yield (
+                f"Where gradients are clipped the better noise may be the worse: only below {SURE:g} can the ranking "
+                "be relied on. Public or proxy records tell how much is clipped, and what that costs."
+            )
+        else:
+            yield (
+                "Losses with clipping are forecast on the records given, which must be public or proxy data: empirical "
+                f"risk above its minimum. Below {SURE_FORECAST:g} the ranking can be relied on. Bounds are those of "
+                "runs without clipping."
+            )
+            least = min(float(row.clipped.share_clipped.mean()) for row in self.rows if row.clipped is not None)
+            if least > OFTEN:
+                yield f"In each row more than {OFTEN:g} of all gradients are clipped: a larger clip norm may be better."
+        if self.training.epochs > 1 and clipped is None:
+            yield "Gradients of later epochs are taken as fresh ones, which favours all rows alike."
 
 
 @typed
@@ -101,6 +133,7 @@ def plan(
     weights: str = "final",
     buffers: int = 4,
     amplification: bool = True,
+    records: ProxyRecords | None = None,
     progress: Progress = no_progress,
 ) -> Plan:
     """Noise, learning rate, schedule and batch size for one run over n records, beside what else could be done.
@@ -111,6 +144,8 @@ def plan(
     - `batch_sizes`: by default the powers of 4 that give 16 to 16,384 steps. Learning rates up to `largest_eta`, and
       98 % of what is stable.
     - `amplification`: needs the package dp-accounting; its loss is predicted for batches of fixed size.
+    - `records`: public or proxy records; each kind of noise is then tuned once more with clipping counted on them, and
+      judged by that. Give their `eigenvalues`, `start` and `sigma_sgd` too.
     - `progress` is called with (done, all, what).
 
     Raises `DomainError` for arguments outside their ranges, and where dp-accounting is missing.
@@ -134,14 +169,15 @@ def plan(
         buffers=count("buffers", buffers),
         progress=progress,
         amplified=amplified_multipliers(training, budget, progress) if amplification else {},
+        records=records,
     )
     return Plan(training=training, rows=tuple(planner.rows()), budget=budget)
 
 
 def _least(rows: Sequence[PlanRow], *, correlated: bool) -> PlanRow:
-    """The row of least total loss among those with correlated noise, or without; of equal ones the design."""
+    """The row of least expected loss among those with correlated noise, or without; of equal ones the design."""
     chosen = [row for row in rows if (row.kind not in UNCORRELATED) == correlated]
-    return min(chosen, key=lambda row: (row.loss.total, row.kind != "designed"))
+    return min(chosen, key=lambda row: (row.expected, row.kind != "designed"))
 
 
 def _setting(row: PlanRow) -> str:

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from dpbounds import DomainError, privacy
 from dpbounds.ftrl.correlations import independent, optimal_counting
-from dpbounds.ftrl.design import Objective, Participation, learning_rates, plan, prefix_sum, unit_columns
+from dpbounds.ftrl.design import (
+    Objective,
+    Participation,
+    ProxyRecords,
+    best,
+    learning_rates,
+    plan,
+    prefix_sum,
+    sensitivity,
+    unit_columns,
+    verdict,
+)
 from dpbounds.ftrl.design.amplification import poisson_epsilon, poisson_noise_multiplier
+from dpbounds.ftrl.design.clipped import by_direction
 
 EIGENVALUES = np.array([0.5, 0.3, 0.15, 0.05])
 SETTINGS = {"initial": 1.0, "sigma_sgd": 0.5, "buffers": 2, "amplification": False}
@@ -111,7 +124,69 @@ def test_progress_and_limits():
 
 def test_large_budgets_do_not_need_correlation():
     large = plan(EIGENVALUES, 64, rho=1e5, batch_sizes=(4,), **SETTINGS)
-    assert not large.pays and "does not pay" in large.sentences[0] and "Take independent noise" in large.sentences[0]
+    assert not large.pays and large.verdict == "level"
+    assert "No difference" in large.sentences[0] and "Take the simpler one, independent noise" in large.sentences[0]
+
+
+@pytest.mark.parametrize(
+    ("ratio", "forecast", "said"),
+    [
+        (0.85, False, "take"),
+        (0.92, False, "probably"),
+        (0.96, False, "level"),
+        (0.92, True, "take"),
+        (0.96, True, "probably"),
+        (0.99, True, "level"),
+        (1.3, False, "take"),
+    ],
+)
+def test_what_may_be_said_of_a_ratio(ratio, forecast, said):
+    assert verdict(ratio, forecast=forecast) == said
+    assert verdict(1 / ratio, forecast=forecast) == said
+
+
+def test_a_plan_on_records_is_judged_with_clipping():
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((96, 3))
+    records = ProxyRecords.of(X, X @ np.array([1.0, -2.0, 0.5]) + 0.5 * rng.standard_t(3, 96))
+    settings = {"initial": records.start, "sigma_sgd": records.sigma_sgd, "buffers": 1, "amplification": False}
+    settings |= {"rho": 1.0, "batch_sizes": (6,), "records": records}
+    found = plan(records.eigenvalues, 96, **settings, clip_norm=0.3)
+    for row in found.rows:
+        assert row.clipped is not None and row.expected == pytest.approx(float(row.clipped.loss))
+        assert row.clipped.share_clipped.mean() > 0.3
+        assert row.gain == pytest.approx(found.rows[0].expected / row.expected)
+        assert row.setting.eta <= found.training.fastest(6) * (1 + 1e-12)
+    assert found.row("designed").expected <= found.row("prefix-sum").expected
+    assert found.best.expected == min(row.expected for row in found.rows)
+    assert any("forecast on the records" in said for said in found.sentences)
+    assert any("a larger clip norm" in said for said in found.sentences)
+    wide = plan(records.eigenvalues, 96, **settings, clip_norm=30.0)
+    assert not any("a larger clip norm" in said for said in wide.sentences)
+
+
+def test_the_repaired_design_wanders_less():
+    """With weight on the mean loss the largest part of privacy noise during the run falls."""
+    eigenvalues = 1.0 / np.arange(1.0, 9.0)
+    objective = Objective(
+        eigenvalues, 64, schedule=learning_rates("linear", 0.5, 64), weights="final", batch_size=8, initial=1.0
+    )
+    times = Participation.cyclic(4, 16)
+    largest = []
+    for weight in (0.0, 0.01, 0.1):
+        omega = (1 - weight) * objective.omega + weight / 64
+        mechanism = best(replace(objective, weights=omega), times, buffers=2).mechanism
+        run = by_direction(
+            eigenvalues,
+            correlation=mechanism,
+            schedule=objective.learning_rates,
+            clip_norm=1e6,
+            noise_multiplier=float(sensitivity(mechanism, 64, times)) * 1e-6,
+            batch_size=8,
+            order="fresh",
+        )
+        largest.append(run.excursion)
+    assert largest == sorted(largest, reverse=True)
 
 
 @pytest.mark.parametrize(

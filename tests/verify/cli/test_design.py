@@ -134,6 +134,73 @@ def test_plan_in_words(run):
     assert "Take " in out
 
 
+ON_RECORDS = "design ftrl --plan --features records.csv --rho 0.5 --batch-sizes 4 --buffers 2 --clip-norm 0.4"
+ON_RECORDS += " --no-amplification"
+
+
+def records_in(folder, name="records.csv"):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((64, 2))
+    y = X @ np.array([1.0, -0.5]) + 0.3 * rng.standard_normal(64)
+    lines = ["a,y,b", *(f"{float(row[0])!r},{float(out)!r},{float(row[1])!r}" for row, out in zip(X, y, strict=True))]
+    (folder / name).write_text("\n".join(lines) + "\n")
+    return X, y
+
+
+def test_a_plan_on_records_keeps_its_word(run, tmp_path):
+    """Simulated on the records themselves, every gradient clipped: 6 standard errors and 5 %."""
+    X, y = records_in(tmp_path)
+    rows = rows_of(run, f"{ON_RECORDS} --outcome y --simulate 400")
+    theta = np.linalg.lstsq(X, y, rcond=None)[0]
+    assert rows[0]["bias"] < 0.5 * np.mean((X @ theta) ** 2)
+    for row in rows:
+        error = (row["high"] - row["low"]) / (2 * 1.96)
+        assert abs(row["simulated"] - row["clipped_total"]) < 6 * error + 0.05 * row["clipped_total"]
+        assert 0 < row["share_clipped"] < 1 and row["excursion"] > 0
+        assert row["verdict"] in ("take", "probably", "level")
+    status, out, _ = run(f"{ON_RECORDS} --outcome y")
+    assert status == 0 and "clipped_total" in out and "public or proxy" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (f"{ON_RECORDS} --outcome z", "outcome = z"),
+        (ON_RECORDS.replace("records", "nosuch"), "features = nosuch.csv"),
+        (f"{ON_RECORDS} --initial 1", "initial"),
+        (f"{ON_RECORDS} --decay 1 --d 4", "decay"),
+        (f"{ON_RECORDS} --sigma-sgd 1", "sigma_sgd"),
+        (f"{PLAN} --outcome y", "outcome"),
+        (f"{RUN} --features records.csv", "features"),
+        (ON_RECORDS.replace("records", "text"), "line 3"),
+        (ON_RECORDS.replace("records", "short"), "line 2: it has 1 of 2 columns"),
+        (ON_RECORDS.replace("records", "nan"), "line 2"),
+        (ON_RECORDS.replace("records", "zeros"), "features = zeros"),
+        (ON_RECORDS.replace("records", "empty"), "it has 0 columns"),
+        (ON_RECORDS.replace("records", "header"), "no records"),
+        (ON_RECORDS.replace("records.csv", "bad.csv.gz"), "features = bad.csv.gz"),
+        (f"{ON_RECORDS} --n 128 --simulate 10", "records"),
+        (f"{ON_RECORDS} --objective mean --simulate 10", "simulate"),
+    ],
+)
+def test_records_that_cannot_be_used_are_one_line(run, tmp_path, words, said):
+    records_in(tmp_path)
+    files = {
+        "text.csv": "a,y\n1,2\n1,x\n",
+        "short.csv": "a,y\n1\n",
+        "nan.csv": "a,y\n1,nan\n",
+        "zeros.csv": "a,y\n" + 64 * "0,1\n",
+        "empty.csv": "",
+        "header.csv": "a,y\n",
+        "bad.csv.gz": "a,y\n1,2\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    status, out, err = run(words)
+    lines = [line for line in err.splitlines() if not line.startswith("design: ")]
+    assert status == 2 and not out and len(lines) == 1 and said in lines[0], err
+
+
 @pytest.mark.parametrize(
     "words",
     [

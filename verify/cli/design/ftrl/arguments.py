@@ -16,7 +16,7 @@ ABOUT = (
     "any mechanism could reach. For a given run: --steps and --eta. With --plan: batch size, schedule, eta and noise "
     "are chosen together for n records, beside independent noise (with and without Poisson amplification) and noise "
     "for prefix sums, each tuned for itself. The model is least squares with Gaussian inputs, and no gradient is "
-    "clipped."
+    "clipped; with --plan --features the losses of runs that clip are forecast on records, public or proxy ones."
 )
 
 
@@ -57,6 +57,15 @@ def _add_plan(group: argparse._ArgumentGroup) -> None:
         "--schedules", nargs="+", choices=SCHEDULES, metavar="NAME", help="those to try (default: constant linear)"
     )
     group.add_argument("--no-amplification", action="store_true", help="leave Poisson sampling out")
+    group.add_argument(
+        "--features",
+        metavar="FILE",
+        help="public or proxy records, CSV with a header, plain or .gz: spectrum, start (theta_0 = 0), residuals and "
+        "what is clipped are then theirs; never the private records, whose plan would tell of them",
+    )
+    group.add_argument(
+        "--outcome", metavar="COLUMN", help="what is to be predicted, with --features (default: the last)"
+    )
 
 
 def _add_problem(group: argparse._ArgumentGroup) -> None:
@@ -77,7 +86,8 @@ def _add_problem(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--initial",
         type=float,
-        help="length of theta_0 - theta*, in equal parts along the eigenvectors (default: 0; --plan needs it)",
+        help="length of theta_0 - theta*, in equal parts along the eigenvectors, which real starts are not: with "
+        "--features it is taken from the records (default: 0; --plan needs one of the two)",
     )
     group.add_argument("--sigma-sgd", type=float, default=0.0, help="standard deviation of the residuals (default: 0)")
 

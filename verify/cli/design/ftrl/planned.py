@@ -6,11 +6,13 @@ import time
 from argparse import Namespace
 from typing import Any
 
-from dpbounds.ftrl.design import Plan, PlanRow, plan
+from dpbounds import DomainError
+from dpbounds.ftrl.design import Plan, PlanRow, ProxyRecords, plan
 from dpbounds.ftrl.design.amplification import installed
 from verify.cli.console import progress
 from verify.cli.design.ftrl import outputs, show, simulated
 from verify.cli.design.ftrl.problem import budget_of, buffers_of, check, eigenvalues_of, start_of
+from verify.cli.design.ftrl.records import records_of
 
 Row = dict[str, Any]
 
@@ -18,35 +20,48 @@ Row = dict[str, Any]
 def run(arguments: Namespace) -> int:
     """Plan, simulate, save, draw, export and print."""
     check(arguments)
-    eigenvalues = eigenvalues_of(arguments)
+    records = records_of(arguments)
+    if records is not None and arguments.simulate is not None and arguments.objective not in (None, "final"):
+        raise DomainError("simulate", arguments.simulate, "left out", "runs on records give final losses only")
+    problem = problem_of(arguments, records)
     amplification = not arguments.no_amplification and installed()
     started = time.perf_counter()
     with progress("design") as show_progress:
         found = plan(
-            eigenvalues,
-            arguments.n,
-            initial=start_of(arguments, eigenvalues),
+            **problem,
             **budget_of(arguments),
             epochs=arguments.epochs,
             clip_norm=arguments.clip_norm,
-            sigma_sgd=arguments.sigma_sgd,
             schedules=tuple(arguments.schedules or ("constant", "linear")),
             batch_sizes=tuple(arguments.batch_sizes or ()),
             weights=arguments.objective or "final",
             buffers=buffers_of(arguments),
             amplification=amplification,
+            records=records,
             progress=show_progress,
         )
     rows = [row_of(row, found) for row in found.rows]
     if arguments.simulate is not None:
-        simulated.add_plan(found, rows, arguments)
+        simulated.add_plan(found, rows, arguments, records)
     outputs.write_plan(found, rows, arguments)
     show.show_plan(found, rows, arguments, time.perf_counter() - started, amplification)
     return 0
 
 
+def problem_of(arguments: Namespace, records: ProxyRecords | None) -> dict[str, Any]:
+    """What is to be learned: from the records, or from the options."""
+    if records is not None:
+        n = records.rows if arguments.n is None else arguments.n
+        known = {"eigenvalues": records.eigenvalues, "initial": records.start, "sigma_sgd": records.sigma_sgd}
+        return {"n": n, **known}
+    eigenvalues = eigenvalues_of(arguments)
+    start = start_of(arguments, eigenvalues)
+    return {"eigenvalues": eigenvalues, "n": arguments.n, "initial": start, "sigma_sgd": arguments.sigma_sgd}
+
+
 def row_of(row: PlanRow, found: Plan) -> Row:
     """The columns of a row."""
+    clipped = row.clipped
     return {
         "mechanism": row.label,
         "noise": row.correlation.name,
@@ -60,9 +75,14 @@ def row_of(row: PlanRow, found: Plan) -> Row:
         "total": row.loss.total,
         "bound": row.bound,
         "ratio": row.ratio,
+        "clipped_total": row.clipped_loss,
+        "share_clipped": None if clipped is None else float(clipped.share_clipped.mean()),
+        "excursion": None if clipped is None else clipped.excursion,
+        "mean_weight": None if clipped is None else row.mean_weight,
         "gain": row.gain,
         "noise_multiplier": row.noise_multiplier,
         "rho": found.budget.rho,
         "epsilon": found.budget.epsilon,
         "delta": found.budget.delta,
+        "verdict": found.verdict,
     }

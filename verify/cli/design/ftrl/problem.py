@@ -23,7 +23,9 @@ SOURCES = ("decay", "eigenvalues", "spectrum")
 # Options that belong to one of the two jobs.
 RUN = ("steps", "eta", "schedule", "batch_size", "weights", "min_separation")
 RUN_FLAGS = ("noiseless", "momentum", "unknown_spectrum", "certify")
-PLAN = ("n", "batch_sizes", "schedules")
+PLAN = ("n", "batch_sizes", "schedules", "features", "outcome")
+# What records say, in place of an option.
+OF_RECORDS = ("decay", "eigenvalues", "spectrum", "dimension", "initial", "sigma_sgd")
 NUMBERS = "a file with one number for each step, CSV or text, or .npy with a list of floats"
 # That the designed noise keeps, by default.
 BUFFERS = 4
@@ -47,7 +49,11 @@ def check(arguments: Namespace) -> None:
         value = getattr(arguments, name)
         if value is not None and value is not False and not (name == "momentum" and value == 0.0):
             raise DomainError(name, value, f"left out {kept}")
-    needed = ("n", "initial") if arguments.plan else ("steps",)
+    if arguments.features is not None:
+        for name in OF_RECORDS:
+            if getattr(arguments, name) not in (None, 0.0):
+                raise DomainError(name, getattr(arguments, name), "left out with --features", "the records say it")
+    needed = ("steps",) if not arguments.plan else () if arguments.features is not None else ("n", "initial")
     for name in needed:
         if getattr(arguments, name) is None:
             raise DomainError(name, None, "given with --plan" if arguments.plan else "given, or else --plan")

@@ -17,7 +17,8 @@ Row = Mapping[str, Any]
 LOSS = ("bias", "sgd_noise", "privacy_noise", "total")
 SIMULATED = ("simulated", "low", "high")
 RUN = ("mechanism", *LOSS, *SIMULATED, "bound", "ratio", "noise_ratio", "gain", "gain_tuned", "seconds")
-PLAN = ("mechanism", "batch_size", "steps", "schedule", "eta", *LOSS, *SIMULATED, "bound", "ratio", "gain")
+CLIPPED = ("clipped_total", "share_clipped", "excursion")
+PLAN = ("mechanism", "batch_size", "steps", "schedule", "eta", *LOSS, *SIMULATED, *CLIPPED, "bound", "ratio", "gain")
 DIGITS = 4
 
 
@@ -50,6 +51,11 @@ def show_plan(found: Plan, rows: Sequence[Row], arguments: Namespace, seconds: f
         "bound: the least total of any noise at the row's setting; ratio: total over it. gain: total of independent "
         "noise over the row's."
     )
+    if found.rows[0].clipped is not None:
+        said.append(
+            "clipped_total: the loss with clipping, forecast on the records, which gain and advice go by; "
+            "share_clipped: of all gradients of the run; excursion: the largest loss by privacy noise during it."
+        )
     if not amplification:
         missing = "" if arguments.no_amplification else ": pip install 'dpbounds[accounting]'"
         said.append(f"Independent noise with Poisson amplification was left out{missing}.")
@@ -92,7 +98,8 @@ def _run_columns(design: Design, rows: Sequence[Row]) -> list[str]:
 def _simulation(arguments: Namespace) -> list[str]:
     if arguments.simulate is None:
         return []
+    how = "without clipping" if arguments.features is None else "on the records, every gradient clipped"
     return [
-        f"simulated: mean of {arguments.simulate} runs without clipping (seed {arguments.seed}), with a 95 % interval "
+        f"simulated: mean of {arguments.simulate} runs {how} (seed {arguments.seed}), with a 95 % interval "
         "from low to high."
     ]

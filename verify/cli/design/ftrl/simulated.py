@@ -8,14 +8,17 @@ from typing import Any
 
 from dpbounds import DomainError
 from dpbounds.ftrl.correlations import independent
-from dpbounds.ftrl.design import Design, Objective, Plan
+from dpbounds.ftrl.design import Design, Objective, Plan, ProxyRecords
 from simulators.engine import Experiment
+from simulators.ftrl.clipped import planned_on_records
 from simulators.ftrl.designed import DesignedTraining, draws_of, experiment_of, planned_training
 from verify.cli.solve.simulating import mean_interval, simulate
 
 COLUMNS = ("simulated", "low", "high")
 # Random numbers of all blocks, some minutes; what a step costs besides.
 MOST_DRAWS, STEP = 3_000_000_000, 2_000
+# Clipped gradients of all runs, some minutes.
+MOST_GRADIENTS = 500_000_000
 
 
 def check_work(objective: Objective, rows: int, trials: int) -> None:
@@ -41,10 +44,27 @@ def add(design: Design, rows: Sequence[dict[str, Any]], trials: int, seed: int) 
     _add(experiments, rows, trials, seed)
 
 
-def add_plan(found: Plan, rows: Sequence[dict[str, Any]], arguments: Namespace) -> None:
-    """The same for a plan; amplified noise is simulated with batches of fixed size."""
+def add_plan(
+    found: Plan, rows: Sequence[dict[str, Any]], arguments: Namespace, records: ProxyRecords | None = None
+) -> None:
+    """The same for a plan; amplified noise is simulated with batches of fixed size, on records as it is sampled."""
+    if records is not None:
+        _add_on_records(found, rows, arguments, records)
+        return
     experiments = {number: experiment_of(planned_training(found, row.kind)) for number, row in enumerate(found.rows)}
     _add(experiments, rows, arguments.simulate, arguments.seed)
+
+
+def _add_on_records(found: Plan, rows: Sequence[dict[str, Any]], arguments: Namespace, records: ProxyRecords) -> None:
+    """Final losses of runs that clip."""
+    experiments = {number: planned_on_records(found, row.kind, records) for number, row in enumerate(found.rows)}
+    gradients = arguments.simulate * sum(row.steps * row.setting.batch_size for row in found.rows)
+    if gradients > MOST_GRADIENTS:
+        most = f"so few that all rows take at most {MOST_GRADIENTS:g} gradients"
+        raise DomainError("simulate", arguments.simulate, most, f"they would take {gradients:.2g}: fewer trials")
+    simulated = simulate(experiments, arguments.simulate, seed=arguments.seed, outputs=("loss",))
+    for number, row in enumerate(rows):
+        row |= zip(COLUMNS, mean_interval(simulated[number]["loss"]), strict=True)
 
 
 def _check(experiments: Sequence[Experiment], trials: int) -> None:
