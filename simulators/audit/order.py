@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dpbounds.audit.results import Audit
 from simulators.audit.looks import as_shipped, fixed, forms, repeats, still
-from simulators.audit.routes import by_law, end, sample, two_samples, without_seeds
+from simulators.audit.routes import by_event, by_law, two_samples, without_seeds
 from simulators.audit.shifts import scan
 from simulators.audit.work import AFTER_SEARCH, Work
 
@@ -37,7 +37,7 @@ def decided(work: Work) -> Audit:
     if work.law.continuous:
         if work.support.startswith("whole"):
             words = "outputs are whole numbers: the noise is not continuous"
-            return end(work, sample(work, scanned), scanned, differs=[words])
+            return by_event(work, scanned, differs=[words])
         if (silent := still(work, scanned)) is not None:
             return silent
         others = [one for one in scanned.good if not one.additive or one.tied]
@@ -48,4 +48,4 @@ def decided(work: Work) -> Audit:
                 return apart
         if scanned.additive:
             return by_law(work, scanned, others)
-    return end(work, sample(work, scanned), scanned)
+    return by_event(work, scanned)

@@ -28,6 +28,7 @@ COARSEST = 0.2
 # Share of the seconds that sampling beside the law leaves; of the pairs, those that must run for the search to count;
 # calls of the coordinate ascent; runs a side for means.
 AFTER_LAW, COVERED, _CLIMBS, _MEANS = 0.1, 0.5, 400, 4000
+_EPSILON = "epsilon and delta in the claim: pairs that are not additive are sampled, and no event tells rho or mu"
 
 
 def by_law(work: Work, scanned: Scan, others: list[Shift]) -> Audit:
@@ -46,7 +47,7 @@ def by_law(work: Work, scanned: Scan, others: list[Shift]) -> Audit:
     )
     checked = again(work.runner, top.pair, work.law, work.seeds)
     if checked is None or not checked.ran or not checked.additive:
-        return end(work, sample(work, scanned), scanned)
+        return by_event(work, scanned)
     top = checked if checked.size >= scanned.top.size else top
     work.look_outside(top)
     outputs = max(len(values_of(top.first[0])), 1)
@@ -81,6 +82,8 @@ def by_law(work: Work, scanned: Scan, others: list[Shift]) -> Audit:
     more: dict[str, Any] = {"epsilon": found.spent, "slack": found.slack, "curve": found.curve}
     if found.differs:
         return work.concluded("law differs", scanned, **more, findings=(*work.findings, *found.differs))
+    if others and work.promise.epsilon is None:
+        return work.concluded("unclear", scanned, **more, needs=_EPSILON)
     if spread > COARSEST or coverage < COVERED:
         needs = f"{needed(work.law, COARSEST, 2 * work.alpha * SCALE)} noise coordinates and half of the pairs"
         return work.concluded("unclear", scanned, **more, needs=f"{needs}: {rows.rows.size} and {coverage:.0%} ran")
@@ -90,12 +93,14 @@ def by_law(work: Work, scanned: Scan, others: list[Shift]) -> Audit:
 
 def two_samples(work: Work, scanned: Scan, among: list[Shift]) -> Audit | None:
     """Pairs that are not additive under a continuous law: the scales on either side of the one that moves most."""
+    if work.law.family not in ("gaussian", "laplace") or work.promise.epsilon is None:
+        return None
     top = max(among, key=apart_from_noise)
     share = work.alpha * OTHER / 4
     wanted, until = 4 * coordinates_needed(COARSEST, alpha=share), AFTER_SEARCH / 3 * work.budget
     sides = [work.draw(side, wanted, until) for side in (top.pair.first, top.pair.second)]
     rows = [work.law.whitened(one.rows, scanned.shape) for one in sides if len(one.rows) > 1 and one.rows.any()]
-    if len(rows) < 2 or work.law.family not in ("gaussian", "laplace") or work.promise.epsilon is None:
+    if len(rows) < 2:
         return None
     sums = [sum_of(one, work.law.family) for one in rows]
     ends = [scale_interval(one, work.law.family, share) for one in rows]
@@ -114,7 +119,7 @@ def two_samples(work: Work, scanned: Scan, among: list[Shift]) -> Audit | None:
 def without_seeds(work: Work, scanned: Scan) -> Audit:
     """Shifts by means: a direction learnt on one half, two Gaussian samples along it on the other."""
     if work.law.family != "gaussian":
-        return end(work, sample(work, scanned), scanned)
+        return by_event(work, scanned)
     until = AFTER_LAW * work.budget
     top = farthest(work.runner, sorted(scanned.good, key=apart_from_noise, reverse=True), work.seeds, until)
     start = work.seeds.next
@@ -158,6 +163,15 @@ def sample(work: Work, scanned: Scan, pairs: list[Pair] | None = None) -> Sampli
     words = "too few runs" if found.best is None else f"epsilon at least {found.best.epsilon:.4g}"
     work.note("5 sampling", f"{words} ({found.pairs} pairs piloted, {found.runs} runs a side)")
     return found
+
+
+def by_event(work: Work, scanned: Scan, differs: list[str] | None = None) -> Audit:
+    """5, where no law decides: sampling, for claims of which an event can say something."""
+    if work.promise.epsilon is not None:
+        return end(work, sample(work, scanned), scanned, differs)
+    if differs:
+        return work.concluded("law differs", scanned, needs=_EPSILON, findings=(*work.findings, *differs))
+    return work.unclear(scanned, _EPSILON)
 
 
 def end(work: Work, found: Sampling, scanned: Scan, differs: list[str] | None = None) -> Audit:

@@ -68,11 +68,12 @@ def verdicts(row: Row, seed: int, seconds: float) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=200)
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--seconds", type=float, default=10.0)
     arguments = parser.parse_args()
-    alarms = 0
+    alarms, seeds = 0, range(arguments.first, arguments.first + arguments.seeds)
     for row in healthy():
-        counts = Counter(verdicts(row, seed, arguments.seconds) for seed in range(arguments.seeds))
+        counts = Counter(verdicts(row, seed, arguments.seconds) for seed in seeds)
         alarms += sum(counts[word] for word in ALARMS)
         print(f"{row.name:24} {dict(counts)}", flush=True)
     print(f"{alarms} false alarms")

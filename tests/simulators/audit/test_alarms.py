@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpbounds.audit import Box, audit, gaussian
+from dpbounds.audit import Box, Pair, audit, gaussian
 from dpbounds.audit.testing import assert_private
+from dpbounds.privacy import gaussian_epsilon
 from tests.power.audits import ALARMS, healthy, verdicts
 
 ROWS = list(healthy())
@@ -29,6 +30,21 @@ def test_outputs_that_hardly_ever_change_are_not_taken_for_constants(law):
 
     epsilon, box = float(np.log((1 - 0.9e-3) / 1e-4)) + 1e-6, Box(shape=(1,), low=0, high=9, integer=True)
     assert audit(kept, epsilon, adjacency="replace-one", domain=box, law=law, seconds=4.0).verdict not in ALARMS
+
+
+@pytest.mark.parametrize("claim", [{"rho": 0.5}, {"mu": 1.0}])
+def test_events_are_not_held_against_rho_or_mu(claim):
+    """A shift of 1 folded at 0: an event shows a loss above .5, which rho = .5 allows."""
+
+    def folded(data, seed):
+        return abs(float(data[0] > 0) + np.random.default_rng(seed).standard_normal())
+
+    settings = {"adjacency": "zero-out", "law": gaussian(), "seconds": 4.0}
+    for domain in (Box(shape=(1,), low=0, high=1), [Pair(np.ones(1), np.zeros(1), "folded")]):
+        found = audit(folded, claim, domain=domain, **settings)
+        assert found.verdict == "unclear" and "epsilon" in found.needs
+    allowed = float(gaussian_epsilon(1.0, 1e-3)), 1e-3  # folding is a function of what is released
+    assert audit(folded, allowed, domain=[Pair(np.ones(1), np.zeros(1), "folded")], **settings).verdict not in ALARMS
 
 
 @pytest.mark.parametrize(("error", "outputs", "resolution"), [(0.05, 12_743, 0.05), (0.01, 318_552, 0.01)])
