@@ -51,7 +51,7 @@ class Comparison:
     """Methods at equal true privacy (`tight`) and under the paper's accounting (`experiments`).
 
     `problem` is what was compared on, `choices` those made, its failure probability written out. Risks are in units of
-    the problem; times `units` they are in those of a data set.
+    the problem; times `units` they are in those of a data set. `stand_in`: settings read off the problem cost nothing.
     """
 
     rows: tuple[Compared, ...]
@@ -63,6 +63,7 @@ class Comparison:
     delta: float
     failure: float
     choices: Choices
+    stand_in: bool = False
 
     def __post_init__(self) -> None:
         strange = [row for row in self.rows if not isinstance(row, Compared)]
@@ -80,10 +81,11 @@ class Comparison:
 
     @property
     def ranking(self) -> tuple[Compared, ...]:
-        """At equal true privacy, the least predicted risk first, without what reads the data unpaid; PRN's of X'X
-        alone, which is optimistic, counts sixfold.
+        """At equal true privacy, the least predicted risk first, without what reads the data unpaid unless they stand
+        in; PRN's of X'X alone, which is optimistic, counts sixfold.
         """
-        return tuple(sorted((row for row in self.under("tight") if not row.reference), key=_ranked))
+        rows = (row for row in self.under("tight") if self.stand_in or not row.reference)
+        return tuple(sorted(rows, key=_ranked))
 
     @property
     def recommended(self) -> Compared:
@@ -145,7 +147,7 @@ class Comparison:
 
     def at(self, epsilon: float) -> Comparison:
         """The same at another epsilon, at equal true privacy alone."""
-        return compare(self.problem, epsilon, self.delta, self.choices, accountings=("tight",))
+        return compare(self.problem, epsilon, self.delta, self.choices, accountings=("tight",), stand_in=self.stand_in)
 
     def curves(self, points: int = 5) -> dict[Method, tuple[list[float], list[float]]]:
         """Risks at equal true privacy in the data's units, from a tenth of epsilon to ten times as much: for each
@@ -155,7 +157,7 @@ class Comparison:
         found = [{row.method: self.units * float(row.risk) for row in self.at(one).rows} for one in epsilons]
         curves: dict[Method, tuple[list[float], list[float]]] = {}
         for row in self.under("tight"):
-            if row.reference:
+            if row.reference and not self.stand_in:
                 continue
             curves[row.method] = epsilons, [risks[row.method] for risks in found]
         return curves
@@ -227,6 +229,8 @@ _WHY: dict[Method, str] = {
     "AdaSSP": "X'X is well-conditioned against its noise, and no iteration leaves a part of ||X theta*||².",
     "AdaSSP-iso": "X'X is well-conditioned against its noise, and no iteration leaves a part of ||X theta*||².",
     "DP-GD": "X'X is so well-conditioned that gradients alone get there.",
+    "DP-GD-moments": "Its settings are chosen from X'X, X'Y and ||Y||² of the records that stand in.",
+    "DP-GD-tuned": "Its settings, the best for the records that stand in, cost no privacy of others.",
     "TAP": "Its clip level follows the gradients' size, and the mean of many rounds is taken, preconditioned once.",
     "PRN": "Its clip level follows the gradients' size c, far below 1, and its noise is proportional to it.",
 }
@@ -242,12 +246,15 @@ def compare(
     newton_clips: NewtonClips | None = None,
     accountings: Sequence[Accounting] = ("tight", "experiments"),
     references: bool = False,
+    stand_in: bool = False,
 ) -> Comparison:
     """Every method for zero-out neighbours, on statistics of rows in the unit ball or on a data set.
 
     `delta` is n^-2 if None. PRN's clip levels are `newton_clips`; if None, those of the records of a data set, and for
     a `Gram` those of rows of one length with normal residuals. `accountings`: those that are wanted; PRN and TAP are
-    `tight`. `references`: with rows of DP-GD whose settings read the data unpaid, which are never recommended.
+    `tight`. `references`: with rows of DP-GD whose settings read the data unpaid, which are recommended only with
+    `stand_in`: the problem is public, or made up, and the private records are others like it. The step size is then
+    that over lambda_max of the problem, times the ratio of n.
 
     Raises `DomainError` for budgets outside their ranges, and sketches of fewer than d + 4 rows (IHM) or d + 2 (linear
     mixing), whose mean risk does not exist, or of more than can be accounted for.
@@ -280,7 +287,7 @@ def compare(
     )
     rows = [row for accounting in accountings for row in parts.rows(accounting)]
     rows += [parts.newton(mu, clips), *parts.tail_averaged(mu)]
-    rows += parts.references(mu) if references else ()
+    rows += parts.references(mu) if references or stand_in else ()
     return Comparison(
         rows=tuple(rows),
         regime=regime(data, epsilon, delta, failure=failure, steps=choices.steps, outcome_bound=choices.outcome_bound),
@@ -291,4 +298,5 @@ def compare(
         delta=delta,
         failure=failure,
         choices=replace(choices, failure=failure),
+        stand_in=stand_in,
     )

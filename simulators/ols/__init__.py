@@ -5,6 +5,7 @@ from simulators.ols.averaged_descent import AveragedDescent, averaged_descent
 from simulators.ols.clipping import ClippedSums
 from simulators.ols.compared import Zero, experiment_of, zero
 from simulators.ols.datasets import BUNDLED, DataSet, Table, bundled, has_bundled, load, prepared, read_table
+from simulators.ols.estimator import LinearRegression
 from simulators.ols.families import family, perceptron
 from simulators.ols.gradient_descent import GradientDescent, gradient_descent
 from simulators.ols.hessian_mixing import HessianMixing, hessian_mixing, hessian_step, mixing_noise
@@ -31,6 +32,7 @@ __all__ = [
     "HessianMixing",
     "LeastSquares",
     "LinearMixing",
+    "LinearRegression",
     "NewtonDraws",
     "SketchAndSolve",
     "Table",

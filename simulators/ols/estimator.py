@@ -19,7 +19,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from dpbounds.errors import LARGEST, DomainError, choice, count, real_array, within
+from dpbounds.errors import LARGEST, AccuracyError, DomainError, choice, count, real_array, within
 from dpbounds.ols.comparison import DELTAS, EPSILONS
 from dpbounds.ols.data import Beyond
 from dpbounds.ols.designs import MOST_REGRESSORS
@@ -146,11 +146,17 @@ class LinearRegression(Parameters):
         return 1.0 - float(found @ found) / float(centred @ centred) if centred.any() else float("nan")
 
     @property
-    def excess_(self) -> float:
-        """The forecast from the release alone, per record in squared units of the outcome."""
+    def excess_(self) -> float | None:
+        """The forecast from the release alone, per record in squared units of the outcome; None where its problem has
+        no law, as noise is all there is.
+        """
         if not hasattr(self, "theta_"):
             raise AttributeError("excess_ is there after fit")
-        return self._per_record(float(released_forecast(self.release_, self.theta_)), self.ranges_, self.n_records_)
+        try:
+            risk = released_forecast(self.release_, self.theta_)
+        except (AccuracyError, DomainError):  # the release is paid for, and kept without it
+            return None
+        return self._per_record(float(risk), self.ranges_, self.n_records_)
 
     def content(self) -> dict[str, Any]:
         """The fitted model as JSON data: public parameters, and what follows from the release."""

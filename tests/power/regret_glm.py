@@ -40,6 +40,8 @@ def judge(number: int) -> dict[str, Any]:
     errors = {"zero": 1.0}
     for name, one in message_experiments(found).items():
         errors[name] = _median(one, MESSAGE_RUNS)
+    if len(drawn(number)["spectrum"]) == 1:  # one law
+        errors["hemisphere-message"] = errors["cap-message"]
     for share in SHARES:
         # Runs with a chosen radius draw every record: fewer of them.
         asked: dict[str, Any] = drawn(number) | ({} if share == 1.0 else {"radius": share * found.problem.bounds[0]})

@@ -20,7 +20,7 @@ LEVELS = ("quick", "full", "paper")
 STORE = "dpbounds-results"
 EXPORTS = ("junit", "sarif")
 # Commands whose arguments the topics give.
-OF_TOPICS = ("solve", "design")
+OF_TOPICS = ("solve", "design", "fit")
 # There are some thousand tasks: a shard beyond would have nothing to do.
 MOST_SHARDS = 1000
 # Of 32 bits.
@@ -105,6 +105,7 @@ def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
     _add_verify(commands)
     _add_solve(commands, words)
     _add_design(commands, words)
+    _add_fit(commands, words)
     _add_audit(commands)
     _add_report(commands)
     _add_new_paper(commands)
@@ -189,6 +190,13 @@ def _add_design(commands: argparse._SubParsersAction, words: Sequence[str]) -> N
     command = commands.add_parser("design", help="design an algorithm for a given run, with proof of how good it is")
     if "design" in words:
         _add_topics(command, words, "design").required = True
+
+
+def _add_fit(commands: argparse._SubParsersAction, words: Sequence[str]) -> None:
+    """With a topic."""
+    command = commands.add_parser("fit", help="one private release from your own records, and its model")
+    if "fit" in words:
+        _add_topics(command, words, "fit").required = True
 
 
 def _add_topics(command: argparse.ArgumentParser, words: Sequence[str], name: Command) -> argparse._SubParsersAction:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # loaded with the claims
     from verify.statements.claims import Claim
 
 T = TypeVar("T")
-Command = Literal["solve", "design", "check"]
+Command = Literal["solve", "design", "fit", "check"]
 ENTRY_POINT_GROUP = "dpbounds.claims"
 # A new paper of this package is one line here and a room of the same name in each layer.
 ROOMS = {"ftrl": "verify.papers.ftrl", "iv": "verify.papers.iv", "ols": "verify.papers.ols", "glm": "verify.papers.glm"}

@@ -71,8 +71,8 @@ class Topic:
       paper; `main_picture`: the claim whose picture shows the main result; `figures`: the paper's own; `notation`: what
       each symbol means (a formula without dollar signs, and markup).
     - `summary`: one line for --help; `solve`: a module with `add_arguments(parser)` and `run(arguments)`, or "" if
-      there is nothing to solve; `check`: a module with `knows(file)` and `run(arguments)`, for saved bounds; `design`:
-      a module like `solve`'s, or "" if there is nothing to design.
+      there is nothing to solve; `check`: a module with `knows(file)` and `run(arguments)`, for saved bounds; `design`,
+      `fit`: modules like `solve`'s, or "" if there is nothing to design, or no private release to fit.
     """
 
     name: str
@@ -91,6 +91,7 @@ class Topic:
     solve: str = ""
     check: str = ""
     design: str = ""
+    fit: str = ""
     summary: str = ""
 
     def __post_init__(self) -> None:

@@ -66,3 +66,14 @@ def test_short_rows_are_told_to_be_scaled():
     found = compare(bounded_data(X, X[:, 1] + rng.standard_normal(400)), 0.1)
     assert not found.useful
     assert "None of these is useful here" in found.remedy and "scale the columns" in found.remedy
+
+
+def test_settings_read_off_records_that_stand_in_count():
+    """The same rows; the reference that is best may be taken, and other budgets keep the choice."""
+    X, y = records(400)
+    data = RANGES.data(X, y)
+    found = compare(data, 0.5, 1e-6, accountings=("tight",), stand_in=True)
+    other = compare(data, 0.5, 1e-6, accountings=("tight",), references=True)
+    assert found.rows == other.rows and found.recommended.method == "DP-GD-tuned" != other.recommended.method
+    assert found.recommended.risk < other.recommended.risk and "stand in" in found.reason
+    assert "DP-GD-tuned" in found.curves(2) and "DP-GD-tuned" not in other.curves(2)

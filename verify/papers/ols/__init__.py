@@ -15,6 +15,7 @@ TOPIC = Topic(
     link="https://github.com/omrilev1/HessianMix",
     sources=("dpbounds.ols", "simulators.ols", "verify.papers.ols"),
     solve="verify.cli.solve.ols",
+    fit="verify.cli.fit.ols",
     summary="DP least squares: AdaSSP, Gaussian mixing, iterative Hessian mixing",
     main_picture="ols/beyond-stand-ins",
     **highlights(Path(__file__)),

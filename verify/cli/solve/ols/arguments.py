@@ -56,6 +56,11 @@ def _add_csv(group: argparse._ArgumentGroup) -> None:
         metavar="FILE",
         help="public data, or a stand-in for yours: nothing printed of it is private; CSV with a header, or .gz",
     )
+    group.add_argument(
+        "--stand-in",
+        action="store_true",
+        help="the records are public or made up, yours are others like them: settings read off them count as private",
+    )
     group.add_argument("--target", metavar="COLUMN", help="the outcome; all other columns are regressors")
     group.add_argument("--drop-missing", action="store_true", help="leave records with a missing value out")
     group.add_argument(

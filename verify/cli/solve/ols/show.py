@@ -94,7 +94,12 @@ def _legend(found: Comparison, rows: Sequence[Row]) -> None:
         "clipping counted, clipped being the share of rows in the last step; of X'X alone on rows of one length, PRN's "
         "optimistic by up to a factor of 5. Rows without clipped do not count it."
     )
-    if any(row["reference"] for row in rows):
+    if found.stand_in:
+        _note(
+            "DP-GD's settings are read off the records that stand in: with them, and lambda_max of these records times "
+            "the ratio of n, it is private for others. reference marks it, as on your own records it would not be."
+        )
+    elif any(row["reference"] for row in rows):
         _note(
             "reference: DP-GD whose settings read the records, which costs privacy that is not paid here; what the "
             "best settings could reach, not a private method."

@@ -26,7 +26,14 @@ def run(arguments: Namespace) -> int:
     check_target("plot", arguments.plot)
     subject, setting = problem(arguments)
     gram_or_data = subject if isinstance(subject, ScaledData) else subject.gram
-    found = compare(gram_or_data, arguments.epsilon, arguments.delta, choices(arguments), references=True)
+    found = compare(
+        gram_or_data,
+        arguments.epsilon,
+        arguments.delta,
+        choices(arguments),
+        references=True,
+        stand_in=arguments.stand_in,
+    )
     rows = found.table()
     if arguments.simulate is not None:
         _add_medians(rows, found, subject, arguments)

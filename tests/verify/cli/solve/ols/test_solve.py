@@ -164,3 +164,10 @@ def test_a_spectrum_of_the_wrong_size_or_sum_is_refused(capsys, tmp_path):
         assert refused(call(capsys, *SMALL, "--spectrum", file), words)
     file.write_text("1\n20\n300\n")
     assert "lambda_min(X'X) = 1," in call(capsys, *SMALL, "--spectrum", file).out
+
+
+def test_records_that_stand_in_may_choose_settings(capsys, tmp_path):
+    given = ("solve", "ols", "--csv", table(tmp_path / "a.csv", 600), "--target", "y", "--epsilon", 0.5)
+    own, stand_in = call(capsys, *given), call(capsys, *given, "--stand-in")
+    assert "Recommended at equal true privacy: DP-GD, tuned" not in own.out
+    assert "private for others" in " ".join(stand_in.out.split())

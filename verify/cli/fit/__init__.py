@@ -1,0 +1,1 @@
+"""`dpbounds fit`: releases from private records."""
