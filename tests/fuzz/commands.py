@@ -118,7 +118,9 @@ BASES = (
     "solve iv --confidence --csv table.csv --outcome y --regressors x --instruments a --bounds x=0:10 y=0:11 a=0:6 "
     "--instrument-means a=3 --mu 5 --honest --public --plot new.svg",
     "solve iv --confidence --csv table.csv --outcome y --regressors x --instruments a --controls b --bounds x=0:10 "
-    "y=0:11 --mu 30 --clamping aware --save new.json",
+    "y=0:11 --mu 30 --clamping natural --save new.json",
+    "solve iv --confidence --csv table.csv --outcome y --regressors x --instruments b --bounds x=0:10 y=2:5 b=0:1 "
+    "--mu 30 --independent --heterogeneity 2 --regressor-clamped --seed 1",
     "solve iv --confidence --n 5000 --outcome y --regressors x --instruments z --design s --grid 0:2:64 "
     "--instrument-means z=0.5 --epsilon 1",
     "solve ftrl --spectrum numbers.txt --eta 0.1 --epsilon 1 --mechanism sgd nu",

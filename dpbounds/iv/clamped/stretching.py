@@ -21,7 +21,8 @@ from scipy.special import ndtri
 
 from dpbounds.errors import DomainError, moderate_or_zero, real, real_array, vector, within
 from dpbounds.iv.clamped.attenuation import attenuation_limits
-from dpbounds.iv.confidence.pieces import Piece
+
+Piece = tuple[float, float]
 
 
 class RhoLimits(NamedTuple):

@@ -5,12 +5,14 @@ is Gaussian and privacy mu-GDP; adjacency is `zero-out` or `replace-one`, n is p
 
 - `sensitivity`: what releases cost, noise scales, weights, n*
 - `release`: `MomentRelease` (design U), `BlockRelease` (design H); `steps`: design S and its set; `cells`: controls
-- `anderson_rubin`: the test; `conditional`: its more powerful sibling; `bias`: a test that allows for clamping
+- `anderson_rubin`: the test; `conditional`: its more powerful sibling
 - `sets`: the set that a test leaves; `certified`: the same by exact arithmetic; `projection`: one of two regressors
 - `honest`: a set that covers at every n; `normal`: why
 - `plan`, `budget`, `ranges`: what a private estimate is made of before records are read; `price`: what to expect of it
-- `disclosure`, `answers`: what leaves, and everything read off it; `clamping`, `bounded`: records outside their ranges,
-  and what would make a set bounded; `dpbounds.private.InstrumentalVariables` does all of it from data
+- `stretched`: clipped residuals, and the set stretched by what clipping may hide (`dpbounds.iv.clamped`)
+- `disclosure`, `answers`: what leaves, and everything read off it; `bounded`: what would make a set bounded
+
+`dpbounds.private.InstrumentalVariables` does all of it from data.
 """
 
 from dpbounds.iv.confidence.anderson_rubin import (
@@ -23,11 +25,9 @@ from dpbounds.iv.confidence.anderson_rubin import (
     first_stage,
 )
 from dpbounds.iv.confidence.answers import ConfidenceAnswer, confidence_answer
-from dpbounds.iv.confidence.bias import BiasAware, bias_aware
 from dpbounds.iv.confidence.bounded import bounded_set_budget, bounded_set_records
 from dpbounds.iv.confidence.budget import BudgetLine, BudgetShares, PrivacyBudget, budget_shares
 from dpbounds.iv.confidence.cells import cell_form, cell_sensitivity, cell_variance
-from dpbounds.iv.confidence.clamping import ClampedCount, clamping_aware_set
 from dpbounds.iv.confidence.conditional import ConditionalQlr, conditional_qlr
 from dpbounds.iv.confidence.disclosure import Disclosure
 from dpbounds.iv.confidence.normal import bennett_radius, kolmogorov_bound, uniform_kolmogorov_bound
@@ -52,17 +52,30 @@ from dpbounds.iv.confidence.sensitivity import (
 from dpbounds.iv.confidence.sets import confidence_set, point_estimate
 from dpbounds.iv.confidence.signs import SignRelease, sign_deviation, sign_equivalent_sample, sign_sensitivity
 from dpbounds.iv.confidence.steps import StepNoise, sign_critical, sign_p_value, sign_set, step_noise
+from dpbounds.iv.confidence.stretched import (
+    ClippedCounts,
+    Start,
+    StretchShares,
+    arms_release,
+    count_sensitivity,
+    split_level,
+    start_sensitivity,
+    starting_line,
+    stretch_shares,
+    stretched_curve,
+    stretched_point,
+    stretched_set,
+)
 
 __all__ = [
     "ADJACENCIES",
     "Adjacency",
     "AndersonRubin",
-    "BiasAware",
     "BlockRelease",
     "BlockScales",
     "BudgetLine",
     "BudgetShares",
-    "ClampedCount",
+    "ClippedCounts",
     "ConditionalQlr",
     "ConfidenceAnswer",
     "ConfidenceSet",
@@ -77,12 +90,14 @@ __all__ = [
     "ReleasePlan",
     "Scales",
     "SignRelease",
+    "Start",
     "StepNoise",
+    "StretchShares",
     "anderson_rubin",
     "anderson_rubin_curve",
     "anderson_rubin_trials",
+    "arms_release",
     "bennett_radius",
-    "bias_aware",
     "block_scales",
     "block_sensitivity",
     "bounded_set_budget",
@@ -92,10 +107,10 @@ __all__ = [
     "cell_form",
     "cell_sensitivity",
     "cell_variance",
-    "clamping_aware_set",
     "conditional_qlr",
     "confidence_answer",
     "confidence_set",
+    "count_sensitivity",
     "equivalent_sample",
     "expected_prices",
     "first_stage",
@@ -113,6 +128,13 @@ __all__ = [
     "sign_p_value",
     "sign_sensitivity",
     "sign_set",
+    "split_level",
+    "start_sensitivity",
+    "starting_line",
     "step_noise",
+    "stretch_shares",
+    "stretched_curve",
+    "stretched_point",
+    "stretched_set",
     "uniform_kolmogorov_bound",
 ]

@@ -24,17 +24,18 @@ from jaxtyping import Float
 
 from dpbounds.arguments import typed
 from dpbounds.errors import DomainError
+from dpbounds.iv.clamped import RhoLimits
 from dpbounds.iv.confidence.anderson_rubin import FirstStage, anderson_rubin_curve, first_stage
 from dpbounds.iv.confidence.bounded import bounded_set_budget, bounded_set_records
-from dpbounds.iv.confidence.clamping import clamping_aware_set
 from dpbounds.iv.confidence.disclosure import Disclosure
 from dpbounds.iv.confidence.pieces import ConfidenceSet
 from dpbounds.iv.confidence.plan import ReleasePlan
 from dpbounds.iv.confidence.price import Price, price_of_privacy
-from dpbounds.iv.confidence.release import Release
+from dpbounds.iv.confidence.release import MomentRelease, Release
 from dpbounds.iv.confidence.sensitivity import length_ratio
 from dpbounds.iv.confidence.sets import confidence_set, point_estimate
 from dpbounds.iv.confidence.signs import SignRelease, sign_equivalent_sample
+from dpbounds.iv.confidence.stretched import split_level, stretched_curve, stretched_point, stretched_set
 from dpbounds.privacy import gaussian_epsilon
 
 Row = dict[str, Any]
@@ -138,7 +139,7 @@ class ConfidenceAnswer:
             row |= {"first_stage_F": self.reading.first_stage.f, "first_stage_F_needed": self.needed_f}
             row["certified"] = self.plan.certify  # up to the rounding of the one sum that shifts it
         price = {"length_ratio": self.price.ratio, "ratio_is_least": self.price.least, "n_star": self.n_star}
-        row |= {"point": self.point} | price | self._clamped_columns() | {"dropped": dropped}
+        row |= {"point": self.point} | price | self._clipped_columns() | {"dropped": dropped}
         if self.reading.first_stage is not None:
             cells = self.disclosure.cells
             row["cells"] = None if cells is None else {"all": cells.total, "dropped": cells.dropped}
@@ -166,21 +167,35 @@ class ConfidenceAnswer:
         if isinstance(release, SignRelease):
             critical = np.full(len(release.grid), release.critical(self.plan.level))
             return StatisticCurve(release.grid, np.abs(release.curve), critical)
-        points = self.surroundings()
-        test = anderson_rubin_curve(release, points - self.disclosure.shift, level=self.plan.level, correct=noisy)
+        points, counts, level = self.surroundings(), self.disclosure.counts, self.plan.level
+        if noisy and counts is not None:
+            test = stretched_curve(_first_moments(release), counts.rho(level), self.disclosure.shift, points, level)
+        else:
+            shift = self.disclosure.shift if noisy else self.disclosure.exact_shift
+            test = anderson_rubin_curve(release, points - shift, level=level, correct=noisy)
         return StatisticCurve(points, test.statistic, test.critical)
 
-    def _clamped_columns(self) -> Row:
-        clamped = self.disclosure.clamped
-        if clamped is None:
-            return {"clamped": None}
-        return {"clamped": clamped.count, "clamped_low": clamped.least, "clamped_high": clamped.most}
+    @property
+    def rho(self) -> RhoLimits | None:
+        """The limits by which the set is stretched; None where nothing is clipped."""
+        return None if self.disclosure.counts is None else self.disclosure.counts.rho(self.plan.level)
+
+    @property
+    def degrees_of_freedom(self) -> int:
+        """Records less cells (the intercept is one) and instruments."""
+        cells = self.disclosure.cells
+        return self.n - (1 if cells is None else cells.total) - len(self.plan.instruments)
+
+    def _clipped_columns(self) -> Row:
+        rho = self.rho
+        if rho is None:
+            return {"clamping": self.plan.clamping}
+        limits = {"rho_least": rho.least, "rho_most": rho.most, "heterogeneity": self.plan.heterogeneity}
+        return {"clamping": self.plan.clamping, "clip": self.disclosure.clip, **limits}
 
     def _public_columns(self, bare: Reading) -> Row:
         row = _set_columns(bare.confidence_set) | {"point": bare.point}
-        if bare.first_stage is None:
-            return row
-        return row | {"first_stage_F": bare.first_stage.f, "clamped": self.disclosure.exact_clamped}
+        return row if bare.first_stage is None else row | {"first_stage_F": bare.first_stage.f}
 
 
 @typed
@@ -204,12 +219,12 @@ def confidence_answer(plan: ReleasePlan, disclosure: Disclosure) -> ConfidenceAn
         reading=reading,
         price=price,
         n_star=equivalent,
-        without_noise=None if exact is None else _bare_reading(plan, exact, disclosure.shift),
+        without_noise=None if exact is None else _bare_reading(plan, exact, disclosure.exact_shift),
     )
 
 
 def _private_reading(plan: ReleasePlan, disclosure: Disclosure) -> Reading:
-    release, clamped = disclosure.release, disclosure.clamped
+    release, counts = disclosure.release, disclosure.counts
     if isinstance(release, SignRelease):
         try:
             return Reading(release.confidence_set(plan.level), release.point, None)
@@ -218,16 +233,18 @@ def _private_reading(plan: ReleasePlan, disclosure: Disclosure) -> Reading:
                 raise
             remedy = f"{error.remedy}. The budget of this release is spent"
             raise DomainError(error.parameter, error.value, error.allowed, remedy) from None
-    if plan.clamping == "aware" and clamped is not None:
-        found = clamping_aware_set(release, clamped, plan.level)
-    else:
-        found = confidence_set(release, plan.level, certify=plan.certify, honest=plan.honest)
+    if counts is not None:
+        strength = first_stage(release, level=split_level(plan.level).test)
+        moments, shift = _first_moments(release), disclosure.shift
+        found = stretched_set(moments, counts, shift, plan.level)
+        return Reading(found, stretched_point(moments, counts.rho(plan.level), shift), strength)
     strength = first_stage(release, level=plan.level)
+    found = confidence_set(release, plan.level, certify=plan.certify, honest=plan.honest)
     return Reading(_moved(found, disclosure.shift), point_estimate(release) + disclosure.shift, strength)
 
 
 def _bare_reading(plan: ReleasePlan, exact: Release | SignRelease, shift: float) -> Reading:
-    """Of the same bounded records without noise: for public data alone."""
+    """Of the same records without noise: for public data alone."""
     if isinstance(exact, SignRelease):
         return Reading(exact.confidence_set(plan.level), exact.point, None)
     try:
@@ -240,6 +257,11 @@ def _bare_reading(plan: ReleasePlan, exact: Release | SignRelease, shift: float)
 
 def _moved(found: ConfidenceSet, shift: float) -> ConfidenceSet:
     return found.shifted(shift) if shift else found
+
+
+def _first_moments(release: Release) -> MomentRelease:
+    assert isinstance(release, MomentRelease)
+    return release
 
 
 def _moments_of(release: Release | SignRelease) -> Release:

@@ -5,8 +5,8 @@ Releases on the same records compose exactly: each is Gaussian, and the squares 
 >>> budget = PrivacyBudget(epsilon=1.0, delta=1e-6)
 >>> round(budget.gdp, 3)
 0.237
->>> shares = budget_shares(budget.gdp, counted=True, centred=True)
->>> round(shares.count**2 + shares.centring**2 + shares.moments**2, 3) == round(budget.gdp**2, 3)
+>>> shares = budget_shares(budget.gdp, centred=True)
+>>> round(shares.centring**2 + shares.moments**2, 3) == round(budget.gdp**2, 3)
 True
 """
 
@@ -22,8 +22,8 @@ from dpbounds.errors import DomainError, moderate, within
 from dpbounds.iv.confidence.sensitivity import Adjacency, moment_sensitivity
 from dpbounds.privacy import gaussian_epsilon, gaussian_mu
 
-# Of the budget mu²: the number of clamped records, and centring, where instruments' means are not public.
-CLAMPED_SHARE, CENTRING_SHARE = 0.02, 0.25
+# Of the budget mu²: centring, where instruments' means are not public.
+CENTRING_SHARE = 0.25
 EPSILONS, MUS, RHOS, DELTAS = "[1e-6, 1e3]", "[1e-6, 1e3]", "[1e-12, 1e6]", "[1e-300, 1)"
 
 
@@ -69,28 +69,17 @@ class PrivacyBudget:
 
 
 class BudgetShares(NamedTuple):
-    """The mu of each part of a release: the number of clamped records, everything else (`estimate`), and of the latter
-    centring (`centring`, 0 where there is none) and the moments.
-    """
+    """The mu of centring, 0 where there is none, and of the moments."""
 
-    count: float
-    estimate: float
     centring: float
     moments: float
 
 
 @typed
-def budget_shares(mu: float, *, counted: bool, centred: bool) -> BudgetShares:
-    """How mu is shared: 2 % of mu² for the count of clamped records, a quarter of the rest for centring, if any.
-
-    Raises `DomainError` unless mu > 0.
-    """
-    mu = moderate("mu", mu, "a budget is above 0")
-    clamped, centring = CLAMPED_SHARE * counted, CENTRING_SHARE * centred
-    estimate = mu * math.sqrt(1 - clamped)
-    return BudgetShares(
-        mu * math.sqrt(clamped), estimate, estimate * math.sqrt(centring), estimate * math.sqrt(1 - centring)
-    )
+def budget_shares(mu: float, *, centred: bool) -> BudgetShares:
+    """How mu is shared: a quarter of mu² for centring, if any. Raises `DomainError` unless mu > 0."""
+    mu, centring = moderate("mu", mu, "a budget is above 0"), CENTRING_SHARE * centred
+    return BudgetShares(mu * math.sqrt(centring), mu * math.sqrt(1 - centring))
 
 
 class BudgetLine(NamedTuple):
@@ -103,11 +92,6 @@ class BudgetLine(NamedTuple):
     sensitivity: float
     noise_sd: float
     mu: float | None
-
-
-def count_line(mu: float) -> BudgetLine:
-    """The number of clamped records, which one record moves by 1 under either adjacency."""
-    return BudgetLine("number of clamped records", 1, 1.0, 1 / moderate("mu", mu), mu)
 
 
 def moment_lines(d: int, scales: tuple[float, float], mu: float, adjacency: Adjacency) -> list[BudgetLine]:

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpbounds.iv.confidence.budget import BudgetLine
-from dpbounds.iv.confidence.clamping import ClampedCount
 from dpbounds.iv.confidence.release import Release
 from dpbounds.iv.confidence.signs import SignRelease
+from dpbounds.iv.confidence.stretched import ClippedCounts
 
 
 class CellCount(NamedTuple):
@@ -31,19 +31,21 @@ class CellCount(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Disclosure:
-    """All that leaves: the release, the budget line by line, and the count of clamped records where there is one.
+    """All that leaves: the release, the budget line by line, and where residuals are clipped at `clip` their counts.
 
-    `shift` is what the coefficients of the release are less than those of the columns. `exact` is the same release
-    without noise and `exact_clamped` that count, which are not private: None unless the data are public.
+    `shift` is what the coefficients of the release are less than those of the columns. `exact` is the release of the
+    same records without noise or clipping, which is not private: None unless the data are public; its coefficients are
+    less than those of the columns by `exact_shift`.
     """
 
     release: Release | SignRelease
     budget: Sequence[BudgetLine]
     shift: float = 0.0
-    clamped: ClampedCount | None = None
+    counts: ClippedCounts | None = None
+    clip: float | None = None
     cells: CellCount | None = None
     exact: Release | SignRelease | None = None
-    exact_clamped: int | None = None
+    exact_shift: float = 0.0
 
     def columns(self) -> dict[str, Any]:
         """The release as plain numbers: whoever has them tests other coefficients, without spending more."""
@@ -52,4 +54,7 @@ class Disclosure:
             return {"grid": [float(grid[0]), float(grid[-1]), len(grid)], "curve": self.release.curve.tolist()}
         parts = {part.name: getattr(self.release, part.name) for part in fields(self.release)}
         plain = {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in parts.items()}
-        return plain | {"kind": type(self.release).__name__, "shift": self.shift}
+        plain |= {"kind": type(self.release).__name__, "shift": self.shift}
+        if self.counts is None:
+            return plain
+        return plain | {"clip": self.clip, "counts": {**self.counts._asdict(), "table": self.counts.table.tolist()}}

@@ -30,11 +30,11 @@ DESIGNS: dict[ReleaseDesign, str] = {
     "h": "blocks Z'Z, Z'V, V'V, for many instruments and errors of one variance",
     "s": "signs, for one randomised 0/1 instrument, exact at every n",
 }
-Clamping = Literal["count", "natural", "aware"]
+Clamping = Literal["natural", "stretch"]
 CLAMPINGS: dict[Clamping, str] = {
-    "natural": "bounds are natural ranges, nothing is clamped",
-    "count": "the number of clamped records is released too, for 2 % of the budget",
-    "aware": "and the set is widened by their bias",
+    "natural": "ranges hold for every record, so that nothing is clamped",
+    "stretch": "the instrument is independent of the errors and of the first stage, which has one sign; outcomes may "
+    "leave their range: residuals are clipped, and the set is stretched by what that hides",
 }
 Sampler = Literal["numpy", "opendp"]
 SAMPLERS: dict[Sampler, str] = {"numpy": "floats", "opendp": "OpenDP's measurement"}
@@ -72,7 +72,10 @@ class ReleasePlan:
     - `instrument_bound`: records whose instruments, each scaled to [-1, 1], are longer than this weigh less; harmless
       for any value. By default the square root of their number, which changes none.
     - `budget`: of everything that is released; `adjacency`: what neighbours are, n is public.
-    - `design`, `clamping`: keys of `DESIGNS` and `CLAMPINGS`; by default `count`, `natural` for design s.
+    - `design`, `clamping`: keys of `DESIGNS` and `CLAMPINGS`. By default `natural`, and `stretch` for one instrument
+      that is `independent`: drawn independently of the errors and of the first stage, which moves regressors one way.
+    - for `stretch`: `heterogeneity`, the largest effect of the instrument on a regressor over the mean one (1: they are
+      the same); `regressor_clamped`: the regressor's range is a working range too.
     - `level` of the set; `honest`: coverage proved at every n; `certify`: ends from exact rational arithmetic.
     - `beta`: a public guess of the coefficient, which sets the weights of the columns.
     - `grid`: (low, high) or (low, high, size), for design s.
@@ -96,6 +99,9 @@ class ReleasePlan:
     honest: bool = False
     certify: bool = False
     clamping: Clamping | None = None
+    independent: bool = False
+    heterogeneity: float = 1.0
+    regressor_clamped: bool = False
     beta: float | None = None
     grid: Sequence[float] | None = None
     public: bool = False
@@ -115,8 +121,10 @@ class ReleasePlan:
             raise DomainError("adjacency", self.adjacency, f"one of {', '.join(ADJACENCIES)}", "n is public here")
         self._set("level", within("level", self.level, "[0.5, 0.9999]"))
         if self.clamping is None:
-            self._set("clamping", "natural" if self.design == "s" else "count")
+            fits = self.independent and not self._against_stretching()
+            self._set("clamping", "stretch" if fits else "natural")
         choice("clamping", self.clamping, CLAMPINGS)
+        self._set("heterogeneity", within("heterogeneity", self.heterogeneity, "[1, 1e12]"))
         if self.beta is not None:
             self._set("beta", abs(within("beta", self.beta, "[-1e12, 1e12]")))
         self._set("grid", _grid(self.design, self.grid))
@@ -148,12 +156,20 @@ class ReleasePlan:
     @property
     def two_stage(self) -> bool:
         """Whether part of the budget goes into means within cells."""
-        return self.instrument_means is None or bool(self.controls)
+        return not self.stretched and (self.instrument_means is None or bool(self.controls))
 
     @property
-    def counted(self) -> bool:
-        """Whether the number of clamped records is released."""
-        return self.clamping != "natural"
+    def stretched(self) -> bool:
+        """Whether residuals are clipped, and the set is stretched."""
+        return self.clamping == "stretch"
+
+    @property
+    def chance(self) -> float | None:
+        """P(z = 1) of one instrument of two values, the ends of its range; None where its mean is not public."""
+        if self.instrument_means is None:
+            return None
+        low, high = self.ranges[self.instruments[0]]
+        return (self.instrument_means[self.instruments[0]] - low) / (high - low)
 
     @property
     def default_ranges(self) -> tuple[str, ...]:
@@ -263,10 +279,7 @@ class ReleasePlan:
             raise DomainError("honest", True, "left out unless instrument_means are given, without controls", why)
         if self.honest and self.certify:
             raise DomainError("certify", True, "left out with honest")
-        if self.clamping == "aware" and (self.honest or self.certify):
-            raise DomainError("clamping", "aware", "natural or count with honest and certify")
-        if self.clamping == "aware" and not single:
-            raise DomainError("clamping", "aware", "natural or count unless design is u, with one instrument")
+        self._check_stretching()
         if self.design == "s":
             self._check_signs()
         if self.design == "h" and self.two_stage:
@@ -275,6 +288,29 @@ class ReleasePlan:
             )
         if self.noise == "opendp" and self.seed is not None:
             raise DomainError("noise", "opendp", "numpy with seed or public", "OpenDP's noise has no seed")
+
+    def _against_stretching(self) -> dict[str, str]:
+        """What does not go with clipped residuals, by parameter, and what would."""
+        against = {"design": "u", "instruments": "one", "controls": "none", "honest": "False", "certify": "False"}
+        against |= {"instrument_bound": "left out", "beta": "left out: the line of a first stage is taken off"}
+        stated = {"design": self.design != "u", "instruments": len(self.instruments) != 1}
+        return {
+            name: f"{wanted} with clamping stretch"
+            for name, wanted in against.items()
+            if stated.get(name, getattr(self, name) not in (None, False, ()))
+        }
+
+    def _check_stretching(self) -> None:
+        if not self.stretched:
+            for name, default in (("heterogeneity", 1.0), ("regressor_clamped", False)):
+                if getattr(self, name) != default:
+                    why = "natural ranges need no bound on what clamping hides"
+                    raise DomainError(name, getattr(self, name), "left out unless clamping is stretch", why)
+            return
+        for name, allowed in self._against_stretching().items():
+            raise DomainError(name, getattr(self, name), allowed, "natural ranges take it (clamping natural)")
+        if self.chance is not None:
+            within("chance of the upper value by instrument_means", self.chance, "(0, 1)")
 
     def _check_signs(self) -> None:
         if self.instrument_means is None:

@@ -5,7 +5,7 @@ are sqrt(1 + n* / n), for strong instruments.
 
 >>> from dpbounds.iv.confidence.budget import PrivacyBudget
 >>> plan = ReleasePlan(outcome="y", regressors=("x",), instruments=("z",), bounds={"y": (-1, 1), "x": (-1, 1)},
-...                    instrument_means={"z": 0.5}, clamping="natural", budget=PrivacyBudget(mu=0.5))
+...                    instrument_means={"z": 0.5}, budget=PrivacyBudget(mu=0.5))
 >>> [round(price.n_star, 6) for price in expected_prices(plan, 1000)][1]  # (2 / mu)² (Y + X / 2)² / (Y / 2)²
 144.0
 """
@@ -24,6 +24,7 @@ from dpbounds.iv.confidence.plan import ReleaseDesign, ReleasePlan
 from dpbounds.iv.confidence.release import Release
 from dpbounds.iv.confidence.sensitivity import Adjacency, equivalent_sample, length_ratio
 from dpbounds.iv.confidence.signs import sign_deviation, sign_equivalent_sample
+from dpbounds.iv.confidence.stretched import CLIP, CLIPPED_RATIO, stretch_shares
 from dpbounds.privacy import gaussian_epsilon
 
 LEAST_RECORDS, MOST_RECORDS = 10, 100_000_000
@@ -111,9 +112,11 @@ def expected_deviation(plan: ReleasePlan, deviation: float | None = None) -> flo
 
 def expected_equivalent_sample(plan: ReleasePlan, mu: float, deviation: float) -> float:
     """n* of the plan at the budget `mu` for everything, with this deviation of the outcome's error."""
-    mu = budget_shares(mu, counted=plan.counted, centred=plan.two_stage).moments
     if plan.design == "s":
         return _of_signs(plan, mu)
+    if plan.stretched:
+        return _of_clipped(plan, mu, deviation)
+    mu = budget_shares(mu, centred=plan.two_stage).moments
     Y, X = plan.halves
     ratio, reach = plan.ratio, plan.instrument_reach
     # Instruments of norm sqrt q, each entry of deviation 1; within the bound they keep their length, longer ones are
@@ -130,6 +133,23 @@ def expected_equivalent_sample(plan: ReleasePlan, mu: float, deviation: float) -
             coefficients=[left],
             deviation=kept * deviation,
             ratio=ratio,
+            adjacency=plan.adjacency,
+        )
+    )
+
+
+def _of_clipped(plan: ReleasePlan, mu: float, deviation: float) -> float:
+    """Residuals clipped at 3 deviations; the sums of two unknown arms have twice the noise of a coded instrument."""
+    reach = plan.instrument_reach if plan.chance is not None else math.sqrt(2.0)
+    return float(
+        equivalent_sample(
+            stretch_shares(mu).moments,
+            instrument_bound=reach,
+            outcome_bound=CLIP * deviation,
+            regressor_bounds=[plan.halves[1]],
+            coefficients=[0.0],
+            deviation=deviation,
+            ratio=CLIPPED_RATIO,
             adjacency=plan.adjacency,
         )
     )

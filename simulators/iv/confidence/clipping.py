@@ -23,23 +23,26 @@ from jaxtyping import Float
 
 from dpbounds.arguments import typed
 from dpbounds.errors import DomainError, choice, moderate, real, within
-from dpbounds.iv.clamped import (
+from dpbounds.iv.confidence import (
+    ADJACENCIES,
+    Adjacency,
     ClippedCounts,
+    ConfidenceSet,
+    MomentRelease,
+    StretchShares,
     arms_release,
+    box_weights,
     count_sensitivity,
+    noise_scales,
     start_sensitivity,
     starting_line,
     stretch_shares,
     stretched_set,
 )
-from dpbounds.iv.clamped.release import StretchShares
-from dpbounds.iv.confidence import ADJACENCIES, Adjacency, ConfidenceSet, MomentRelease, box_weights, noise_scales
+from dpbounds.iv.confidence.stretched import CLIPPED_RATIO
 from simulators.engine import Streams, trial_count
 from simulators.iv.problems import RecordProblem
 from simulators.sources import GaussianSource
-
-# |t| X / C, for the weights: what is left of the coefficient after recentring is small.
-RATIO = 0.25
 
 
 @typed
@@ -63,7 +66,7 @@ class ClippedDesign:
     probability: float | None = None
     regressor_clamped: bool = False
     heterogeneity: float = 1.0
-    ratio: float = RATIO
+    ratio: float = CLIPPED_RATIO
     adjacency: Adjacency = "replace-one"
 
     def __post_init__(self) -> None:

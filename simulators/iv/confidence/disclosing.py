@@ -12,20 +12,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from dpbounds.arguments import typed
-from dpbounds.iv.confidence import MomentRelease, ReleasePlan
+from dpbounds.iv.confidence import MomentRelease, ReleasePlan, count_sensitivity, start_sensitivity
 from dpbounds.iv.confidence.answers import ConfidenceAnswer, confidence_answer
-from dpbounds.iv.confidence.budget import BudgetLine, block_lines, budget_shares, count_line, moment_lines
-from dpbounds.iv.confidence.clamping import ClampedCount
+from dpbounds.iv.confidence.budget import BudgetLine, block_lines, moment_lines
 from dpbounds.iv.confidence.disclosure import CellCount, Disclosure
 from dpbounds.iv.confidence.signs import sign_sensitivity
 from simulators.iv.confidence.blocks import block_release
+from simulators.iv.confidence.clipping import ClippedDesign, release_clipped, without_clipping
 from simulators.iv.confidence.moments import MomentDesign
 from simulators.iv.confidence.records import BoundedRecords, bounded_records
 from simulators.iv.confidence.signs import SignDesign, step_curves
@@ -35,36 +35,33 @@ from simulators.sources import GaussianSource
 
 
 @typed
-def private_answer(plan: ReleasePlan, columns: Mapping[str, Any]) -> ConfidenceAnswer:
+def private_answer(
+    plan: ReleasePlan, columns: Mapping[str, Any], *, before: Callable[[], None] | None = None
+) -> ConfidenceAnswer:
     """The answer to the plan from columns (n,) by name: records are bounded, disclosed once, and read off.
 
-    Every call spends the budget again. Raises `DomainError` for columns that cannot be used, see `bounded_records`, and
-    for releases that cannot be read; the budget is spent then too.
+    Every call spends the budget again; `before` is called when the records are accepted and nothing is spent yet.
+    Raises `DomainError` for columns that cannot be used, see `bounded_records`, and for releases that cannot be read:
+    the budget is spent then too.
     """
     source = noise_source(plan)
-    return confidence_answer(plan, disclose(plan, bounded_records(plan, columns), source))
+    records = bounded_records(plan, columns)
+    if before is not None:
+        before()
+    return confidence_answer(plan, disclose(plan, records, source))
 
 
 @typed
 def disclose(plan: ReleasePlan, records: BoundedRecords, source: GaussianSource) -> Disclosure:
     """One Gaussian release with all of the plan's budget; what has no noise beside it for public data alone."""
-    shares = budget_shares(plan.budget.gdp, counted=plan.counted, centred=plan.two_stage)
-    count = _clamped_count(records, source, shares.count) if plan.counted else None
-    disclosed = _released(plan, records, source, shares.estimate)
-    lines = [*disclosed.budget, count_line(shares.count)] if plan.counted else disclosed.budget
-    exact = records.clamped if plan.public else None
-    return replace(disclosed, budget=lines, clamped=count, exact_clamped=exact)
-
-
-def _clamped_count(records: BoundedRecords, source: GaussianSource, mu: float) -> ClampedCount:
-    line = count_line(mu)
-    noisy = source.vector(np.array([float(records.clamped)]), line.noise_sd)
-    return ClampedCount(count=float(noisy[0]), scale=line.noise_sd, n=records.n)
+    return _released(plan, records, source, plan.budget.gdp)
 
 
 def _released(plan: ReleasePlan, records: BoundedRecords, source: GaussianSource, mu: float) -> Disclosure:
     if plan.design == "s":
         return _signs(plan, records, source, mu)
+    if plan.stretched:
+        return _clipped(plan, records, source, mu)
     if plan.two_stage:
         return _two_stages(plan, records, source, mu)
     return (_blocks if plan.design == "h" else _moments)(plan, records, source, mu)
@@ -86,6 +83,20 @@ def moment_design(plan: ReleasePlan, mu: float) -> MomentDesign:
 def staged_design(plan: ReleasePlan, mu: float) -> StagedDesign:
     """The public constants of a release in two stages, which is `mu`-GDP."""
     return StagedDesign(mu=mu, instrument_bound=plan.instrument_reach, ratio=plan.ratio, adjacency=plan.adjacency)
+
+
+def clipped_design(plan: ReleasePlan, mu: float) -> ClippedDesign:
+    """The public constants of a release of clipped residuals, which is `mu`-GDP; columns are less their middles."""
+    Y, X = plan.halves
+    return ClippedDesign(
+        mu=mu,
+        outcome_bound=Y,
+        regressor_bound=X,
+        probability=plan.chance,
+        regressor_clamped=plan.regressor_clamped,
+        heterogeneity=plan.heterogeneity,
+        adjacency=plan.adjacency,
+    )
 
 
 def sign_design(plan: ReleasePlan, mu: float) -> SignDesign:
@@ -146,9 +157,39 @@ def _two_stages(plan: ReleasePlan, records: BoundedRecords, source: GaussianSour
         release=_in_column_units(staged.release, halves),
         budget=[sums, *moment_lines(2 * q, scales, design.budgets[1], plan.adjacency)],
         shift=staged.slope * halves[0] / halves[1],
+        exact_shift=staged.slope * halves[0] / halves[1],
         cells=CellCount(records.K, int(records.K - staged.means.kept.sum())),
         exact=_in_column_units(without_noise(unit, design, staged.slope), halves) if plan.public else None,
     )
+
+
+def _clipped(plan: ReleasePlan, records: BoundedRecords, source: GaussianSource, mu: float) -> Disclosure:
+    """A line, then counts of clipped residuals, T1 and T2 of them."""
+    design = clipped_design(plan, mu)
+    z, x, y = records.instruments[:, 0], records.regressors[:, 0], records.outcome
+    found = release_clipped(z, x, y, design, source)
+    return Disclosure(
+        release=found.release,
+        budget=clipped_lines(design),
+        shift=found.slope,
+        counts=found.counts,
+        clip=found.clip,
+        exact=without_clipping(z, x, y, plan.adjacency) if plan.public else None,
+    )
+
+
+def clipped_lines(design: ClippedDesign) -> list[BudgetLine]:
+    """What each part of a release of clipped residuals costs."""
+    start, counts = (
+        float(start_sensitivity(design.adjacency)),
+        float(count_sensitivity(design.adjacency, design.tables)),
+    )
+    shares, d = design.shares, 4 if design.probability is None else 2
+    return [
+        BudgetLine("records with z = 1, sums for a line", 6, start, design.start_scale, shares.start),
+        BudgetLine("clipped records", 4 * design.tables, counts, design.count_scale, shares.counts),
+        *moment_lines(d, design.moment_scales, shares.moments, design.adjacency),
+    ]
 
 
 def _in_column_units(release: MomentRelease, halves: tuple[float, float]) -> MomentRelease:

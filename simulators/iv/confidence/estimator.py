@@ -61,6 +61,9 @@ class InstrumentalVariables(Parameters):
         honest: bool = False,
         certify: bool = False,
         clamping: Clamping | None = None,
+        independent: bool = False,
+        heterogeneity: float = 1.0,
+        regressor_clamped: bool = False,
         beta: float | None = None,
         grid: Sequence[float] | None = None,
         noise: Sampler = "numpy",
@@ -80,6 +83,9 @@ class InstrumentalVariables(Parameters):
         self.honest = honest
         self.certify = certify
         self.clamping = clamping
+        self.independent = independent
+        self.heterogeneity = heterogeneity
+        self.regressor_clamped = regressor_clamped
         self.beta = beta
         self.grid = grid
         self.noise = noise

@@ -8,15 +8,8 @@ import pytest
 from scipy.stats import expon, norm, poisson, uniform
 
 from dpbounds import DomainError
-from dpbounds.iv.clamped import (
-    attenuation,
-    attenuation_limits,
-    clipped_shares,
-    limits,
-    split_level,
-    starting_line,
-    stretch,
-)
+from dpbounds.iv.clamped import attenuation, attenuation_limits, clipped_shares, limits, stretch
+from dpbounds.iv.confidence import split_level, starting_line
 
 LAWS = [
     (norm(), 1, 0.5, 0.0, (0.663020, 0.532807, 0.774538), (0.317311, 0.375345)),

@@ -19,7 +19,6 @@ from dpbounds.iv.confidence import (
     SignRelease,
     bounded_set_budget,
     bounded_set_records,
-    clamping_aware_set,
     confidence_answer,
     confidence_set,
     expected_prices,
@@ -30,7 +29,6 @@ from dpbounds.iv.confidence import (
     sign_sensitivity,
     sign_set,
 )
-from dpbounds.iv.confidence.clamping import ClampedCount
 
 GRID = np.linspace(-3.0, 3.0, 61)
 PLAN = ReleasePlan(
@@ -64,7 +62,7 @@ def signs(curve: Any, deviation: float = 5.0) -> SignRelease:
 def test_a_row_is_plain_numbers_that_json_can_hold():
     row = confidence_answer(PLAN, Disclosure(release=moments(), budget=())).row(dropped=3)
     assert json.loads(json.dumps(row)) == row
-    assert row["dropped"] == 3 and row["clamped"] is None and row["release"]["kind"] == "MomentRelease"
+    assert row["dropped"] == 3 and row["clamping"] == "natural" and row["release"]["kind"] == "MomentRelease"
 
 
 def test_the_whole_line_has_a_remedy_and_an_interval_a_bounded_first_stage():
@@ -156,15 +154,6 @@ def test_what_would_make_a_set_bounded_is_refused_without_a_budget():
         with pytest.raises(DomainError, match="mu"):
             bounded_set_budget(moments(), mu)
     assert bounded_set_records(moments()) is not None
-
-
-def test_a_set_that_knows_of_clamping_is_for_one_instrument():
-    clamped = ClampedCount(count=3.0, scale=1.0, n=400)
-    with pytest.raises(DomainError, match="q, p"):
-        clamping_aware_set(replace(moments(), first=np.ones(4), second=np.eye(4)), clamped)
-    for wrong in ({"scale": -1.0}, {"n": 0}, {"count": math.nan}):
-        with pytest.raises(DomainError):
-            replace(clamped, **wrong)
 
 
 def test_what_signs_cost_is_refused_without_a_chance():

@@ -9,13 +9,11 @@ import mpmath
 import numpy as np
 import pytest
 from scipy.special import ndtr
-from scipy.stats import ncx2
 
 from dpbounds import DomainError
 from dpbounds.iv.confidence import (
     MomentRelease,
     bennett_radius,
-    bias_aware,
     block_scales,
     block_sensitivity,
     box_weights,
@@ -32,7 +30,6 @@ from dpbounds.iv.confidence import (
     step_noise,
     uniform_kolmogorov_bound,
 )
-from dpbounds.iv.confidence.bias import shifted_quantile
 from dpbounds.iv.confidence.conditional import least_statistic
 from dpbounds.privacy import gaussian_delta, gaussian_epsilon
 
@@ -132,11 +129,6 @@ def test_bennett_beats_nothing_impossible():
         bennett_radius(0.0, 1.0, 0.0, 0.05)
 
 
-def test_shifted_quantiles_are_noncentral():
-    for shift, level in ((0.5, 0.95), (3.0, 0.9), (20.0, 0.99), (1e-6, 0.5)):
-        assert shifted_quantile(shift, level) == pytest.approx(ncx2.ppf(level, 1, shift**2), rel=1e-8)
-
-
 def test_least_statistic_by_eigenvalues():
     """For Sigma = I the least AR is the least eigenvalue of the moments' Gram matrix."""
     moments = np.random.default_rng(2).standard_normal((30, 2, 5)) * np.array([1.0, 40.0])[:, None]
@@ -159,8 +151,6 @@ def test_qlr_depends_on_the_generator_alone():
     assert one == other
     with pytest.raises(DomainError, match="draws"):
         conditional_qlr(made, 0.4, rng=np.random.default_rng(3), draws=5)
-    with pytest.raises(DomainError, match="q, p"):
-        bias_aware(made, 0.4, clamped=3.0, count_scale=1.0)
 
 
 def test_cells_by_hand():

@@ -33,7 +33,8 @@ def plan(**others: Any) -> ReleasePlan:
 def test_what_is_left_out_is_filled_in():
     made = plan()
     assert made.ranges["A"] == Range(0.0, 1.0) and made.default_ranges == ("A", "B")
-    assert made.instrument_reach == math.sqrt(2) and made.two_stage and made.counted and made.private
+    assert made.instrument_reach == math.sqrt(2) and made.two_stage and made.private
+    assert made.clamping == "natural" and not made.stretched
     assert made.columns == ["A", "B", "C", "D"] and made.regressor == "C" and made.ratio == 0.5
     assert plan(public=True).seed == 0 and not plan(public=True).private and not plan(seed=3).private
     signs = plan(**ONE, design="s", grid=(-1, 1))
@@ -91,8 +92,16 @@ def test_keys_of_the_command_line_are_those_of_the_plan():
         ({"honest": True}, "honest"),
         ({"honest": True, "instruments": ("A",)}, "limit law"),
         ({"honest": True, "certify": True, **ONE}, "certify"),
-        ({"clamping": "aware"}, "clamping = aware"),
-        ({"clamping": "aware", "certify": True, **ONE}, "clamping = aware"),
+        ({"clamping": "aware"}, "one of natural, stretch"),
+        ({"clamping": "stretch"}, "instruments = .* it must be one with clamping stretch"),
+        ({"clamping": "stretch", "certify": True, **ONE}, "certify = True .*clamping natural"),
+        ({"clamping": "stretch", "controls": ("W",), **ONE}, "controls = .* none with clamping stretch"),
+        ({"clamping": "stretch", "beta": 1.0, **ONE}, "beta = 1.0"),
+        ({"clamping": "stretch", "instruments": ("A",), "instrument_means": {"A": 0.0}}, "chance"),
+        ({"clamping": "stretch", "heterogeneity": 0.5, **ONE}, "heterogeneity = 0.5"),
+        ({"clamping": "stretch", "heterogeneity": math.nan, **ONE}, "heterogeneity = nan"),
+        ({"heterogeneity": 2.0}, "heterogeneity = 2.0 .* left out unless clamping is stretch"),
+        ({"regressor_clamped": True, **ONE}, "regressor_clamped = True"),
         ({"noise": "opendp", "seed": 1}, "no seed"),
         ({**ONE, "design": "s"}, "grid = nothing"),
         ({**ONE, "design": "s", "grid": (1, 0)}, "grid = 1:0"),
@@ -128,12 +137,19 @@ def test_a_budget_is_stated_in_one_way():
 
 
 def test_shares_of_a_budget_compose_to_it():
-    for counted in (True, False):
-        for centred in (True, False):
-            count, estimate, centring, moments = budget_shares(1.7, counted=counted, centred=centred)
-            assert count**2 + estimate**2 == pytest.approx(1.7**2)
-            assert centring**2 + moments**2 == pytest.approx(estimate**2)
-            assert (count > 0) == counted and (centring > 0) == centred
+    for centred in (True, False):
+        centring, moments = budget_shares(1.7, centred=centred)
+        assert centring**2 + moments**2 == pytest.approx(1.7**2) and (centring > 0) == centred
+
+
+def test_an_independent_instrument_is_stretched_where_nothing_speaks_against_it():
+    single = {"instruments": ("A",), "independent": True}
+    made = plan(**single)
+    assert made.stretched and not made.two_stage and made.chance is None
+    assert plan(**ONE, independent=True).chance == 0.5
+    assert plan(**{**ONE, "instrument_means": {"A": 1.0}, "bounds": {**BASE["bounds"], "A": (0, 4)}}).chance == 0.25
+    for other in ({"controls": ("W",)}, {"certify": True}, {"instruments": ("A", "B")}, {"clamping": "natural"}):
+        assert plan(**{**single, **other}).clamping == "natural"
 
 
 def test_a_plan_is_frozen_and_checked_again_when_it_is_changed():

@@ -13,20 +13,17 @@ from scipy.special import bdtrik
 from scipy.stats import expon, norm
 from scipy.stats import t as student
 
-from dpbounds.iv.clamped import (
+from dpbounds.iv.clamped import RhoLimits, attenuation, attenuation_limits, clipped_shares, limits, stretch
+from dpbounds.iv.confidence import (
     ClippedCounts,
-    RhoLimits,
-    attenuation,
-    attenuation_limits,
-    clipped_shares,
-    limits,
+    MomentRelease,
+    confidence_set,
+    point_estimate,
     split_level,
-    stretch,
     stretched_curve,
     stretched_point,
     stretched_set,
 )
-from dpbounds.iv.confidence import MomentRelease, confidence_set, point_estimate
 from verify.checks import Agreement, Fact, Holds, Symbolic, Times, Within
 from verify.statements.claims import Claim
 from verify.statements.derivations import Derivation

@@ -9,12 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from dpbounds.iv.clamped import arms_release, count_sensitivity, start_sensitivity, starting_line, stretch_shares
-from dpbounds.iv.confidence import ADJACENCIES
+from dpbounds.iv.confidence import (
+    ADJACENCIES,
+    arms_release,
+    count_sensitivity,
+    start_sensitivity,
+    starting_line,
+    stretch_shares,
+)
 from simulators.iv.confidence import ClippedDesign, OneInstrument, release_clipped, without_clipping
 from verify.checks import Agreement, Fact, Symbolic, Times, Within
-from verify.papers.iv.tools.clamped import Replay, clamped_cell
+from verify.papers.iv.tools.clamped import clamped_cell
 from verify.papers.iv.tools.coverage import Cell, Coverage
+from verify.papers.iv.tools.replayed import Replayed
 from verify.statements.claims import Claim
 
 # --- what it costs ---
@@ -64,7 +71,7 @@ def _attained(rng: np.random.Generator) -> Iterator[Fact]:
 
 def _neighbour_facts(rng: np.random.Generator, charged: float = 1.0) -> Iterator[Within]:
     """The whole release replayed on neighbours: squared distances in units of its noise add to at most mu²."""
-    n, mu = 60, 0.9
+    n, mu = 60, 30.0
     far = [(z, sx * 4.0, sy * 90.0) for z in (1.0, 0.0) for sx in (1, -1) for sy in (1, -1)]
     for adjacency, pi, counted in itertools.product(ADJACENCIES, (None, 0.5, 0.3), (False, True)):
         design = ClippedDesign(
@@ -80,19 +87,24 @@ def _neighbour_facts(rng: np.random.Generator, charged: float = 1.0) -> Iterator
             z = (np.arange(n) % 2).astype(float)
             x, y = rng.normal(0, 1, n), rng.normal(0, 2, n)
             z[0], x[0], y[0] = first
-            own = Replay()
+            own = Replayed(rng)
             release_clipped(z, x, y, design, own)
-            other = (_Without if adjacency == "zero-out" else Replay)(own.script)
+            other = (_Without if adjacency == "zero-out" else Replayed)(rng, own.answers)
             if adjacency == "replace-one":
                 z[0], x[0], y[0] = second
             release_clipped(z, x, y, design, other)
-            worst = max(worst, sum(other.spent))
+            worst = max(worst, sum(_cost(*parts) for parts in zip(own.seen, other.seen, strict=True)))
         least = 0.75 if adjacency == "zero-out" or pi == 0.3 else 0.9
         label = f"cost over mu², {adjacency}, P = {pi}, {design.tables} of counts"
         yield Within(label, worst / (charged * mu) ** 2, least, 1 + 1e-9)
 
 
-class _Without(Replay):
+def _cost(one: tuple[np.ndarray, float], other: tuple[np.ndarray, float]) -> float:
+    """Squared distance in units of the noise, which is that of the first: the same where the same was released."""
+    return float(np.sum((one[0] - other[0]) ** 2)) / one[1] ** 2
+
+
+class _Without(Replayed):
     """Sums over all records but the first: that one is zeroed."""
 
     def sums(self, rows: np.ndarray) -> np.ndarray:

@@ -20,7 +20,7 @@ from dpbounds.iv.confidence import (
     ReleasePlan,
     bounded_set_budget,
     bounded_set_records,
-    budget_shares,
+    box_weights,
     confidence_answer,
     expected_prices,
     first_stage,
@@ -28,7 +28,7 @@ from dpbounds.iv.confidence import (
     sign_equivalent_sample,
 )
 from dpbounds.privacy import gaussian_delta
-from simulators.iv.confidence.disclosing import moment_design, sign_design, staged_design
+from simulators.iv.confidence.disclosing import clipped_design, moment_design, sign_design, staged_design
 from verify.checks import Agreement, Fact, Holds, Times, Within
 from verify.papers.iv.tools.confidence_releases import covariance_of, random_release
 from verify.statements.claims import Claim
@@ -91,6 +91,9 @@ def _plans() -> Iterator[tuple[str, ReleasePlan]]:
         yield f"a guess, {adjacency}", replace(base, instrument_means=MEANS, beta=9.0, clamping="natural")
         yield f"estimated means, {adjacency}", base
         yield f"short instruments, {adjacency}", replace(base, instrument_bound=0.7)
+        single = replace(base, instruments=("a",), clamping="stretch")
+        yield f"clipped residuals, {adjacency}", single
+        yield f"clipped residuals, public mean, {adjacency}", replace(single, instrument_means={"a": 0.5})
         yield f"a bound beyond all instruments, {adjacency}", replace(base, instrument_bound=3.0)
 
 
@@ -101,17 +104,23 @@ def _needed(plan: ReleasePlan, mu: float, deviation: float) -> float:
     recentring 0 around an outcome that ranges as far as y - b0 x does.
     """
     Y, X = plan.halves
+    if plan.stretched:
+        clipped = clipped_design(plan, mu)
+        weight = float(box_weights(3 * deviation, [X], clipped.ratio)[0])
+        # Sums of half of the records each, weighed one half, against z of +-1/2; or sums with z of +-1.
+        coded = 1.0 if plan.instrument_means is not None else math.sqrt(0.5) / 0.5
+        return (clipped.moment_scales[0] * weight * coded / deviation) ** 2
     ends = np.array(list(itertools.product((-1.0, 1.0), repeat=len(plan.instruments))))
     centre = [2 * mean - 1 for mean in (plan.instrument_means or {}).values()] or [0.0]
     reach = plan.instrument_bound or float(np.linalg.norm(ends - centre, axis=1).max())
     if plan.two_stage:
-        design = staged_design(plan, budget_shares(mu, counted=plan.counted, centred=True).estimate)
+        design = staged_design(plan, mu)
         share = math.sqrt(1 - design.share) * design.mu
         run = moment_design(replace(plan, instrument_means=MEANS, instrument_bound=None), share)
         scale, weight = run.scales[0], run.weights[0] * (1 + plan.ratio)
         length = weight
     else:
-        run = moment_design(plan, budget_shares(mu, counted=plan.counted, centred=False).moments)
+        run = moment_design(plan, mu)
         guess = plan.ratio * Y / X
         scale = run.scales[0]
         length = math.hypot(run.weights[0], guess * run.weights[1][0])
@@ -133,7 +142,7 @@ def _plan_facts(rng: np.random.Generator) -> Iterator[Fact | Within]:
             yield Within(f"{label}: ratio at one record less", short, least=1.1)
         (other,) = (price for price in expected_prices(plan, 20_000, deviation=6.5) if price.mu == rows[1].mu)
         yield Fact(f"{label}: half the deviation of the error", other.n_star, 4 * rows[1].n_star, 1e-9)
-        if plan.beta is None:
+        if plan.beta is None and not plan.stretched:
             guessed = expected_prices(replace(plan, beta=26.0), 20_000)  # half of Y / X
             found, stated = ([price.n_star for price in each] for each in (rows, guessed))
             yield Fact(f"{label}: without a guess half of the largest slope", found, stated, 1e-12)

@@ -1,4 +1,4 @@
-"""Runs of the release of clipped residuals: which sets cover, trial by trial, and releases that are replayed."""
+"""Runs of the release of clipped residuals: which sets cover, trial by trial."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dpbounds.iv.clamped import split_level, stretched_curve
-from dpbounds.iv.confidence import anderson_rubin
+from dpbounds.iv.confidence import anderson_rubin, split_level, stretched_curve
 from simulators.engine import Arrays, Experiment, Streams
 from simulators.iv.confidence import ClippedDesign, OneInstrument, clipped_releases
 from simulators.iv.samples import RecordSample
@@ -106,23 +105,3 @@ def clamped_cell(
         experiment=Experiment(algorithm=stretched_cover, problem=data, settings=design, block_trials=block),
         covers=covers,
     )
-
-
-class Replay(GaussianSource):
-    """No noise: a first run is recorded, and a run on a neighbour gets the same outputs, so that whatever is chosen
-    from them is the same; `spent` has the squared distances of its sums from the recorded ones, in units of the noise.
-    """
-
-    def __init__(self, script: list[np.ndarray] | None = None) -> None:
-        super().__init__(np.random.default_rng(0))
-        self.script, self.replayed, self.spent = script or [], script is not None, []
-
-    def vector(self, values: np.ndarray, scale: float) -> np.ndarray:
-        """Recorded, or what was recorded."""
-        values = np.array(values, dtype=float)
-        if not self.replayed:
-            self.script.append(values)
-            return values
-        before = self.script[len(self.spent)]
-        self.spent.append(float(np.sum((values - before) ** 2)) / scale**2)
-        return before

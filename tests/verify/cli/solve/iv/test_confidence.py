@@ -20,6 +20,7 @@ NAMES = ("A", "B", "C", "D", "W")
 COLUMNS = ("--outcome", "D", "--regressors", "C", "--instruments", "A", "B", "--bounds", "D=0:52", "C=0:1")
 BUDGET = ("--epsilon", 1, "--delta", "1e-6")
 MEANS = ("--instrument-means", "A=0.5", "B=0.4")
+STRETCH = ("--instruments", "A", "--clamping", "stretch", "--heterogeneity", 3)
 
 
 def data(n: int = N) -> np.ndarray:
@@ -102,11 +103,15 @@ def test_no_record_is_longer_than_the_noise_is_made_for(file, monkeypatch, capsy
         return gram(self, rows)
 
     monkeypatch.setattr(GaussianSource, "gram", watched)
-    wild = data(400).astype(float) * [3, 5, -7, 100, 1]
+    wild = data(400).astype(float) * [3, 5, 1, 1, 1]
     file = written(file.parent, wild, "wild.csv")
     for options in (MEANS, ("--controls", "W"), ("--instrument-bound", 0.3), ("--beta", 100)):
         solve(capsys, file, *options, "--seed", 1)
-    assert len(seen) == 4 and max(seen) <= 1 + 1e-12 and min(seen) > 0.1
+    wild = data(400).astype(float) * [1, 1, -7, 100, 1]
+    file = written(file.parent, wild, "wild.csv")
+    for options in ((), ("--instrument-means", "A=0.5")):
+        solve(capsys, file, *STRETCH, "--regressor-clamped", *options, "--epsilon", 9, "--seed", 1)
+    assert len(seen) == 6 and max(seen) <= 1 + 1e-12 and min(seen) > 0.1
 
 
 def test_a_seed_gives_the_same_numbers_and_none_gives_others(capsys, file):
@@ -142,7 +147,7 @@ def test_the_whole_line_is_an_answer_that_says_why(capsys, file):
     options = ("--epsilon", 0.1, "--level", 0.999, "--instruments", "B", "--adjacency", "replace-one", "--seed", 2)
     shown = solve(capsys, file, *options)
     assert shown.status == 0
-    for words in ("line", "That is an answer", "Why: the private first stage is F", "length ratio of"):
+    for words in ("line", "That is an answer", "Why: the private first stage is F", "length ratio"):
         assert words in shown.out
     row = row_of(capsys, file, *options)
     assert row["shape"] == "line" and row["pieces"] == [["-inf", "inf"]]
@@ -175,13 +180,49 @@ def test_blocks(capsys, file):
     assert "heteroskedasticity" in solve(capsys, file, *MEANS, "--design", "h", "--seed", 1).out
 
 
-def test_clamped_records_are_counted_privately(capsys, file):
-    clamped = int((data()[:, 3] > 20).sum())
-    row = row_of(capsys, file, "--bounds", "D=0:20", "C=0:1", "--seed", 4)
-    scale = next(part["noise_sd"] for part in row["budget"] if "clamped" in part["released"])
-    assert scale == pytest.approx(1 / (math.sqrt(0.02) * row["mu"])) and abs(row["clamped"] - clamped) < 6 * scale
-    assert "of the records are clamped" in solve(capsys, file, "--bounds", "D=0:20", "C=0:1", "--seed", 4).out
-    assert row_of(capsys, file, "--clamping", "natural", "--seed", 4)["clamped"] is None
+def test_clipped_residuals(capsys, file):
+    """Outcomes beyond a working range: the set stretches, what is assumed is said, beside it the raw records' set."""
+    options = (*STRETCH, "--bounds", "D=10:30", "C=0:1", "--epsilon", 3)
+    row = row_of(capsys, file, *options, "--public")
+    values = data().astype(float)
+    z, x, y = values[:, 0] == 1, values[:, 2], values[:, 3]
+    wald = (y[z].mean() - y[~z].mean()) / (x[z].mean() - x[~z].mean())
+    assert row["public"]["point"] == pytest.approx(wald, rel=1e-9)
+    assert 0.2 < row["rho_least"] < row["rho_most"] <= 1 and row["clamping"] == "stretch"
+    low, high = row["pieces"][0]
+    assert low < wald < high
+    inner = row["release"]["shift"]
+    plain = {name: np.array(v) if isinstance(v, list) else v for name, v in row["release"].items()}
+    names = ("kind", "shift", "clip", "counts")
+    kept = MomentRelease(**{name: value for name, value in plain.items() if name not in names})
+    left, right = (inner + float(end) for end in confidence_set(kept, 0.955).pieces[0])
+    assert low <= left + 1e-9 and right <= high + 1e-9
+    shown = solve(capsys, file, *options, "--public").out
+    for words in ("no budget is spent", "are clipped at", "independent of the errors", "at most 3 times the mean one"):
+        assert words in " ".join(shown.split()), words
+    assert sum(part["mu"] ** 2 for part in row["budget"] if part["mu"]) == pytest.approx(row["mu"] ** 2)
+
+
+def test_what_is_assumed_is_said_before_the_budget_is_spent(capsys, file):
+    for options, words in ((STRETCH, "Clamping stretch assumes: the instrument"), ((), "Clamping natural assumes")):
+        shown = solve(capsys, file, *options, "--json")
+        assert shown.status == 0 and words in shown.err and "about to be spent" in shown.err
+        assert solve(capsys, file, *options, "--seed", 1).err == ""
+    said = solve(capsys, None, "--n", 30000, "--instruments", "A", "--independent").out
+    said = " ".join(said.split())
+    assert "Clamping stretch assumes" in said and "natural: ranges hold" in said
+
+
+def test_an_instrument_that_is_the_regressor_is_refused(capsys, tmp_path):
+    values = data(60)
+    values[:, 0] = values[:, 2]
+    shown = solve(capsys, written(tmp_path, values), "--instruments", "A", "--seed", 1)
+    assert refused(shown, "column A = column C again", "not private"), shown
+
+
+def test_few_degrees_of_freedom_are_said(capsys, tmp_path):
+    shown = solve(capsys, written(tmp_path, data(30)), *MEANS, "--seed", 1).out
+    assert "27 degrees of freedom" in shown
 
 
 def test_planning_reads_no_data(capsys):
@@ -228,6 +269,15 @@ def test_planning_reads_no_data(capsys):
         (("--simulate", 20), ("simulate = 20", "left out with --confidence")),
         (("--noise", "opendp", "--seed", 1), ("noise = opendp",)),
         (("--grid=0:1",), ("grid = 0:1", "design is s")),
+        (("--clamping", "stretch"), ("instruments = ", "one with clamping stretch")),
+        ((*STRETCH, "--controls", "W"), ("controls = ", "none with clamping stretch", "clamping natural")),
+        ((*STRETCH, "--heterogeneity", 0.9), ("heterogeneity = 0.9",)),
+        ((*STRETCH, "--heterogeneity", "nan"), ("heterogeneity = nan",)),
+        (("--instruments", "A", "--clamping", "stretch"), ("heterogeneity = 1.0", "for some records alone")),
+        ((*STRETCH, "--bounds", "D=0:20", "C=0:1", "A=0:2"), ("column A = other values", "ends of its range")),
+        (("--regressor-clamped",), ("regressor_clamped = True", "clamping is stretch")),
+        (("--bounds", "D=0:20", "C=0:1"), ("column D = ", "outside 0:20", "clamping stretch", "design s")),
+        ((*STRETCH, "--bounds", "D=0:20", "C=2:3"), ("column C = ", "outside 2:3", "regressor_clamped")),
     ],
 )
 def test_bad_input_is_one_line(capsys, file, options, words):
@@ -276,13 +326,6 @@ def test_options_of_the_set_are_for_the_set(capsys):
     assert refused(shown, "bounds = ['D=0:1']", "left out without --confidence")
 
 
-def test_the_set_that_knows_of_clamping_is_wider(capsys, file):
-    options = ("--instruments", "A", "--bounds", "D=0:30", "C=0:1", "--seed", 4, "--epsilon", 3)
-    aware, plain = (row_of(capsys, file, *options, "--clamping", way) for way in ("aware", "count"))
-    (low, high), (inner_low, inner_high) = aware["pieces"][0], plain["pieces"][0]
-    assert low < inner_low and inner_high < high and aware["release"] == plain["release"]
-
-
 def test_honest_and_certified_sets(capsys, file):
     single = ("--instruments", "A", "--instrument-means", "A=0.5", "--seed", 4, "--epsilon", 3)
     plain, honest, certified = (row_of(capsys, file, *single, *way) for way in ((), ("--honest",), ("--certify",)))
@@ -323,7 +366,7 @@ SIGNS = ("--instruments", "A", "--instrument-means", "A=0.5", "--design", "s", "
             {"design": "s", "instrument_means": {"A": 0.5}, "grid": (-20, 10, 200), "epsilon": 3},
             None,
         ),
-        (("--instruments", "A", "--clamping", "aware"), {"clamping": "aware"}, None),
+        (STRETCH, {"clamping": "stretch", "heterogeneity": 3.0}, None),
     ],
 )
 def test_python_gives_the_row_that_the_command_prints(capsys, file, options, settings, controls):

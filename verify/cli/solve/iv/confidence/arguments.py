@@ -7,12 +7,13 @@ import argparse
 # The keys of `dpbounds.iv.confidence.plan`, which is too slow to load for every `--help`; a test holds them equal.
 DESIGNS = ("u", "h", "s")
 NOISES = ("numpy", "opendp")
-CLAMPINGS = ("count", "natural", "aware")
+CLAMPINGS = ("natural", "stretch")
 LEVEL = 0.95
 
 # Options of the set alone, and options of Algorithm 1 alone.
 SET_OPTIONS = ("bounds", "controls", "design", "level", "honest", "certify", "clamping", "public", "noise", "mu")
 SET_OPTIONS += ("grid", "instrument_bound", "instrument_means", "deviation")
+SET_OPTIONS += ("independent", "heterogeneity", "regressor_clamped")
 ALGORITHM_OPTIONS = ("p", "q", "T", "rho1", "rho2", "calibration", "scale", "theta", "singular_values")
 ALGORITHM_OPTIONS += ("instrument_covariance", "eta", "alpha", "gamma1", "gamma2", "constant", "simulate")
 
@@ -60,14 +61,35 @@ def add_arguments(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--clamping",
         choices=CLAMPINGS,
-        help="natural: bounds are natural ranges, nothing is clamped; count: the number of clamped records is released "
-        "too, for 2%% of the budget; aware: and the set is widened by their bias (default: count)",
+        help="natural: bounds hold for every record (others are refused); stretch: the outcome may leave its range, "
+        "and the instrument, of two values, is independent of the errors and of the first stage, which has one sign: "
+        "residuals are clipped and the set is stretched by what that hides (default: natural, stretch with "
+        "--independent)",
+    )
+    group.add_argument(
+        "--independent",
+        action="store_true",
+        help="one instrument, independent of the errors and of the first stage, as by randomisation: --clamping "
+        "stretch where nothing speaks against it",
+    )
+    group.add_argument(
+        "--heterogeneity",
+        type=float,
+        metavar="H",
+        help="with --clamping stretch: the largest effect of the instrument on a regressor is at most H times the mean "
+        "one; 1 over the share of compliers for a 0/1 regressor (default: 1, one effect for all)",
+    )
+    group.add_argument(
+        "--regressor-clamped",
+        action="store_true",
+        help="with --clamping stretch: the regressor may leave its range too",
     )
     group.add_argument("--noise", choices=NOISES, help="numpy: floats; opendp: OpenDP's measurement (default: numpy)")
     group.add_argument(
         "--public",
         action="store_true",
-        help="the data are public, or a stand-in for yours: what is not private is shown beside, seed 0 unless given",
+        help="the data are public, or a stand-in for yours: no budget is spent, and what is not private is shown "
+        "beside; seed 0 unless given",
     )
     group.add_argument(
         "--grid", metavar="LOW:HIGH[:POINTS]", help="design s: public grid of coefficients (default: 512 points)"

@@ -11,6 +11,7 @@ from verify.cli.solve.iv.confidence.arguments import ALGORITHM_OPTIONS, SET_OPTI
 
 # Options that are parameters of the plan under the same name; left out they are what the plan has by default.
 PARAMETERS = ("design", "level", "noise", "clamping", "instrument_bound", "seed", "honest", "certify", "public")
+PARAMETERS += ("independent", "heterogeneity", "regressor_clamped")
 
 
 def release_plan(arguments: Namespace) -> ReleasePlan:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
+from dpbounds.iv.clamped import RhoLimits
 from dpbounds.iv.confidence import ConfidenceAnswer, ReleasePlan
 from dpbounds.iv.confidence.answers import Reading
-from dpbounds.iv.confidence.plan import NEIGHBOURS
+from dpbounds.iv.confidence.plan import CLAMPINGS, DESIGNS, NEIGHBOURS
 from verify.cli.solve.iv.text import note, rounded, table
 
 Row = dict[str, Any]
-# Below, instruments are called weak. Clamped shares above this bias a set that is not aware of it.
-WEAK, CLAMPED = 10.0, 0.005
+# Below, instruments are called weak, and degrees of freedom few; a clip that leaves less than half is narrow.
+WEAK, FEW, NARROW = 10.0, 50, 0.5
 SETS = ("set", "shape", "low", "high", "point", "first_stage_F")
 BUDGET = ("released", "numbers", "sensitivity", "noise_sd", "mu")
 SAMPLING = {
@@ -38,17 +40,25 @@ ERRORS = {
     "u": "errors may have any variances, effects vary",
     "h": "errors have one variance (homoskedastic)",
 }
-BOUNDED = {
-    "natural": "ranges hold for every record, so that nothing is clamped",
-    "aware": "clamping biases as it does where the errors are independent of the instruments",
-    "count": "clamped records are too few to matter (their number is released)",
-}
 UNEVEN = "design h covers .80 to .94 in place of .95 under heteroskedasticity: --design u does not need it."
 COVERAGE = {
     "asymptotic": "Coverage is asymptotic in n, whatever the strength of the instruments and the noise",
     "lower": "Coverage is proved at every n",
     "exact": "Coverage is exact at every n",
 }
+
+
+def choices(plan: ReleasePlan) -> str:
+    """What the plan's way with clamping assumes, and what the others would."""
+    others = [f"{name}: {text}" for name, text in CLAMPINGS.items() if name != plan.clamping]
+    others.append(f"design s: a randomised 0/1 instrument and one effect, no ranges ({DESIGNS['s']})")
+    return f"{plan.clamping} assumes: {CLAMPINGS[plan.clamping or 'natural']}. Else, {'; '.join(others)}"
+
+
+def before(plan: ReleasePlan) -> None:
+    """On standard error, before a budget is spent: what coverage will rest on."""
+    if plan.private and plan.design != "s":
+        print(f"The budget is about to be spent. Clamping {choices(plan)}.", file=sys.stderr)
 
 
 def show(answer: ConfidenceAnswer, dropped: int) -> None:
@@ -59,9 +69,13 @@ def show(answer: ConfidenceAnswer, dropped: int) -> None:
     table(title(plan), set_rows(answer), SETS)
     note(meaning(answer))
     note(_price(answer))
+    if answer.rho is not None:
+        note(stretching(answer, answer.rho))
     if answer.confidence_set.shape == "line":
         note(why_line(answer))
     table("Budget", [line._asdict() for line in answer.disclosure.budget], BUDGET)
+    if plan.public:
+        note("Public data: no budget is spent. The table says what a private release of this kind would cost.")
     together = f"Together mu = {budget.gdp:.4g}: what one line costs has the same mu, and their squares add up."
     note(f"{together} {FREE[plan.adjacency]}")
     note(assumptions(answer))
@@ -150,9 +164,9 @@ def why_line(answer: ConfidenceAnswer) -> str:
     assert strength is not None
     if strength.bounded:
         return (
-            "Why: the set of the same release without --honest or --clamping aware is bounded; what these allow for "
-            "takes all of the level. More records make it bounded; for --honest so may a smaller budget, whose noise "
-            "is more nearly all there is."
+            "Why: the set of the same release without --honest or --clamping stretch is bounded; what these allow for "
+            "takes all of it. More records make it bounded; for --honest so may a smaller budget, whose noise is more "
+            "nearly all there is."
         )
     why = f"Why: the private first stage is F = {strength.f:.3g}, and bounded sets start at {answer.needed_f:.3g}."
     if remedy.n is None:
@@ -174,16 +188,26 @@ def assumptions(answer: ConfidenceAnswer) -> str:
     if plan.controls:
         parts.append("controls matter through their cells")
     parts.append(ERRORS[plan.design])
-    parts.append(BOUNDED[plan.clamping or "natural"])
+    parts.append(CLAMPINGS[plan.clamping or "natural"])
+    if plan.stretched:
+        parts.append(f"its largest effect on {plan.regressor} is at most {plan.heterogeneity:g} times the mean one")
     return f"Assumed: {'; '.join(parts)}."
 
 
 def warnings(answer: ConfidenceAnswer) -> list[str]:
     """Where the design is known to fail, from public constants and released numbers alone."""
     plan, strength, cells = answer.plan, answer.reading.first_stage, answer.disclosure.cells
-    texts = _of_clamping(answer)
-    if plan.design == "h":
-        texts = [UNEVEN, *texts]
+    texts = [UNEVEN] if plan.design == "h" else []
+    if answer.degrees_of_freedom < FEW:
+        texts.append(
+            f"{answer.degrees_of_freedom} degrees of freedom (records less cells and instruments): coverage is of many "
+            "records. --honest and --design s hold at every n."
+        )
+    if answer.rho is not None and answer.rho.least < NARROW:
+        texts.append(
+            f"clipping may have left as little as {answer.rho.least:.2g} of the coefficient's effect: a wider range of "
+            f"{plan.outcome}, which C follows, makes the set shorter."
+        )
     if strength is not None and strength.f < WEAK and answer.confidence_set.shape != "line":
         texts.append(
             f"weak instruments or much noise: the private first stage is F = {strength.f:.3g}. The set is valid all "
@@ -197,22 +221,15 @@ def warnings(answer: ConfidenceAnswer) -> list[str]:
     return texts
 
 
-def _of_clamping(answer: ConfidenceAnswer) -> list[str]:
-    """A set that knows of clamping has allowed for it."""
-    count = answer.disclosure.clamped
-    if count is None or answer.plan.clamping == "aware":
-        return []
-    if count.least_share > CLAMPED:
-        return [
-            f"{count.least_share:.1%} to {count.largest_share:.1%} of the records are clamped: the coefficient is off "
-            "by about as much of itself, and a narrow set misses it. Take wider ranges, or --clamping aware."
-        ]
-    if count.largest_share > CLAMPED:
-        return [
-            f"up to {count.largest_share:.1%} of the records may be clamped: at this budget their number is known to "
-            f"{count.half_width:.3g} only. With natural ranges: --clamping natural."
-        ]
-    return []
+def stretching(answer: ConfidenceAnswer, rho: RhoLimits) -> str:
+    """Where residuals are clipped, and what that does to the set."""
+    plan, found = answer.plan, answer.disclosure
+    return (
+        f"Residuals of {plan.outcome} less a released line of slope {found.shift:.4g} are clipped at {found.clip:.4g}. "
+        f"By their noisy counts what is left of the coefficient's distance from that slope is {rho.least:.3g} to "
+        f"{rho.most:.3g} of it, and the set is stretched away from that slope by as much: for every law of the errors "
+        f"and of {plan.regressor} that {plan.instruments[0]} is independent of."
+    )
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -45,7 +45,8 @@ def _release(arguments: Namespace, plan: ReleasePlan) -> int:
         if getattr(arguments, name) is not None:
             raise DomainError(name, getattr(arguments, name), "left out with --csv")
     columns = records.load(plan, arguments.csv, drop_missing=arguments.drop_missing)
-    answer = private_answer(plan, dict(zip(plan.columns, columns.values.T, strict=True)))
+    by_name = dict(zip(plan.columns, columns.values.T, strict=True))
+    answer = private_answer(plan, by_name, before=lambda: show.before(plan))
     rows = [answer.row(dropped=columns.dropped)]
     try:
         if arguments.plot is not None:

@@ -23,7 +23,7 @@ import numpy as np
 from jaxtyping import Float
 
 from dpbounds.errors import DomainError, count, moderate, moderate_or_zero, vector
-from dpbounds.iv.clamped.stretching import RhoLimits, limits, stretch
+from dpbounds.iv.clamped import RhoLimits, limits, stretch
 from dpbounds.iv.confidence.anderson_rubin import Curve, anderson_rubin_curve
 from dpbounds.iv.confidence.pieces import ConfidenceSet, shape_of
 from dpbounds.iv.confidence.release import MomentRelease, positive_part
@@ -36,6 +36,8 @@ START_SHARE, COUNT_SHARE = 0.25, 0.04
 LIMITS_SHARE = 0.1
 # C in standard deviations of the residual of stage 0, and deviations of noise that its variance allows for.
 CLIP, ALLOWANCE = 3.0, 2.0
+# |beta - b0| X / C, for the weights: little of the coefficient is left after recentring.
+CLIPPED_RATIO = 0.25
 # In place of an infinite limit of rho.
 _LARGEST = 1e12
 # b0 in units of the ranges, at most; arms need this many deviations of the noise of their count.
