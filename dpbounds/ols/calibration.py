@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, Literal, get_args
 
 from dpbounds.arguments import formula, typed
@@ -192,8 +193,11 @@ def _above_least(gamma: float, rows: int) -> float:
     return gamma
 
 
+@lru_cache(maxsize=1000)
 def _tightened(start: MixingScales, epsilon: float, delta: float, adjacency: Adjacency) -> Any:
-    """All noises times the least factor at which the joint profile meets (epsilon, delta), to 1e-12."""
+    """All noises times the least factor at which the joint profile meets (epsilon, delta), to 1e-12. Kept: who compares
+    problems or asks again at the same budget has the same noises, and the search is slow.
+    """
     log_delta = math.log(delta)
 
     def scaled(factor: float) -> MixingScales:

@@ -29,15 +29,21 @@ def clipped_mean(m: Arithmetic, u: Any, s: Any, k: Any) -> Any:
     """E clip(u + s z, k), z standard normal, s > 0: u [P(a) - P(b)] - s [f(a) - f(b)] + k [1 - P(a) - P(b)] with
     a = (k - u)/s, b = (-k - u)/s, P and f the normal distribution and its density.
     """
-    a, b = (k - u) / s, (-k - u) / s
-    inside, outside = m.ndtr(a) - m.ndtr(b), m.ndtr(-a) - m.ndtr(b)
-    return u * inside - s * (_density(m, a) - _density(m, b)) + k * outside
+    return _clipped(m, u, s, k)[0]
 
 
 @formula
 def unclipped_share(m: Arithmetic, u: Any, s: Any, k: Any) -> Any:
     """P(|u + s z| < k), the derivative of the clipped mean in u."""
     return m.ndtr((k - u) / s) - m.ndtr((-k - u) / s)
+
+
+def _clipped(m: Arithmetic, u: Any, s: Any, k: Any) -> tuple[Any, Any]:
+    """Clipped mean and unclipped share together: P, which is what takes time, only once at each end."""
+    a, b = (k - u) / s, (-k - u) / s
+    below, under = m.ndtr(a), m.ndtr(b)
+    share = below - under
+    return u * share - s * (_density(m, a) - _density(m, b)) + k * (1 - below - under), share
 
 
 def _density(m: Arithmetic, x: Any) -> Any:
@@ -97,26 +103,31 @@ class Normal:
         self.count += 1
 
 
+class Residuals(NamedTuple):
+    """Of all rows at the law of an iterate: means and standard deviations (..., n)."""
+
+    mean: np.ndarray
+    deviation: np.ndarray
+
+
 @typed
-def gradient_sums(rows: Rows, law: Normal, clip: float | np.ndarray) -> Sums:
-    """At the law of the iterate, each row's gradient clipped to length `clip` (...)."""
-    found = sums(rows, law, np.asarray(clip)[..., None] / rows.lengths)
+def gradient_sums(rows: Rows, residuals: Residuals, clip: float | np.ndarray) -> Sums:
+    """Each row's gradient clipped to length `clip` (...)."""
+    found = sums(rows, residuals, np.asarray(clip)[..., None] / rows.lengths)
     return found if rows.missing is None else found._replace(mean=found.mean + rows.missing.at(clip))
 
 
 @typed
-def sums(rows: Rows, law: Normal, limits: np.ndarray) -> Sums:
-    """At the law of the iterate, residual i clipped to `limits` (..., n)."""
-    u, s = residuals(rows, law)
-    share = unclipped_share(FLOATS, u, s, limits)
-    psi = clipped_mean(FLOATS, u, s, limits)
+def sums(rows: Rows, residuals: Residuals, limits: np.ndarray) -> Sums:
+    """Residual i clipped to `limits` (..., n)."""
+    psi, share = _clipped(FLOATS, *residuals, limits)
     weighted = rows.X.T * (rows.weight * share)[..., None, :]
     return Sums(mean=rows.weight * psi @ rows.X, slope=weighted @ rows.X, clipped=1 - share.mean(axis=-1))
 
 
 @typed
-def residuals(rows: Rows, law: Normal) -> tuple[np.ndarray, np.ndarray]:
-    """Means and standard deviations (..., n) of the residuals."""
+def residuals_at(rows: Rows, law: Normal) -> Residuals:
+    """The residuals at the law of the iterate."""
     mean, covariance = law.theta
     squares = np.einsum("...nd,nd->...n", rows.X @ covariance, rows.X)
-    return rows.y - mean @ rows.X.T, np.sqrt(np.maximum(squares, LEAST_SPREAD**2))
+    return Residuals(rows.y - mean @ rows.X.T, np.sqrt(np.maximum(squares, LEAST_SPREAD**2)))

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from dpbounds.arguments import typed
 from dpbounds.errors import DomainError, count, moderate, within
-from dpbounds.ols.clipping.closure import Normal, gradient_sums
+from dpbounds.ols.clipping.closure import Normal, gradient_sums, residuals_at
 from dpbounds.ols.clipping.law import Law, quadratic
 from dpbounds.ols.clipping.rows import Rows, rows_of
 
@@ -78,7 +78,7 @@ class Descent:
         shares, law = [], Normal((), d, 2 * d if self.momentum else d)
         noise = _noise(d, eta, sigma, bool(self.momentum))
         for t in range(self.steps):
-            found = gradient_sums(rows, law, self.clip)
+            found = gradient_sums(rows, residuals_at(rows, law), self.clip)
             mean, slope = self._step(law.mean, found.mean, found.slope, eta)
             law.move(mean, slope, noise)
             shares.append(float(found.clipped))

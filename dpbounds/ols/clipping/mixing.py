@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from dpbounds.arguments import typed
 from dpbounds.errors import DomainError, count, moderate, moderate_or_zero, real
-from dpbounds.ols.clipping.closure import Normal, sums
+from dpbounds.ols.clipping.closure import Normal, residuals_at, sums
 from dpbounds.ols.clipping.descent import MOST_STEPS
 from dpbounds.ols.clipping.law import Law, quadratic
 from dpbounds.ols.clipping.rows import Rows, rows_of
@@ -89,7 +89,7 @@ class _Path:
     def advance(self, limits: np.ndarray, keep_ridge: bool) -> np.ndarray:
         """One step; gives the shares of rows that are clipped."""
         found, inverse, moments, one = (
-            sums(self.data, self.law, limits),
+            sums(self.data, residuals_at(self.data, self.law), limits),
             self.inverse,
             self.moments,
             np.eye(self.data.d),

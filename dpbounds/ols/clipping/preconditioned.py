@@ -25,7 +25,7 @@ from dpbounds.arithmetic import FLOATS
 from dpbounds.errors import count
 from dpbounds.ols import newton as prn
 from dpbounds.ols import tail_averaged as tap
-from dpbounds.ols.clipping.closure import Normal, gradient_sums, residuals, unclipped_share
+from dpbounds.ols.clipping.closure import Normal, Residuals, gradient_sums, residuals_at, unclipped_share
 from dpbounds.ols.clipping.law import Law, quadratic
 from dpbounds.ols.clipping.rows import Rows, rows_of
 
@@ -109,9 +109,9 @@ class _Draws:
         self.counts = generator.standard_normal((draws, counts))
 
 
-def _counted(rows: Rows, law: Normal, c: np.ndarray) -> np.ndarray:
+def _counted(rows: Rows, residuals: Residuals, c: np.ndarray) -> np.ndarray:
     """The mean share of rows whose gradient has norm c at most, by draw."""
-    return unclipped_share(FLOATS, *residuals(rows, law), c[:, None] / rows.lengths).mean(axis=-1)
+    return unclipped_share(FLOATS, *residuals, c[:, None] / rows.lengths).mean(axis=-1)
 
 
 def _law(rows: Rows, mean: np.ndarray, covariance: np.ndarray, shares: Sequence[np.ndarray]) -> Law:
@@ -141,8 +141,8 @@ class _Tail:
         law, shares = Normal((len(c),), rows.d), []
         for t in range(settings.steps):
             used = tap.used_clip(c, n=rows.n, d=rows.d, mu=settings.mu)
-            found = gradient_sums(rows, law, used)
-            below = _counted(rows, law, c)
+            residuals = residuals_at(rows, law)
+            found, below = gradient_sums(rows, residuals, used), _counted(rows, residuals, c)
             sigma = (self.scales.gradients * used)[:, None, None]
             law.move(
                 law.mean + np.einsum("tij,tj->ti", K, found.mean), np.eye(rows.d) - K @ found.slope, sigma**2 * K @ K
@@ -176,8 +176,8 @@ class _Recentred:
         law, gains, shares = Normal((len(c),), rows.d), prn.Gains(self.scaled), []
         for t in range(settings.steps):
             used = prn.used_clip(c, n=rows.n, d=rows.d, mu=settings.mu)
-            found, sigma = gradient_sums(rows, law, used), self.scales.gradients[t] * used
-            below = _counted(rows, law, c)
+            residuals, sigma = residuals_at(rows, law), self.scales.gradients[t] * used
+            found, below = gradient_sums(rows, residuals, used), _counted(rows, residuals, c)
             K = (U * (gains.step(sigma) * self.scaled.inverse)[:, None, :]) @ np.swapaxes(U, 1, 2)
             law.move(
                 law.mean + np.einsum("tij,tj->ti", K, found.mean),

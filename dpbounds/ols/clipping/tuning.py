@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from dpbounds.arguments import typed
 from dpbounds.errors import moderate
-from dpbounds.ols.clipping.closure import Normal, gradient_sums
+from dpbounds.ols.clipping.closure import Normal, gradient_sums, residuals_at
 from dpbounds.ols.clipping.descent import Descent
 from dpbounds.ols.clipping.law import Law, quadratic
 from dpbounds.ols.clipping.moments import chosen_from_moments
@@ -88,7 +88,7 @@ def _relative(rows: Rows, mu: float, settings: np.ndarray) -> np.ndarray:
     one, law = np.eye(rows.d), Normal((len(settings),), rows.d)
     noise = (eta * clip * np.sqrt(STEPS) / mu)[:, None, None] ** 2 * one
     for t in range(STEPS):
-        found = gradient_sums(rows, law, clip)
+        found = gradient_sums(rows, residuals_at(rows, law), clip)
         law.move(law.mean + eta[:, None] * found.mean, one - eta[:, None, None] * found.slope, noise)
         if t >= HALF:
             law.add()

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -57,7 +58,7 @@ def released(lambda_min: float, *, level: float, scale: float, tau: float, nodes
     scale, tau = moderate("scale", scale), real("tau", tau)
     low, high = tau - lambda_min / scale, tau - (lambda_min - level) / scale  # z at the two kinks
     ends = np.clip([low, high], -FARTHEST, FARTHEST)
-    x, weights = np.polynomial.legendre.leggauss(count("nodes", nodes, most=1000))
+    x, weights = _legendre(count("nodes", nodes, most=1000))
     # Panels of a standard deviation or two, so that the normal density is smooth on each.
     cuts = np.linspace(ends[0], ends[1], max(1, math.ceil((ends[1] - ends[0]) / 4)) + 1)
     middles, halves = (cuts[1:] + cuts[:-1]) / 2, (cuts[1:] - cuts[:-1]) / 2
@@ -69,6 +70,12 @@ def released(lambda_min: float, *, level: float, scale: float, tau: float, nodes
     probabilities = np.concatenate([[full], (halves[:, None] * weights).ravel() * density, [empty]])
     kept = probabilities > 1e-30
     return NoiseLaw(values[kept], probabilities[kept] / probabilities[kept].sum())
+
+
+@cache
+def _legendre(nodes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights on [-1, 1], which take longer to find than to use."""
+    return np.polynomial.legendre.leggauss(nodes)
 
 
 def averaged(

@@ -11,7 +11,6 @@ from dpbounds.iv.confidence import anderson_rubin, split_level, stretched_curve
 from simulators.engine import Arrays, Experiment, Streams
 from simulators.iv.confidence import ClippedDesign, OneInstrument, clipped_releases
 from simulators.iv.samples import RecordSample
-from simulators.sources import GaussianSource
 from verify.papers.iv.tools.coverage import Cell
 
 LEVEL = 0.95

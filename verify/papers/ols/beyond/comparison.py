@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any
@@ -58,23 +58,34 @@ def _measured(data: LeastSquares, mu: float) -> NewtonClips:
     return measured_clips(data.regressors, data.outcome / data.outcome_bound, data.theta_star / data.outcome_bound, mu)
 
 
-def _simulated(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact | Within]:
-    """Means of the exact rows, medians of AdaSSP within 15 %."""
+def _simulated(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
+    """Means of the exact rows, medians of AdaSSP within 15 %; TAP, whose runs are long, on one of the problems."""
     for name in ("half", "wellcond", "mixfriendly"):
-        data, found = _problem(name), _compared(name)
-        for row in found.rows:
-            if row.method == "PRN":
-                continue
-            runs = experiment_of(row, data, found.choices, block_trials=TRIALS).run_block(0, seed=1)
-            risk = factor * float(row.risk)
-            label = f"{name}, {row.method}, {row.accounting}"
-            if row.method in ("AdaSSP", "AdaSSP-iso"):
-                yield Fact(label, float(np.median(runs["risk"])), risk, 0.15)
-            elif row.method != "LinMix":  # whose tail is too heavy for a mean of so few runs
-                yield Fact(label, float(np.mean(runs["risk"])), risk, 0.15)
-            else:
-                trimmed = float(np.mean(np.minimum(runs["risk"], 20 * risk)))
-                yield Fact(label, trimmed, risk, 0.25)
+        methods = {row.method for row in _compared(name).rows} - {"PRN"}
+        yield from _means(name, methods if name == "half" else methods - {"TAP"}, factor)
+
+
+def _tail_averaged(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
+    """TAP on the others."""
+    for name in ("wellcond", "mixfriendly"):
+        yield from _means(name, {"TAP"}, factor)
+
+
+def _means(name: str, methods: Collection[str], factor: float) -> Iterator[Fact]:
+    data, found = _problem(name), _compared(name)
+    for row in found.rows:
+        if row.method not in methods:
+            continue
+        runs = experiment_of(row, data, found.choices, block_trials=TRIALS).run_block(0, seed=1)
+        risk = factor * float(row.risk)
+        label = f"{name}, {row.method}, {row.accounting}"
+        if row.method in ("AdaSSP", "AdaSSP-iso"):
+            yield Fact(label, float(np.median(runs["risk"])), risk, 0.15)
+        elif row.method != "LinMix":  # whose tail is too heavy for a mean of so few runs
+            yield Fact(label, float(np.mean(runs["risk"])), risk, 0.15)
+        else:
+            trimmed = float(np.mean(np.minimum(runs["risk"], 20 * risk)))
+            yield Fact(label, trimmed, risk, 0.25)
 
 
 def _settings(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
@@ -278,10 +289,17 @@ BEYOND_COMPARISON = Claim(
             alpha=1e-8,
             impostors={"5 times": {"facts": partial(_newton_estimates, factor=5.0, **FAMILIES)}},
         ),
-        Agreement(decides="a", facts=_simulated, alpha=1e-8, impostors={"a third more": {"facts": {"factor": 1.35}}}),
+        Agreement(decides="a", facts=_simulated, alpha=7e-9, impostors={"a third more": {"facts": {"factor": 1.35}}}),
         Agreement(decides="a", facts=_settings, impostors={"1e-9 more": {"facts": {"factor": 1 + 1e-9}}}),
         Agreement(decides="a", facts=_advice, impostors={"the second is recommended": {"facts": {"place": 1}}}),
         Agreement(decides="a", facts=_clips, impostors={"0.1 % more": {"facts": {"factor": 1.001}}}),
         Agreement(decides="a", facts=_shortened, impostors={"0.1 % more": {"facts": {"factor": 1.001}}}),
+        Agreement(
+            decides="a",
+            facts=_tail_averaged,
+            level="full",
+            alpha=3e-9,
+            impostors={"a third more": {"facts": {"factor": 1.35}}},
+        ),
     ),
 )
