@@ -15,6 +15,7 @@ from html import escape
 from pathlib import Path
 
 import typst
+from markupsafe import Markup
 
 from docs import checking
 from docs.reference import add_reference
@@ -97,7 +98,7 @@ def notices_of(results: Results) -> list[str]:
 
 def _write_sources(place: Path, results: Results, whole: bool) -> None:
     site = site_of(results)
-    site.shared["whole"] = whole
+    site.shared |= {"whole": whole, "own_paper": Markup(_own_paper())}
     if whole:
         add_reference(site)
     source, extra = place / "source", place / "extra"
@@ -112,6 +113,12 @@ def _write_sources(place: Path, results: Results, whole: bool) -> None:
         _write(extra / name, content)
     shutil.copyfile(results.path, extra / "results.json")
     _write(place / "static" / "typst.css", _style().encode())
+
+
+def _own_paper() -> str:
+    """How to add a paper, as CONTRIBUTING.md has it."""
+    text = (HERE.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    return text.partition("## Add a paper")[2].partition("## Change theory")[0]
 
 
 def _style() -> str:

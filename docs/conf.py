@@ -22,6 +22,7 @@ exclude_patterns = ["_extra"]
 html_theme, html_title = "furo", "dpbounds"
 html_theme_options = {"announcement": BUILD["announcement"]}
 html_extra_path, html_static_path = [BUILD["extra"]], [str(HERE / "static"), BUILD["static"]]
+html_search_scorer = str(HERE / "static" / "scorer.js")
 html_css_files = ["typst.css", "style.css"]
 html_copy_source = html_show_sourcelink = False
 html_domain_indices = smartquotes = False
@@ -29,7 +30,7 @@ nb_execution_mode, nb_execution_raise_on_error, nb_execution_timeout = "force", 
 nb_execution_show_tb = nb_merge_streams = True
 myst_enable_extensions = ["deflist"]
 myst_heading_anchors = 3
-pygments_style, pygments_dark_style = "friendly", "monokai"
+pygments_style, pygments_dark_style = "a11y-high-contrast-light", "a11y-high-contrast-dark"
 
 
 class PageParser(Parser):

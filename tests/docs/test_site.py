@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -189,3 +190,22 @@ def test_evidence_without_a_ground_for_a_clause_says_so(tmp_path: Path) -> None:
     build(write(tmp_path, [found]), tmp_path / "out", whole=False)
     page = (tmp_path / "out" / "verdicts" / "ftrl" / "part.html").read_text(encoding="utf-8")
     assert "Clause (b) is open" in page and "none: no check decides it" in page
+
+
+def test_in_a_browser(site: Path) -> None:
+    """Nothing wider than a telephone, nothing that the policy blocks, and the search finds a claim by its place."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="no playwright here")
+    program = shutil.which("chromium") or pytest.skip("no Chromium here")
+    said: list[str] = []
+    with playwright.sync_playwright() as tool:
+        browser = tool.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 400, "height": 800})
+        page.on("console", lambda message: said.append(message.text))
+        for path in site.glob("verdicts/**/*.html"):
+            page.goto(path.as_uri())
+            assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0, path
+        assert said == []
+        page.goto(f"{(site / 'search.html').as_uri()}?q=figure+1+ftrl")
+        page.wait_for_selector("#search-results li > a")
+        assert "ftrl/fig-1-left" in page.inner_text("#search-results li > a >> nth=0")
+        browser.close()

@@ -46,5 +46,5 @@ def calibrate(epsilon, delta):
     last = 1.0
     while (curve(FLOATS, epsilon, last) > delta) == more:
         last *= 2
-    root = brentq(lambda x: curve(FLOATS, epsilon, x) - delta, 0.0, last, xtol=1e-15, rtol=1e-14)
+    root = brentq(lambda x: curve(FLOATS, epsilon, x) - delta, 0.0, last, xtol=1e-15)
     return float(factor(FLOATS, root) / np.sqrt(2 * epsilon))
