@@ -123,6 +123,20 @@ def test_accountant(rho, tmp_path):
     assert exported.rho == pytest.approx(rho, rel=1e-14)
 
 
+def test_steps_beyond_the_design_are_refused(tmp_path):
+    """By an error, and inside jit by nan."""
+    privatizer = module_of(DESIGNS["scaled BLT"], tmp_path, clip_norm=2.0).privatizer(prng_key=0)
+    state = privatizer.init(jnp.zeros(3))
+    for _ in range(STEPS):
+        noisy, state = jax.jit(privatizer.update)(jnp.zeros(3), state)
+        assert np.isfinite(noisy).all()
+    assert np.isnan(jax.jit(privatizer.update)(jnp.zeros(3), state)[0]).all()
+    with pytest.raises(ValueError, match=f"{STEPS} steps and no more"):
+        privatizer.update(jnp.zeros(3), state)
+    with pytest.raises(ValueError, match="clip_norm"):
+        module_of(DESIGNS["BLT"], tmp_path).privatizer()
+
+
 def test_training_run_ends_at_the_predicted_loss(tmp_path):
     """Least squares on fresh Gaussian examples, with their clipping and their noise, 20,000 runs of 18 steps.
 

@@ -33,7 +33,7 @@ from simulators.ftrl import ClippedTraining, LeastSquaresData, clipped_least_squ
 DELTA, SEED = 1e-6, 20261128
 TABLES = ("airfoil", "elevators", "kin40k", "protein", "bike", "pumadyn32nm")
 # Runs that are simulated together, and gradients of a row above which fewer runs are made, but a block at least.
-BLOCK, MOST_GRADIENTS = 40, 8_000_000
+BLOCK, MOST_GRADIENTS = 40, 4_000_000
 EDGES = (0.0, 0.85, 0.9, 0.95, 0.98, 1.0, 1.2, np.inf)
 
 Row = dict[str, Any]
@@ -98,7 +98,7 @@ class Problem:
         rng = np.random.default_rng([SEED, number])
         tables = [name for name in TABLES if folder is not None and (folder / f"{name}.csv.gz").exists()]
         names = [*LAWS, *tables]
-        law, n = names[number % len(names)], int(rng.choice([512, 1024, 2048]))
+        law, n = names[number % len(names)], int(rng.choice([256, 512, 1024]))
         records = _table(folder / f"{law}.csv.gz", n, rng) if law in tables and folder else _drawn_records(law, n, rng)
         epochs, quantile = int(rng.choice([1, 4, 16, 64])), float(rng.choice([0.7, 0.8, 0.9, 0.97, 0.99, 0.999, 1.0]))
         # From 16 to 512 steps.
@@ -307,7 +307,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.power.plans", description=__doc__)
     parser.add_argument("--count", type=int, default=20, help="problems, of up to 4 runs each (default: 20)")
     parser.add_argument(
-        "--runs", type=int, default=240, help="simulated runs of each at most, 0 for none (default: 240)"
+        "--runs", type=int, default=200, help="simulated runs of each at most, 0 for none (default: 200)"
     )
     parser.add_argument("--data-dir", type=Path, help="folder with uci/*.csv.gz, for real tables")
     parser.add_argument("--out", type=Path, help="file of results, where a run that was broken off goes on")

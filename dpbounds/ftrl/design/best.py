@@ -22,9 +22,11 @@ from dpbounds.ftrl.design.comparison import DesignRow, ratio_over, tuned_indepen
 from dpbounds.ftrl.design.duality import LowerBound
 from dpbounds.ftrl.design.fitting import (
     LARGEST_RUN,
+    LARGEST_SCALED,
     fit_bands,
     fit_monotone_blt,
     fit_scaled_blt,
+    fit_scales,
     fitting_buffers,
     most_buffers,
 )
@@ -34,6 +36,7 @@ from dpbounds.ftrl.design.objective import LARGEST_DENSE, Loss, Objective
 from dpbounds.ftrl.design.participation import SINGLE, Participation, sensitivity
 from dpbounds.ftrl.design.prefix_sums import prefix_sum
 from dpbounds.ftrl.design.robust import robust
+from dpbounds.ftrl.design.watching import Progress, Watch, no_progress
 from dpbounds.values import Value
 
 # By default; more gain less than a thousandth.
@@ -63,14 +66,17 @@ class Design:
     clip_norm: float = 1.0
     unknown_spectrum: bool = False
     certify: bool = False
+    bound_seconds: float = math.inf
+    progress: Progress = field(default=no_progress, repr=False)
     _known: dict[str, DesignRow] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def bound(self) -> LowerBound:
-        """What no mechanism can be below."""
+        """What no mechanism can be below: the search ends after `bound_seconds`, and tells `progress` how far it is."""
+        limits = {"seconds": self.bound_seconds, "progress": self.progress}
         if self.certify:
-            return lower_bound(self.objective, self.participation, certify=True)
-        return lower_bound(self.objective, self.participation, tolerance=TOLERANCE)
+            return lower_bound(self.objective, self.participation, certify=True, **limits)
+        return lower_bound(self.objective, self.participation, tolerance=TOLERANCE, **limits)
 
     @property
     def ratio(self) -> float:
@@ -160,18 +166,23 @@ def best(
     delta: float = DELTA,
     clip_norm: float = 1.0,
     certify: bool = False,
+    bound_seconds: float = math.inf,
+    progress: Progress = no_progress,
 ) -> Design:
     """The best mechanism known for `objective` that can be streamed, by its exact value.
 
     - One participation: a scaled BLT with `buffers` buffers (by default 6, or what a short run can hold); with momentum
       the spectral mechanism with unit columns.
     - Min-separation b: b Toeplitz bands with unit columns (b - 1 buffers), or a BLT; up to 4096 steps, beyond a BLT.
+      For b = 1 also independent noise scaled step by step.
     - Cyclic: the same and the Toeplitz mechanism for aliased frequencies.
+    - Noise for prefix sums and independent noise, where nothing that was fitted is better.
     - `unknown_spectrum`: the minimax mechanism over a default family of spectra with the largest eigenvalue of this
       one (`robust`); its value is that for the given spectrum. One participation only.
 
     The mechanism does not depend on the budget, `rho` zCDP (1/2 by default) or (`epsilon`, `delta`), nor on the
-    `clip_norm`: they turn values into losses. `certify`: the lower bound is proved, up to 256 steps. Raises
+    `clip_norm`: they turn values into losses. `certify`: the lower bound is proved, up to 256 steps; its search takes
+    `bound_seconds` at most and calls `progress` with (done, all, what). Raises
     `DomainError` for patterns that T steps do not hold and for more buffers than can fit (it says how many can).
     """
     T = participation.checked(objective.steps)
@@ -194,6 +205,8 @@ def best(
         clip_norm=moderate("clip_norm", clip_norm),
         unknown_spectrum=unknown_spectrum,
         certify=certify,
+        bound_seconds=Watch(seconds=bound_seconds).seconds,
+        progress=progress,
     )
 
 
@@ -203,6 +216,8 @@ def _candidates(
     if not unknown_spectrum:
         single = participation.times == 1
         yield from _single(objective, buffers) if single else _repeated(objective, participation, buffers)
+        yield prefix_sum(objective.steps, participation)
+        yield independent()
         return
     if participation.times > 1:
         raise DomainError("unknown_spectrum", True, "False with several participations", "give a spectrum")
@@ -224,6 +239,8 @@ def _repeated(objective: Objective, participation: Participation, buffers: int) 
     if T > LARGEST_DENSE:
         return
     yield fit_bands(objective, bands)
+    if bands == 1 and T <= LARGEST_SCALED:
+        yield fit_scales(objective, participation.times)
     if participation.kind == "cyclic":
         yield from _aliased(objective, participation)
 

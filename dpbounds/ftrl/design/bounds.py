@@ -16,6 +16,8 @@ True
 
 from __future__ import annotations
 
+import math
+
 from dpbounds.arguments import typed
 from dpbounds.errors import AccuracyError, DomainError, within
 from dpbounds.ftrl.design.certified import certified_bound
@@ -25,6 +27,7 @@ from dpbounds.ftrl.design.objective import Objective
 from dpbounds.ftrl.design.participation import SINGLE, Participation
 from dpbounds.ftrl.design.repeated import repeated_bound, repeated_optimum
 from dpbounds.ftrl.design.smoother import streamed_bound
+from dpbounds.ftrl.design.watching import Progress, Watch, no_progress
 
 # Steps beyond which, and tolerances down to which, O(T) is faster than dense matrices.
 FASTER_DENSE, LEAST_STREAMED = 512, 1e-7
@@ -34,30 +37,40 @@ TOLERANCES = "[1e-14, 1]"
 
 @typed
 def lower_bound(
-    objective: Objective, participation: Participation = SINGLE, *, tolerance: float = 1e-6, certify: bool = False
+    objective: Objective,
+    participation: Participation = SINGLE,
+    *,
+    tolerance: float = 1e-6,
+    certify: bool = False,
+    seconds: float = math.inf,
+    progress: Progress = no_progress,
 ) -> LowerBound:
     """A lower bound on `objective.value(C, participation)` over all mechanisms C.
 
     One participation: dense up to 512 steps, until the relative gap to a mechanism's value is below `tolerance`; O(T)
     beyond, until a step gains less than `tolerance`, but dense up to 2048 with momentum, for a tolerance below 1e-7 and
     for spectra that few rates cannot stand for. More participations: see `repeated`. Stopping early leaves a valid
-    bound. `certify` adds an enclosure whose lower end is proved in ball arithmetic, up to 256 steps. Raises
-    `DomainError` for patterns that T steps do not hold, `AccuracyError` where no way reaches the accuracy.
+    bound. `certify` adds an enclosure whose lower end is proved in ball arithmetic, up to 256 steps.
+
+    `seconds`: the search ends with the first step after which they are over (the proof of `certify` is not counted).
+    `progress` is called with (done, all, what) after every step. Raises `DomainError` for patterns that T steps do not
+    hold, `AccuracyError` where no way reaches the accuracy.
     """
     within("tolerance", tolerance, TOLERANCES)
+    watch = Watch(seconds=seconds, progress=progress)
     T = participation.checked(objective.steps)
     if certify:
-        return certified_bound(objective, participation, tolerance=tolerance)
+        return certified_bound(objective, participation, tolerance=tolerance, watch=watch)
     if participation.times > 1:
-        return repeated_bound(objective, participation, tolerance=tolerance)
+        return repeated_bound(objective, participation, tolerance=tolerance, watch=watch)
     if T <= FASTER_DENSE or (T <= LARGEST_DENSE and (objective.momentum > 0 or tolerance < LEAST_STREAMED)):
-        return dense_dual(objective.gram(), tolerance).bound
+        return dense_dual(objective.gram(), tolerance, watch=watch).bound
     try:
-        return streamed_bound(objective, tolerance=tolerance)
+        return streamed_bound(objective, tolerance=tolerance, watch=watch)
     except AccuracyError:
         if T > LARGEST_DENSE:
             raise
-    return dense_dual(objective.gram(), tolerance).bound
+    return dense_dual(objective.gram(), tolerance, watch=watch).bound
 
 
 @typed

@@ -25,6 +25,7 @@ from dpbounds.ftrl.design.dense import dense_dual, singular_values
 from dpbounds.ftrl.design.duality import LowerBound, spacing
 from dpbounds.ftrl.design.objective import CONVENTION, Objective
 from dpbounds.ftrl.design.participation import SINGLE, Participation
+from dpbounds.ftrl.design.watching import Watch
 from dpbounds.values import Value
 
 # Steps that are certified, bits of the balls, and steps between two products of matrices in the Gram matrix.
@@ -41,13 +42,15 @@ def certified_bound(
     tolerance: float = 1e-6,
     q: Float[np.ndarray, " T"] | None = None,
     guess: Float[np.ndarray, "T T"] | None = None,
+    watch: Watch | None = None,
 ) -> LowerBound:
     """A float that no mechanism's value is below, proved: `value.certified` is true.
 
-    For one participation at the best q that floats find within `tolerance`, or at `q`, whatever its sum; `guess` is the
-    Y to use in place of a good one (its lower triangle counts). For more participations at independent gradients in
-    as many steps as can be, Q = I / `spacing`, which is weaker than `lower_bound`. Raises `DomainError` beyond 256
-    steps and with momentum, `AccuracyError` where q is so uneven, or Y so wrong, that nothing is shown.
+    For one participation at the best q that floats find within `tolerance`, or until `watch` ends the search, or at
+    `q`, whatever its sum; `guess` is the Y to use in place of a good one (its lower triangle counts). For more
+    participations at independent gradients in as many steps as can be, Q = I / `spacing`, which is weaker than
+    `lower_bound`. Raises `DomainError` beyond 256 steps and with momentum, `AccuracyError` where q is so uneven, or Y
+    so wrong, that nothing is shown.
     """
     T = participation.checked(objective.steps)
     if T > LARGEST_STEPS:
@@ -62,7 +65,7 @@ def certified_bound(
     else:
         copies = None
         if q is None:
-            found = dense_dual(objective.gram(), tolerance).bound
+            found = dense_dual(objective.gram(), tolerance, watch=watch).bound
             q, iterations = found.dual, found.iterations
     root = np.sqrt(vector("q", q, above=0.0))
     if len(root) != T:

@@ -19,6 +19,7 @@ from dpbounds.ftrl.correlations import MatrixCorrelation
 from dpbounds.ftrl.design.acceleration import Anderson
 from dpbounds.ftrl.design.duality import ROUNDING, LowerBound, Optimum, cholesky
 from dpbounds.ftrl.design.objective import CONVENTION, Objective
+from dpbounds.ftrl.design.watching import Watch
 from dpbounds.values import Value
 
 # Most steps that are taken, and singular values that the primal raises to, as shares of the largest.
@@ -83,10 +84,12 @@ def dense_dual(
     *,
     decompose: Decomposition = singular_values,
     start: Float[np.ndarray, " T"] | None = None,
+    watch: Watch | None = None,
 ) -> DenseDual:
     """The best q for the Gram matrix G, until the relative gap is below `tolerance` or nothing more is gained.
 
-    A lower bound at every step, so that stopping early leaves a valid one; `start` is where q starts, 1/T by default.
+    A lower bound at every step, so that stopping early leaves a valid one; `start` is where q starts, 1/T by default;
+    `watch` says when to end before.
     """
     steps = Anderson.uniform(len(gram)) if start is None else Anderson.at(start)
     best, upper, gained, iteration = 0.0, np.inf, 0, 0
@@ -106,7 +109,7 @@ def dense_dual(
             encoder = _primal_encoder(roots, vectors)
         if upper <= (1.0 + tolerance) * best and (encoder is not None or decompose is singular_values):
             break
-        if iteration - gained > PATIENCE:
+        if iteration - gained > PATIENCE or (watch is not None and watch(iteration, MOST_STEPS)):
             break
         steps.step(hat, norm)
     value = Value(best, kind="lower", source="dpbounds, duality", convention=CONVENTION)

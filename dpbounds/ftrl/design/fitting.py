@@ -16,6 +16,7 @@ from jaxtyping import Float
 
 from dpbounds.arguments import typed
 from dpbounds.errors import AccuracyError, DomainError, count, vector
+from dpbounds.ftrl.correlations import MatrixCorrelation, from_matrix
 from dpbounds.ftrl.design.banded_cost import banded_cost, stationary_cost
 from dpbounds.ftrl.design.buffered_cost import Decays, Directions, cost
 from dpbounds.ftrl.design.mechanisms import Bands, Blt, ScaledBlt, ScaledToeplitz, spectral, unit_columns
@@ -41,6 +42,8 @@ OUT_OF_RANGE = 1e3
 SHARPNESS = 80.0
 # Lags at which given coefficients are compared, and the least scale of a buffer, in units of the largest coefficient.
 SAMPLES, LEAST_SCALE = 200, 1e-6
+# Steps whose scales are a dense matrix, and the least cost of a step that counts, in units of the largest.
+LARGEST_SCALED, LEAST_COST = 1024, 1e-12
 
 
 @typed
@@ -178,6 +181,29 @@ def fit_bands(objective: Objective, bands: int) -> ScaledToeplitz:
     if found.fun >= 1e299:
         raise AccuracyError(f"{bands} bands for {T} steps: {found.message}")
     return unit_columns(Bands((1.0, *found.x.tolist()), f"{bands} bands"), T)
+
+
+@typed
+def fit_scales(objective: Objective, times: int) -> MatrixCorrelation:
+    """Independent noise with the best standard deviation for every step, for records that take part `times` times, in
+    whatever steps: C = diag(v)^{1/2}, v = max(G_tt^{1/2}, floor).
+
+    s(C)^2 is the sum of the `times` largest v, and the value s^2 sum_t G_tt / v_t. Raising a v that is not among the
+    largest costs nothing; among these Cauchy-Schwarz gives v = G_tt^{1/2}. With j of them above the floor it is best at
+    (sum of the other G_tt / (times - j))^{1/2}. Raises `DomainError` beyond 1024 steps.
+    """
+    costs = np.maximum(objective.diagonal(), LEAST_COST * objective.diagonal().max())
+    steps = count("steps", len(costs), most=LARGEST_SCALED)
+    k = min(count("times", times), steps)
+    others = np.cumsum(np.sort(costs))[::-1][:k]  # of all but the j largest
+    floors = np.sqrt(others / (k - np.arange(k)))
+
+    def value(floor: float) -> float:
+        v = np.maximum(np.sqrt(costs), floor)
+        return float(np.sort(v)[-k:].sum() * np.sum(costs / v))
+
+    best = min(floors.tolist(), key=value)
+    return from_matrix(np.diag(np.maximum(np.sqrt(costs), best) ** -0.5), name="independent, scaled")
 
 
 @typed

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -27,6 +27,7 @@ from dpbounds.ftrl.design.objective import Loss, Objective
 from dpbounds.ftrl.design.participation import Participation, sensitivity
 from dpbounds.ftrl.design.prefix_sums import LONG, prefix_sum
 from dpbounds.ftrl.design.tuning import Base, LearningRateSearch, Setting, Training
+from dpbounds.ftrl.design.watching import Progress, no_progress
 
 # Settings for which noise is designed, and how often in turn with the learning rate.
 MOST_DESIGNS, ROUNDS = 4, 3
@@ -41,7 +42,6 @@ ACCOUNTING, INDEPENDENT, PREFIX_SUM = "accounting", "independent noise", "noise 
 STAGES = (ACCOUNTING, INDEPENDENT, PREFIX_SUM)
 PARTS = len(STAGES) + MOST_DESIGNS
 
-Progress = Callable[[int, int, str], None]
 # Total loss, setting and noise of a design.
 Candidate = tuple[float, Setting, Correlation]
 
@@ -84,10 +84,6 @@ class PlanRow:
     def ratio(self) -> float | None:
         """Total loss over the bound, at least 1: so far from the best noise for the setting, at most."""
         return None if self.bound is None else ratio_over(self.loss.total, self.bound)
-
-
-def no_progress(done: int, total: int, what: str) -> None:
-    """Show nothing."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

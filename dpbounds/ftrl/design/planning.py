@@ -24,8 +24,9 @@ from dpbounds.ftrl.design.budget import DELTA, Budget
 from dpbounds.ftrl.design.clipped import ProxyRecords
 from dpbounds.ftrl.design.judged import SURE, SURE_FORECAST, Verdict, verdict
 from dpbounds.ftrl.design.noise_kinds import UNCORRELATED, NoiseKind
-from dpbounds.ftrl.design.planner import Planner, PlanRow, Progress, amplified_multipliers, no_progress
+from dpbounds.ftrl.design.planner import Planner, PlanRow, amplified_multipliers
 from dpbounds.ftrl.design.tuning import Training
+from dpbounds.ftrl.design.watching import Progress, no_progress
 
 # Shares of clipped gradients above this are worth a word.
 OFTEN = 0.3

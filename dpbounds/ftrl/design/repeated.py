@@ -13,6 +13,7 @@ True
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -34,6 +35,7 @@ from dpbounds.ftrl.design.duality import (
 from dpbounds.ftrl.design.objective import CONVENTION, Objective
 from dpbounds.ftrl.design.participation import Participation
 from dpbounds.ftrl.design.smoother import streamed_bound
+from dpbounds.ftrl.design.watching import TimeIsUp, Watch
 from dpbounds.values import Value
 
 # Steps up to which every offset gets an R of its own, and evaluations of the norm.
@@ -47,7 +49,7 @@ FINEST = 1e-10
 @dataclass(eq=False)
 class Blocks:
     """The nuclear norm ||A F||_*, F F^T = Q, as a function of factors W_o (rows of length 1, R_o = W_o W_o^T) and
-    weights q_o of sum 1.
+    weights q_o of sum 1. Raises `TimeIsUp` where the `watch` says so.
     """
 
     gram: np.ndarray
@@ -56,6 +58,7 @@ class Blocks:
     evaluations: int = 0
     best: float = 0.0
     best_factor: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    watch: Watch | None = None
 
     def factor(self, rows: np.ndarray, logs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """F of shape (T, k b) from (b, k, k) and (b,), with the normalised rows and the weights."""
@@ -78,6 +81,8 @@ class Blocks:
         self.evaluations += 1
         if norm > self.best:
             self.best, self.best_factor = norm, factor
+        if self.watch is not None and self.watch(self.evaluations, COMMON_EVALUATIONS + SEPARATE_EVALUATIONS):
+            raise TimeIsUp
         inverse = np.where(eigenvalues > PUSHING * eigenvalues[-1], 1.0 / np.maximum(roots, 1e-300), 0.0)
         slope = np.zeros((k * b, k * b))
         slope[:T] = pushed @ ((vectors * inverse) @ vectors.T)
@@ -89,7 +94,9 @@ class Blocks:
 
 
 @typed
-def repeated_bound(objective: Objective, participation: Participation, *, tolerance: float = 1e-6) -> LowerBound:
+def repeated_bound(
+    objective: Objective, participation: Participation, *, tolerance: float = 1e-6, watch: Watch | None = None
+) -> LowerBound:
     """The lower bound for more than one participation.
 
     Dense with one R for all offsets up to 2048 steps, with an R for each up to 512; beyond, R = I in O(T). With
@@ -102,7 +109,7 @@ def repeated_bound(objective: Objective, participation: Participation, *, tolera
     if T > LARGEST_DENSE:
         return streamed_bound(objective, q=np.full(T, 1.0 / float(spacing(participation, T))), tolerance=tolerance)
     gram = objective.gram()
-    found = _bound(_searched(gram, k, b, tolerance))
+    found = _bound(_searched(gram, k, b, tolerance, watch))
     # Where b does not divide the run, more steps can be used at once than by cyclic patterns.
     even = np.full(T, 1.0 / float(spacing(participation, T)))
     square = float(singular_values(gram, even)[0].sum()) ** 2
@@ -117,10 +124,19 @@ def _bound(blocks: Blocks) -> LowerBound:
     return LowerBound(value=value, dual=np.sum(blocks.best_factor**2, axis=1), iterations=blocks.evaluations)
 
 
-def _searched(gram: np.ndarray, k: int, b: int, tolerance: float) -> Blocks:
+def _searched(gram: np.ndarray, k: int, b: int, tolerance: float, watch: Watch | None = None) -> Blocks:
+    blocks = Blocks(gram, k, b, watch=watch)
+    with suppress(TimeIsUp):
+        _search(blocks, tolerance)
+    return blocks
+
+
+def _search(blocks: Blocks, tolerance: float) -> None:
+    """Evaluations of the norm; the blocks keep the best."""
     from scipy.optimize import minimize
 
-    blocks, logs = Blocks(gram, k, b), np.zeros(b)
+    gram, k, b = blocks.gram, blocks.times, blocks.separation
+    logs = np.zeros(b)
 
     def common(flat: np.ndarray) -> tuple[float, np.ndarray]:
         norm, by_rows, _ = blocks.norm(np.broadcast_to(flat.reshape(k, k), (b, k, k)), logs)
@@ -138,7 +154,6 @@ def _searched(gram: np.ndarray, k: int, b: int, tolerance: float) -> Blocks:
     if len(gram) <= LARGEST_SEPARATE:
         start = np.concatenate([logs, np.tile(found.x, b)])
         minimize(separate, start, jac=True, method="L-BFGS-B", options={**options, "maxfun": SEPARATE_EVALUATIONS})
-    return blocks
 
 
 @typed

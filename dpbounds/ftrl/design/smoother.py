@@ -29,6 +29,7 @@ from dpbounds.errors import AccuracyError, DomainError, vector, within
 from dpbounds.ftrl.design.acceleration import Anderson
 from dpbounds.ftrl.design.duality import LowerBound
 from dpbounds.ftrl.design.objective import CONVENTION, Objective
+from dpbounds.ftrl.design.watching import Watch
 from dpbounds.values import Value
 
 # Eigenvalues that are used as they are; numbers of rates among which others are chosen, tried until the error is that
@@ -64,7 +65,11 @@ class States:
 
 @typed
 def streamed_bound(
-    objective: Objective, *, tolerance: float = 1e-6, q: Float[np.ndarray, " T"] | None = None
+    objective: Objective,
+    *,
+    tolerance: float = 1e-6,
+    q: Float[np.ndarray, " T"] | None = None,
+    watch: Watch | None = None,
 ) -> LowerBound:
     """The lower bound for one participation in O(T), from q = 1/T on until a step gains less than `tolerance`.
 
@@ -78,16 +83,17 @@ def streamed_bound(
         if len(weights) != objective.steps:
             raise DomainError("q", f"{len(weights)} numbers", f"of length steps = {objective.steps}")
         return _bound(float(root_diagonal(objective, states, weights, tolerance).sum()) ** 2, weights, 1, states)
-    dual, iterations = _search(objective, tolerance)
+    dual, iterations = _search(objective, tolerance, watch)
     return _bound(float(root_diagonal(objective, states, dual, tolerance).sum()) ** 2, dual, iterations, states)
 
 
-def _search(objective: Objective, tolerance: float) -> tuple[np.ndarray, int]:
+def _search(objective: Objective, tolerance: float, watch: Watch | None) -> tuple[np.ndarray, int]:
     """The best q found, and the number of steps; with fewer states and shifts than the bound is computed with."""
     states = compressed(objective, COARSE_ERROR)
     search = Anderson.uniform(objective.steps)
     best, dual, iterations, gained = 0.0, search.weights, 0, 0
-    for _ in range(min(MOST_STEPS, max(FEWEST_STEPS, STEPS_TIMES_T // objective.steps))):
+    most = min(MOST_STEPS, max(FEWEST_STEPS, STEPS_TIMES_T // objective.steps))
+    for _ in range(most):
         iterations += 1
         weights = search.weights
         hat = root_diagonal(objective, states, weights, max(tolerance, COARSE))
@@ -98,6 +104,8 @@ def _search(objective: Objective, tolerance: float) -> tuple[np.ndarray, int]:
             gained = iterations
         # A step that lost is taken back and says nothing, but two in a row lose by rounding.
         if before <= norm**2 <= before * (1.0 + tolerance) or iterations - gained > 2:
+            break
+        if watch is not None and watch(iterations, most):
             break
         search.step(hat, norm)
     return dual, iterations

@@ -199,3 +199,25 @@ def test_refusals():
     for attempt in attempts:
         with pytest.raises(DomainError):
             attempt()
+
+
+@pytest.mark.parametrize(
+    ("objective", "participation"),
+    [
+        (Objective(np.array([1.0, 0.3]), 40, eta=0.5, weights="final"), Participation.single()),
+        (Objective(np.array([1.0, 0.3]), 40, eta=0.3, momentum=0.5, noiseless=True), Participation.single()),
+        (Objective(np.array([1.0, 0.3]), 40, eta=0.5), Participation.cyclic(4, 10)),
+        (Objective(np.array([1.0, 0.3]), 600, eta=0.5), Participation.single()),
+    ],
+)
+def test_a_search_that_is_ended_leaves_a_bound(objective, participation):
+    """After one step it is a lower bound, and below that of a whole search, of which every step is told."""
+    seen = []
+    whole = lower_bound(objective, participation, tolerance=1e-4, progress=lambda *step: seen.append(step))
+    ended = lower_bound(objective, participation, tolerance=1e-4, seconds=1e-9)
+    assert 0 < float(ended) <= float(whole) * (1 + 1e-9)
+    assert seen and all(done <= most and what == "lower bound" for done, most, what in seen)
+    assert ended.iterations < whole.iterations
+    for wrong in (0.0, -1.0, float("nan"), -float("inf")):
+        with pytest.raises(DomainError, match="seconds"):
+            lower_bound(objective, participation, seconds=wrong)

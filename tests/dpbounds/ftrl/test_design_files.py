@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import ast
 import io
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from dpbounds import DomainError
-from dpbounds.ftrl.design import Blt, Participation
+from dpbounds.ftrl.design import Blt, Objective, Participation
 from dpbounds.ftrl.design.exports import archive, design_of, export, exported_files, source
 from dpbounds.ftrl.design.exports.files import file_names
+from dpbounds.values import Value
 from tests.exports.designs import DESIGNS, STEPS, written
 
 
@@ -73,6 +75,64 @@ def test_a_name_stays_inside_its_string():
         tree = ast.parse(source(export(mechanism, 4, "jax-privacy"), "noise.npz"))
         plain = source(export(Blt((0.5,), (0.2,), "name"), 4, "jax-privacy"), "noise.npz")
         assert ast.dump(ast.Module(tree.body[1:], [])) == ast.dump(ast.Module(ast.parse(plain).body[1:], []))
+
+
+@pytest.mark.parametrize("consumer", ["jax-privacy", "opacus"])
+def test_every_number_is_a_literal_and_settings_are_held(consumer):
+    """NumPy's floats print their class; whatever the caller gives, the module has Python's."""
+    rates = np.linspace(0.5, 0.1, STEPS)
+    objective = Objective(np.ones(2), STEPS, schedule=rates, batch_size=7)
+    design = export(
+        Blt((np.float64(0.5),), (np.float64(0.2),)),
+        STEPS,
+        consumer,
+        event_multiplier=np.float64(2.0),
+        objective=objective,
+        clip_norm=np.float64(1.5),
+    )
+    code = exported_files(design, "noise.py")["noise.py"].decode()
+    assert "np.float64(" not in code
+    numbers = {
+        node.targets[0].id: ast.literal_eval(node.value)
+        for node in ast.parse(code).body
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant | ast.List)
+    }
+    held = [numbers[name] for name in ("EVENT_MULTIPLIER", "CLIP_NORM", "BATCH_SIZE", "ETA")]
+    assert held == [2.0, 1.5, 7, 0.5]
+    assert numbers["LEARNING_RATES"] == rates.tolist()
+    read = design_of(archive(design))
+    np.testing.assert_array_equal(read.learning_rates, rates)
+    assert (read.clip_norm, read.batch_size) == (1.5, 7)
+    plain = exported_files(export(DESIGNS["BLT"], STEPS, consumer), "noise.py")["noise.py"].decode()
+    assert "CLIP_NORM = None" in plain and "LEARNING_RATES = None" in plain
+
+
+@pytest.mark.parametrize("label", ["nul\0", "lone \ud800"])
+def test_labels_that_no_module_can_hold_are_refused(label):
+    with pytest.raises(DomainError, match="label"):
+        export(Blt((0.5,), (0.2,), label), STEPS, "opacus")
+
+
+@pytest.mark.parametrize("name", ["a\0.py", "\udcff.py"])
+def test_names_that_no_module_can_hold_are_refused(name):
+    with pytest.raises(DomainError, match="out"):
+        exported_files(export(DESIGNS["BLT"], STEPS, "opacus"), name)
+
+
+def test_a_source_stays_in_its_comment():
+    design = export(DESIGNS["BLT"], STEPS, "opacus")
+    sly = Value(float(design.sensitivity), kind="exact", source='x)\nprint("here")\n# \u2028')
+    code = source(replace(design, sensitivity=sly), 'a"""b.npz')
+    plain = source(design, 'a"""b.npz')
+    assert ast.dump(ast.parse(code)) == ast.dump(ast.parse(plain))
+
+
+@pytest.mark.parametrize(
+    "bad", [{"clip_norm": 0.0}, {"batch_size": 0}, {"learning_rates": np.ones(3)}, {"learning_rates": np.zeros(STEPS)}]
+)
+def test_settings_outside_their_ranges_are_refused(bad):
+    with pytest.raises(DomainError, match=next(iter(bad))):
+        replace(export(DESIGNS["BLT"], STEPS, "opacus"), **bad)
 
 
 def test_names_with_another_suffix_are_refused():

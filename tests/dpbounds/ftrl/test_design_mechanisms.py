@@ -12,7 +12,8 @@ import pytest
 from dpbounds import DomainError
 from dpbounds.arithmetic import balls, complex_balls
 from dpbounds.ftrl import correlations, design, linear_regression
-from dpbounds.ftrl.design.fitting import fitting_buffers
+from dpbounds.ftrl.design import Objective, Participation, best
+from dpbounds.ftrl.design.fitting import fit_scales, fitting_buffers
 
 BLT = design.Blt((0.99, 0.8, 0.3), (0.02, 0.15, 0.2))
 SIGNED = design.Blt((0.9, 0.5), (0.4, -0.3))
@@ -292,3 +293,34 @@ def test_unknown_spectrum():
         design.best(objective, design.Participation.min_separation(2, 3), buffers=2, unknown_spectrum=True)
     with pytest.raises(DomainError, match="family"):
         design.robust(objective, family=[design.Objective(np.array([1.0]), 21, 0.2)], buffers=2)
+
+
+@pytest.mark.parametrize("weights", ["final", "mean"])
+def test_scales_of_independent_noise_for_records_in_every_step(weights):
+    """(sum_t G_tt^{1/2})^2, by Cauchy-Schwarz the least of any diagonal C; for fewer uses no other scales are."""
+    rng = np.random.default_rng(0)
+    objective = Objective(np.array([1.0, 0.4]), 12, eta=0.4, weights=weights)
+    costs = objective.diagonal()
+    every = Participation.min_separation(12, 1)
+    assert float(objective.value(fit_scales(objective, 12), every)) == pytest.approx(np.sqrt(costs).sum() ** 2)
+    for times in (2, 5):
+        some = Participation.min_separation(times, 1)
+        found = float(objective.value(fit_scales(objective, times), some))
+        for _ in range(200):
+            v = costs**0.5 * np.exp(rng.normal(size=12) * rng.choice([0.05, 0.5]))
+            assert np.sort(v)[-times:].sum() * np.sum(costs / v) >= found * (1 - 1e-12)
+    with pytest.raises(DomainError, match="steps"):
+        fit_scales(Objective(np.ones(1), 1025, eta=0.4), 2)
+
+
+@pytest.mark.parametrize("weights", ["final", "mean"])
+@pytest.mark.parametrize(("times", "separation", "steps"), [(2, 1, 2), (2, 1, 3), (3, 2, 6), (5, 1, 5), (1, 1, 9)])
+def test_the_best_is_the_best_of_what_was_tried(weights, times, separation, steps):
+    objective = Objective(1.0 / np.arange(1.0, 4.0), steps, eta=0.5, weights=weights)
+    participation = Participation.single() if times == 1 else Participation.min_separation(times, separation)
+    found = best(objective, participation)
+    for row in found.rows:
+        assert float(found.value) <= row.value * (1 + 1e-12)
+    if separation == 1 and times > 1:
+        assert float(found.value) <= float(objective.value(fit_scales(objective, times), participation)) * (1 + 1e-12)
+    assert found.ratio >= 1

@@ -61,6 +61,12 @@ def test_rows_of_a_run(run):
     assert rows[2]["noise_ratio"] < 1.1 < rows[1]["noise_ratio"]
 
 
+def test_a_bound_in_a_given_time_is_one(run):
+    whole, ended = rows_of(run, RUN), rows_of(run, f"{RUN} --bound-seconds 1e-9")
+    for one, two in zip(whole, ended, strict=True):
+        assert one["total"] == two["total"] and 0 < two["bound"] <= one["bound"] * (1 + 1e-9)
+
+
 def test_table_says_what_it_shows(run):
     status, out, _ = run(f"{RUN} --certify --epsilon 2")
     assert status == 0
@@ -255,6 +261,9 @@ def test_records_that_cannot_be_used_are_one_line(run, tmp_path, words, said):
         f"{RUN} --clip-norm 0",
         f"{RUN} --batch-size 0",
         f"{RUN} --simulate 3",
+        f"{RUN} --bound-seconds 0",
+        f"{RUN} --bound-seconds nan",
+        f"{PLAN} --bound-seconds 3",
         "design ftrl --steps 4096 --eta 0.2 --decay 1 --d 99 --simulate 1000000 --save new.json",
     ],
 )

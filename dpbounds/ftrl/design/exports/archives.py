@@ -27,6 +27,8 @@ FORMAT = "dpbounds noise design 1"
 ARRAYS = ("before", "after", "buf_decay", "output_scale", "coefficients")
 _VALUES = ("sensitivity", "unscaled_sensitivity")
 _NUMBERS = ("event_multiplier", "value", "unscaled_value")
+# Left out by files that are older than these.
+_SETTINGS = ("batch_size", "clip_norm")
 _ALLOWED = "a file written by dpbounds design ftrl --export"
 
 
@@ -49,8 +51,10 @@ def archive(export: Export) -> bytes:
     for name in _VALUES:
         value = getattr(export, name)
         meta[name] = {"number": float(value), "kind": value.kind, "source": value.source}
-    meta |= {name: getattr(export, name) for name in _NUMBERS}
+    meta |= {name: getattr(export, name) for name in (*_NUMBERS, *_SETTINGS)}
     arrays = {name: getattr(stream, name) for name in ARRAYS if getattr(stream, name) is not None}
+    if export.learning_rates is not None:
+        arrays["learning_rates"] = export.learning_rates
     written = io.BytesIO()
     np.savez(written, allow_pickle=False, meta=np.array(json.dumps(meta, sort_keys=True)), **arrays)
     return written.getvalue()
@@ -71,6 +75,8 @@ def design_of(content: bytes, *, name: str = "design") -> Export:
             participation=Participation(**meta["participation"]),
             **{key: _value(meta[key]) for key in _VALUES},
             **{key: meta[key] for key in _NUMBERS},
+            **{key: meta.get(key) for key in _SETTINGS},
+            learning_rates=found.get("learning_rates"),
         )
     except DomainError:
         raise

@@ -14,11 +14,12 @@ from functools import cache
 from importlib.resources import files
 from pathlib import PurePath
 from string import Template
+from textwrap import fill
 
 import numpy as np
 
 from dpbounds.arguments import typed
-from dpbounds.errors import DomainError
+from dpbounds.errors import AccuracyError, DomainError
 from dpbounds.ftrl.design.exports.archives import archive
 from dpbounds.ftrl.design.exports.records import Consumer, Export
 from dpbounds.ftrl.design.streams import Form, NoiseStream
@@ -40,11 +41,27 @@ def exported_files(design: Export, name: str) -> dict[str, bytes]:
     that reads it, if the consumer takes one.
 
     `name` ends in the consumer's suffix, `.npz` for arrays and `.py` for a library; the archive of a module has the
-    same name with `.npz`. Raises `DomainError` for another suffix.
+    same name with `.npz`. Modules are compiled before they are handed on. Raises `DomainError` for another suffix and
+    for a name that no module can hold.
     """
     beside, *modules = file_names(design.consumer, name)
-    code = {module: source(design, PurePath(beside).name).encode() for module in modules}
+    _check_name(name)
+    code = {module: _compiled(source(design, PurePath(beside).name), module) for module in modules}
     return {beside: archive(design), **code}
+
+
+def _compiled(code: str, module: str) -> bytes:
+    """The module in UTF-8. Raises `AccuracyError` where it is no Python, which would be a mistake of ours."""
+    try:
+        compile(code, module, "exec", dont_inherit=True)
+    except (SyntaxError, ValueError) as error:
+        raise AccuracyError(f"export: the module {module} does not compile ({error}); please report this") from None
+    return code.encode()
+
+
+def _check_name(name: str) -> None:
+    if "\0" in name or any(0xD800 <= ord(character) <= 0xDFFF for character in name):
+        raise DomainError("out", ascii(name), "a name without NUL and lone surrogates")
 
 
 @typed
@@ -74,7 +91,7 @@ def source(design: Export, archive: str) -> str:
     return _filled(
         "jax_privacy.py",
         **common,
-        paths="from pathlib import Path\n\n" if reads else "",
+        paths="from pathlib import Path\n" if reads else "",
         numpy="import numpy as np\n" if reads else "",
         loads=_filled("jax_loads.py", **common) if reads else "",
         imports=f"{module}, streaming_matrix" if before or after else module,
@@ -96,20 +113,36 @@ def _about(design: Export) -> str:
         steps=stream.steps,
         often=often,
         adjacency=design.adjacency,
-        event_multiplier=repr(design.event_multiplier),
+        event_multiplier=_literal(design.event_multiplier),
         rho=f"{design.rho:.6g}",
     ).removesuffix("\n")
 
 
 def _numbers(design: Export) -> str:
+    rates = design.learning_rates
     return _filled(
         "numbers.py",
         steps=design.stream.steps,
-        event_multiplier=repr(design.event_multiplier),
+        event_multiplier=_literal(design.event_multiplier),
         kind=design.sensitivity.kind,
-        source=design.sensitivity.source,
-        sensitivity=repr(float(design.sensitivity)),
+        source=design.sensitivity.source.encode("unicode_escape").decode("ascii"),  # stays on its line
+        sensitivity=_literal(design.sensitivity),
+        clip_norm=_literal(design.clip_norm),
+        batch_size=_literal(design.batch_size),
+        eta=_literal(None if rates is None else rates[0]),
+        learning_rates="None" if rates is None else _listed(rates),
     )
+
+
+def _literal(number: float | None) -> str:
+    """As Python writes it, without NumPy's names."""
+    return repr(number if number is None or isinstance(number, int) else float(number))
+
+
+def _listed(numbers: np.ndarray) -> str:
+    """A list of literals, in lines."""
+    text = ", ".join(_literal(number) for number in numbers.tolist())
+    return "[\n" + fill(text, 110, initial_indent="    ", subsequent_indent="    ") + "\n]"
 
 
 def _scalings(stream: NoiseStream) -> tuple[bool, bool]:
@@ -137,11 +170,11 @@ def _blt_constants(design: Export) -> str:
         return ""
     lines = _filled(
         "jax_blt_constants.py",
-        buf_decay=repr(stream.buf_decay.tolist()),
-        output_scale=repr(stream.output_scale.tolist()),
+        buf_decay=_listed(stream.buf_decay),
+        output_scale=_listed(stream.output_scale),
     )
     if stream.scaled:
-        lines += _filled("jax_unscaled.py", unscaled_sensitivity=repr(float(design.unscaled_sensitivity)))
+        lines += _filled("jax_unscaled.py", unscaled_sensitivity=_literal(design.unscaled_sensitivity))
     if design.value is not None and design.unscaled_value is not None:
         values = {"value": f"{design.value:.6g}", "unscaled_value": f"{design.unscaled_value:.6g}"}
         lines += _filled("jax_values.py", **values)

@@ -16,9 +16,12 @@ import math
 from dataclasses import dataclass, field
 from typing import Literal
 
+import numpy as np
+from jaxtyping import Float
+
 from dpbounds import privacy
 from dpbounds.arguments import typed
-from dpbounds.errors import DomainError, choice, count, moderate, positive
+from dpbounds.errors import DomainError, choice, count, moderate, positive, vector
 from dpbounds.ftrl.correlations import Correlation
 from dpbounds.ftrl.design.mechanisms import ScaledToeplitz
 from dpbounds.ftrl.design.objective import Objective
@@ -40,6 +43,9 @@ class Export:
     - `event_multiplier` z: noise standard deviation over sensitivity of the one Gaussian event of the run.
     - `unscaled_sensitivity`: s(L), for a consumer that takes the Toeplitz filter and not the scalings; `value` and
       `unscaled_value`: s^2 tr(G B B^T) with and without them, where an objective is given, else None.
+    - `learning_rates` (T,), `batch_size` and `clip_norm` that the noise was designed for; None where nobody said.
+
+    Raises `DomainError` for numbers outside their ranges, and a name that no file of text can hold.
     """
 
     consumer: Consumer
@@ -50,11 +56,24 @@ class Export:
     unscaled_sensitivity: Value
     value: float | None = None
     unscaled_value: float | None = None
+    learning_rates: Float[np.ndarray, " T"] | None = None
+    batch_size: int | None = None
+    clip_norm: float | None = None
     adjacency: str = field(default=ADJACENCY, init=False)
 
     def __post_init__(self) -> None:
         choice("consumer", self.consumer, CONSUMERS)
-        moderate("event_multiplier", self.event_multiplier)
+        object.__setattr__(self, "event_multiplier", moderate("event_multiplier", self.event_multiplier))
+        _check_text(self.stream.name)
+        if self.clip_norm is not None:
+            object.__setattr__(self, "clip_norm", moderate("clip_norm", self.clip_norm))
+        if self.batch_size is not None:
+            object.__setattr__(self, "batch_size", count("batch_size", self.batch_size))
+        if self.learning_rates is not None:
+            rates = vector("learning_rates", self.learning_rates, above=0.0)
+            if len(rates) != self.stream.steps:
+                raise DomainError("learning_rates", f"{len(rates)} numbers", f"of length steps = {self.stream.steps}")
+            object.__setattr__(self, "learning_rates", rates)
         for name in ("sensitivity", "unscaled_sensitivity"):
             positive(name, getattr(self, name))
 
@@ -89,11 +108,13 @@ def export(
     rho: float | None = None,
     event_multiplier: float | None = None,
     objective: Objective | None = None,
+    clip_norm: float | None = None,
 ) -> Export:
     """The mechanism for `consumer`, at `rho`-zCDP or with a given event multiplier z (default 1: scale it yourself).
 
-    Raises `DomainError` for mechanisms that do not draw their noise once a step (`noise_stream`), both `rho` and
-    `event_multiplier`, an objective with another number of steps.
+    Learning rates and batch size are the objective's, if one is given. Raises `DomainError` for mechanisms that do not
+    draw their noise once a step (`noise_stream`), both `rho` and `event_multiplier`, an objective with another number
+    of steps, a label with characters that no file of text can hold.
     """
     choice("consumer", consumer, CONSUMERS)
     steps = count("steps", steps)
@@ -113,4 +134,15 @@ def export(
         unscaled_sensitivity=sensitivity(plain, steps, participation),
         value=None if objective is None else float(objective.value(correlation, participation)),
         unscaled_value=None if objective is None else float(objective.value(plain, participation)),
+        learning_rates=None if objective is None else objective.learning_rates,
+        batch_size=None if objective is None else objective.batch_size,
+        clip_norm=clip_norm,
     )
+
+
+def _check_text(name: str) -> None:
+    """Refuse names that a module of Python cannot hold: NUL ends it, lone surrogates cannot be encoded."""
+    if "\0" in name or any(0xD800 <= ord(character) <= 0xDFFF for character in name):
+        raise DomainError(
+            "label", ascii(name), "text without NUL and lone surrogates", "give the mechanism another one"
+        )

@@ -46,6 +46,7 @@ def _add_run(group: argparse._ArgumentGroup) -> None:
         "--min-separation", type=int, help="steps between two uses of a record, at least (with --epochs)"
     )
     group.add_argument("--unknown-spectrum", action="store_true", help="design for a family of spectra: minimax")
+    group.add_argument("--bound-seconds", type=float, help="time for the search of the lower bound (default: no limit)")
     group.add_argument("--certify", action="store_true", help="prove the lower bound by ball arithmetic (T <= 256)")
 
 

@@ -35,6 +35,9 @@ def run(arguments: Namespace) -> int:
     if arguments.simulate is not None:
         simulated.check_work(given.objective, len(OF_A_RUN), arguments.simulate)
     with progress("design") as show_progress:
+        if arguments.bound_seconds is not None:
+            settings["bound_seconds"] = arguments.bound_seconds
+        settings["progress"] = lambda done, most, what: show_progress(1, PARTS, f"{what}, step {done} of {most}")
         show_progress(0, PARTS, "designed")
         design, designing = _timed(lambda: best(given.objective, given.participation, **settings))
         show_progress(1, PARTS, "lower bound")

@@ -54,7 +54,13 @@ def _contents(
         contents["save", arguments.save] = (json.dumps(strict(saved), indent=1, allow_nan=False) + "\n").encode()
     if arguments.out is not None:
         made = export(
-            correlation, objective.steps, arguments.export, participation=participation, rho=rho, objective=objective
+            correlation,
+            objective.steps,
+            arguments.export,
+            participation=participation,
+            rho=rho,
+            objective=objective,
+            clip_norm=arguments.clip_norm,
         )
         contents |= {("out", file): content for file, content in exported_files(made, arguments.out).items()}
     return contents

@@ -21,7 +21,7 @@ from verify.cli.solve.ftrl.spectra import numbers, spectra
 
 SOURCES = ("decay", "eigenvalues", "spectrum")
 # Options that belong to one of the two jobs.
-RUN = ("steps", "eta", "schedule", "batch_size", "weights", "min_separation")
+RUN = ("steps", "eta", "schedule", "batch_size", "weights", "min_separation", "bound_seconds")
 RUN_FLAGS = ("noiseless", "momentum", "unknown_spectrum", "certify")
 PLAN = ("n", "batch_sizes", "schedules", "features", "outcome")
 # What records say, in place of an option.
