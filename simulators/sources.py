@@ -38,9 +38,9 @@ class GaussianSource:
 
     def gram(self, rows: np.ndarray) -> np.ndarray:
         """Sum of the outer products of the columns of (d, n)."""
-        left, right = np.triu_indices(len(rows))
         found = np.empty((len(rows), len(rows)))
-        found[left, right] = found[right, left] = self.sums(rows[left] * rows[right])
+        for left, right in zip(*np.triu_indices(len(rows)), strict=True):  # one product at a time, for long data sets
+            found[left, right] = found[right, left] = self.sums((rows[left] * rows[right])[None])[0]
         return found
 
 

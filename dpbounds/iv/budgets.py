@@ -18,7 +18,18 @@ from typing import Any, Literal, NamedTuple, Protocol, get_args
 import numpy as np
 
 from dpbounds.arguments import formula, typed
-from dpbounds.errors import FAINTEST, DomainError, choice, count, in_floats, moderate, moderate_or_zero, real, within
+from dpbounds.errors import (
+    FAINTEST,
+    DomainError,
+    choice,
+    count,
+    in_floats,
+    moderate,
+    moderate_or_zero,
+    real,
+    within,
+    without_nan,
+)
 from dpbounds.privacy import Adjacency, sensitivity_factor
 from dpbounds.values import Value
 
@@ -158,7 +169,10 @@ class Roots(Protocol):
 
 @formula
 def noise_scale(m: Roots, n: Any, uses: Any, rho: Any, gamma: Any, factor: Any = 2) -> Any:
-    """factor (gamma / n) sqrt(uses / rho): one stage of eq. (4), with uses = T; `m` is any arithmetic with sqrt."""
+    """factor (gamma / n) sqrt(uses / rho): one stage of eq. (4), with uses = T; `m` is any arithmetic with sqrt. Raises
+    `DomainError` for nan.
+    """
+    without_nan(n=n, uses=uses, rho=rho, gamma=gamma, factor=factor)
     return factor * gamma / n * m.sqrt(uses / rho)
 
 

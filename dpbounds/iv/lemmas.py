@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dpbounds.arguments import formula, typed
-from dpbounds.errors import DomainError, count, moderate, moderate_or_zero, positive, within
+from dpbounds.errors import DomainError, count, moderate, moderate_or_zero, positive, within, without_nan
 from dpbounds.iv.budgets import TwoStageBudget
 from dpbounds.iv.quantities import UNIT, Constants, Design, Spectrum
 from dpbounds.values import Value
@@ -193,7 +193,10 @@ def burn_in_rate(steps: Any, first_stage_error: Any, epsilon: Any, statistical: 
 
 @formula
 def settled_rate(noise: Any) -> Any:
-    """iv eqs. (26), (27), constants 1, on ||e_beta|| at C_2 and at max{T / 2, C_2}: 1 + noise."""
+    """iv eqs. (26), (27), constants 1, on ||e_beta|| at C_2 and at max{T / 2, C_2}: 1 + noise. Raises `DomainError` for
+    nan.
+    """
+    without_nan(noise=noise)
     return 1 + noise
 
 

@@ -141,10 +141,10 @@ def _total(widths: Iterable[int]) -> int:
 
 
 @contextmanager
-def progress(label: str) -> Iterator[Callable[[int, int, str], None]]:
+def progress(label: str, unit: str = "tasks") -> Iterator[Callable[[int, int, str], None]]:
     """A function (done, total, current) that shows how far the work is, on standard error."""
     if not sys.stderr.isatty():
-        yield _lines(label)
+        yield _lines(label, unit)
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -161,14 +161,14 @@ def progress(label: str) -> Iterator[Callable[[int, int, str], None]]:
         yield lambda done, total, now: bar.update(task, completed=done, total=total, now=now)
 
 
-def _lines(label: str) -> Callable[[int, int, str], None]:
+def _lines(label: str, unit: str) -> Callable[[int, int, str], None]:
     last = time.monotonic()
 
     def report(done: int, total: int, now: str) -> None:
         nonlocal last
         if time.monotonic() - last >= PAUSE or done == total:
             last = time.monotonic()
-            print(f"{label}: {done} of {total} tasks {now}".rstrip(), file=sys.stderr)
+            print(f"{label}: {done} of {total} {unit} {now}".rstrip(), file=sys.stderr)
 
     return report
 

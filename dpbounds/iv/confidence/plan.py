@@ -33,8 +33,8 @@ DESIGNS: dict[ReleaseDesign, str] = {
 Clamping = Literal["natural", "stretch"]
 CLAMPINGS: dict[Clamping, str] = {
     "natural": "ranges hold for every record, so that nothing is clamped",
-    "stretch": "the instrument is independent of the errors and of the first stage, which has one sign; outcomes may "
-    "leave their range: residuals are clipped, and the set is stretched by what that hides",
+    "stretch": "one effect for all; the instrument is independent of the errors and of the first stage, which has one "
+    "sign; outcomes may leave their range: residuals are clipped, and the set is stretched by what that hides",
 }
 Sampler = Literal["numpy", "opendp"]
 SAMPLERS: dict[Sampler, str] = {"numpy": "floats", "opendp": "OpenDP's measurement"}

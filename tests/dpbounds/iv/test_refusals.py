@@ -12,7 +12,7 @@ import pytest
 
 from dpbounds import gaussian_norm, iv
 from dpbounds.errors import AccuracyError, DomainError
-from dpbounds.iv import isotropic, pairs, population
+from dpbounds.iv import isotropic, lemmas, pairs, population
 from dpbounds.iv.moments import finite_array
 
 Z = np.array([[1.0, 0.2], [-0.5, 1.0], [0.3, -1.2], [-0.8, 0.1]])
@@ -196,3 +196,18 @@ def test_a_scalar_law_that_needs_too_many_modes_is_refused_before_it_is_computed
     moments = iv.Moments(A=np.eye(1), G=np.ones((1, 1)), b=np.ones(1), n=10)
     with pytest.raises(AccuracyError, match="modes, too many"):
         iv.scalar_law(moments, 0.5, 1e-12, lambda1=0.1, lambda2=0.1, steps=3)
+
+
+@pytest.mark.parametrize(
+    ("call", "named"),
+    [
+        (lambda: iv.noise_scale(math, math.nan, 4, 1.0, 1.0), "n = nan"),
+        (lambda: iv.noise_scale(math, 100, 4, math.nan, 1.0), "rho = nan"),
+        (lambda: iv.noise_scale(math, 100, 4, 1.0, math.nan), "gamma = nan"),
+        (lambda: lemmas.settled_rate(math.nan), "noise = nan"),
+        (lambda: lemmas.settled_rate(np.array([0.1, math.nan])), "noise"),
+    ],
+)
+def test_formulas_refuse_nan(call: Any, named: str) -> None:
+    with pytest.raises(DomainError, match=named):
+        call()

@@ -6,19 +6,28 @@ import csv
 import gzip
 import io
 import math
+import re
 import zlib
-from collections.abc import Sequence
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dpbounds import DomainError
 
-# Bytes that are read, unpacked.
-LARGEST = 200_000_000
+# Characters that are read, unpacked; what is kept is 8 bytes a number, and as much again while a data set is made.
+LARGEST = 2_000_000_000
 MISSING = frozenset(("", "na", "nan", "n/a", ".", "null", "none"))
 ALLOWED = "a CSV file with a header, plain or .gz"
+# Records between two reports of how far reading is.
+STRIDE = 100_000
+_DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+([eE][-+]?\d+)?")
+
+Report = Callable[[int, int, str], None]
 
 
 class Columns(NamedTuple):
@@ -28,41 +37,107 @@ class Columns(NamedTuple):
     dropped: int
 
 
-def read_columns(option: str, file: str, names: Sequence[str], *, drop_missing: bool) -> Columns:
-    """The named columns. `DomainError` names the option or the column, and the line of what cannot be used."""
-    reader = csv.reader(io.StringIO(_text(option, file)), strict=True)
+def read_columns(
+    option: str, file: str, names: Sequence[str], *, drop_missing: bool, report: Report | None = None
+) -> Columns:
+    """The named columns, read line by line: nothing but their numbers is kept. `report(done, total, now)` is told how
+    many bytes are read. `DomainError` names the option or the column, and the line of what cannot be used.
+    """
+    with _lines(option, file) as (lines, position, size):
+        reader = csv.reader(lines, strict=True)
+        try:
+            found = _numbers(reader, names, position, size, report)
+        except csv.Error as error:
+            raise DomainError(option, Path(file), ALLOWED, f"line {reader.line_num}: {error}") from None
+    if found.gaps and not drop_missing:
+        assert found.first_gap is not None
+        place, column = found.first_gap
+        remedy = f"missing in {found.gaps} of {found.records} records: --drop-missing leaves them out"
+        raise DomainError(f"column {column}, line {place}", "nothing", "a number", remedy)
+    if found.records == found.gaps:
+        none = "none is complete" if found.records else "it has none"
+        raise DomainError(option, Path(file), "a CSV file with records", none)
+    if found.first_text is not None:
+        place, column, text = found.first_text
+        remedy = "code text as numbers, such as 0 and 1"
+        if _DECIMAL_COMMA.fullmatch(text.strip()):
+            remedy = "this is a decimal comma: write it with a point"
+        raise DomainError(f"column {column}, line {place}", text, "a finite number", remedy)
+    return Columns(np.frombuffer(found.values).reshape(-1, len(names)), found.gaps)
+
+
+@dataclass
+class _Found:
+    """What was read: numbers, row after row; records, those with a gap, and the first of what cannot be used."""
+
+    values: array = field(default_factory=lambda: array("d"))
+    records: int = 0
+    gaps: int = 0
+    first_gap: tuple[int, str] | None = None
+    first_text: tuple[int, str, str] | None = None
+
+
+def _numbers(
+    reader: Any, names: Sequence[str], position: Callable[[], int], size: int, report: Report | None
+) -> _Found:
+    header = [name.strip() for name in next(reader, [])]
+    places = [_place(header, name) for name in names]
+    found = _Found()
+    for row in reader:
+        if not any(row):
+            continue
+        found.records += 1
+        if report is not None and found.records % STRIDE == 0:
+            report(min(position(), size - 1), size, f"{found.records} records")
+        texts = [row[place] if place < len(row) else "" for place in places]
+        try:
+            numbers = [float(text) for text in texts]
+        except ValueError:
+            numbers = []
+        if numbers and all(map(math.isfinite, numbers)):
+            found.values.extend(numbers)
+            continue
+        _note(found, reader.line_num, names, texts)
+    return found
+
+
+def _note(found: _Found, line: int, names: Sequence[str], texts: Sequence[str]) -> None:
+    """A record with a gap, or one with a text that is no finite number."""
+    missing = [text.strip().lower() in MISSING for text in texts]
+    if any(missing):
+        found.gaps += 1
+        found.first_gap = found.first_gap or (line, names[missing.index(True)])
+    elif found.first_text is None:
+        name, text = next(pair for pair in zip(names, texts, strict=True) if not _usable(pair[1]))
+        found.first_text = (line, name, text)
+
+
+def _usable(text: str) -> bool:
     try:
-        header = [name.strip() for name in next(reader, [])]
-        places = [_place(header, name) for name in names]
-        rows = [(reader.line_num, [row[i] if i < len(row) else "" for i in places]) for row in reader if any(row)]
-    except csv.Error as error:
-        raise DomainError(option, Path(file), ALLOWED, f"line {reader.line_num}: {error}") from None
-    gaps = [[text.strip().lower() in MISSING for text in row] for _, row in rows]
-    if any(map(any, gaps)) and not drop_missing:
-        _refuse_missing(names, rows, gaps)
-    kept = [entry for entry, gap in zip(rows, gaps, strict=True) if not any(gap)]
-    if not kept:
-        raise DomainError(option, Path(file), "a CSV file with records", "none is complete" if rows else "it has none")
-    try:
-        values = np.array([[float(text) for text in row] for _, row in kept])
+        return math.isfinite(float(text))
     except ValueError:
-        values = None
-    if values is None or not np.isfinite(values).all():
-        _refuse_text(names, kept)
-    assert values is not None
-    return Columns(values, len(rows) - len(kept))
+        return False
 
 
-def _text(option: str, file: str) -> str:
-    """Of at most `LARGEST` bytes."""
+@contextmanager
+def _lines(option: str, file: str) -> Iterator[tuple[Iterator[str], Callable[[], int], int]]:
+    """Lines of at most `LARGEST` characters in all, how many bytes are read, and of how many."""
     path = Path(file)
+
+    def limited(text: Iterable[str]) -> Iterator[str]:
+        total = 0
+        for line in text:
+            total += len(line)
+            if total > LARGEST:
+                raise DomainError(option, path, f"{ALLOWED}, of at most {LARGEST} characters unpacked")
+            yield line
+
     try:
-        with gzip.open(path) if path.name.lower().endswith(".gz") else path.open("rb") as opened:
-            content = opened.read(LARGEST + 1)
-        if len(content) > LARGEST:
-            raise DomainError(option, path, f"{ALLOWED}, of at most {LARGEST} bytes unpacked")
-        return content.decode("utf-8-sig")
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError, ValueError) as error:
+        with path.open("rb") as raw:
+            opened = gzip.open(raw) if path.name.lower().endswith(".gz") else raw  # noqa: SIM115
+            text = io.TextIOWrapper(opened, encoding="utf-8-sig", newline="")  # type: ignore[arg-type]
+            yield limited(text), raw.tell, path.stat().st_size
+    except (OSError, EOFError, zlib.error, ValueError) as error:
         if isinstance(error, DomainError):
             raise
         raise DomainError(option, path, ALLOWED, " ".join(str(error).split())) from None
@@ -74,25 +149,8 @@ def _place(header: Sequence[str], name: str) -> int:
         return found[0]
     if found:
         raise DomainError("column", name, "the name of one column", f"{len(found)} columns have it")
+    if len(header) == 1 and any(mark in header[0] for mark in ";\t"):
+        mark = "';'" if ";" in header[0] else "tabs"
+        raise DomainError("column", name, "a column of the file", f"it is separated by {mark}: save it with commas")
     known = ", ".join(header[:20]) + (", ..." if len(header) > 20 else "")
     raise DomainError("column", name, f"a column of the file: {known or 'it has none'}")
-
-
-def _refuse_missing(names: Sequence[str], rows: Sequence[tuple[int, list[str]]], gaps: list[list[bool]]) -> None:
-    """The first one, and how many records have one."""
-    line, gap = next((line, gap) for (line, _), gap in zip(rows, gaps, strict=True) if any(gap))
-    column, count = names[gap.index(True)], sum(map(any, gaps))
-    remedy = f"missing in {count} of {len(rows)} records: --drop-missing leaves them out"
-    raise DomainError(f"column {column}, line {line}", "nothing", "a number", remedy)
-
-
-def _refuse_text(names: Sequence[str], rows: Sequence[tuple[int, list[str]]]) -> None:
-    for line, row in rows:
-        for name, text in zip(names, row, strict=True):
-            try:
-                usable = math.isfinite(float(text))
-            except ValueError:
-                usable = False
-            if not usable:
-                place = f"column {name}, line {line}"
-                raise DomainError(place, text, "a finite number", "code text as numbers, such as 0 and 1")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -204,7 +205,10 @@ def test_clipped_residuals(capsys, file):
 
 
 def test_what_is_assumed_is_said_before_the_budget_is_spent(capsys, file):
-    for options, words in ((STRETCH, "Clamping stretch assumes: the instrument"), ((), "Clamping natural assumes")):
+    for options, words in (
+        (STRETCH, "Clamping stretch assumes: one effect for all; the instrument"),
+        ((), "Clamping natural assumes"),
+    ):
         shown = solve(capsys, file, *options, "--json")
         assert shown.status == 0 and words in shown.err and "about to be spent" in shown.err
         assert solve(capsys, file, *options, "--seed", 1).err == ""
@@ -404,3 +408,32 @@ def test_signs_say_the_price_beforehand_and_draw_their_curve(capsys, file, tmp_p
     assert "known beforehand" in shown.out and (tmp_path / "curve.svg").read_bytes().startswith(b"<?xml")
     line = solve(capsys, file, *SIGNS[:-1], "--grid=-6.5:-5.5:50", "--seed", 4)
     assert "is rejected. More epsilon or n, or a wider grid" in line.out
+
+
+def test_files_of_another_habit_are_named(capsys, tmp_path):
+    rows = data(60)
+    for mark, words in ((";", "separated by ';'"), ("\t", "separated by tabs")):
+        lines = [mark.join(NAMES), *(mark.join(map(str, row)) for row in rows)]
+        (tmp_path / "other.csv").write_text("\n".join(lines))
+        assert refused(shown := solve(capsys, tmp_path / "other.csv"), words, "save it with commas"), shown
+    commas = rows.astype(object)
+    commas[4, 3] = '"12,5"'
+    assert refused(shown := solve(capsys, written(tmp_path, commas)), "column D, line 6 = 12,5", "decimal comma"), shown
+
+
+def test_a_long_file_is_read_in_the_memory_of_its_numbers(tmp_path):
+    """Nothing but the numbers is kept, and reading says how far it is."""
+    from verify.cli.solve.iv.table import STRIDE, read_columns
+
+    n, told = 2 * STRIDE + 5, []
+    with (tmp_path / "long.csv").open("w") as file:
+        file.write("z,unused,x\n" + "".join(f"{k % 2},{'text ' * 4},{k}.5\n" for k in range(n)))
+    tracemalloc.start()
+    found = read_columns(
+        "csv", str(tmp_path / "long.csv"), ("z", "x"), drop_missing=False, report=lambda *now: told.append(now)
+    )
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found.values.shape == (n, 2) and found.values[7].tolist() == [1.0, 7.5] and found.dropped == 0
+    assert most < 3 * found.values.nbytes
+    assert len(told) == 2 and told[0][0] < told[1][0] < told[1][1] and told[1][2] == f"{2 * STRIDE} records"

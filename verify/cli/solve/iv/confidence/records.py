@@ -5,13 +5,15 @@ from __future__ import annotations
 from dpbounds import DomainError
 from dpbounds.iv.confidence import ReleasePlan
 from simulators.iv.confidence.records import NOT_PRIVATE
+from verify.cli.console import progress
 from verify.cli.solve.iv.table import Columns, read_columns
 
 
 def load(plan: ReleasePlan, file: str, *, drop_missing: bool) -> Columns:
     """Columns in the order of the plan. `DomainError` names what cannot be used: an option, a column, a line."""
     try:
-        return read_columns("csv", file, plan.columns, drop_missing=drop_missing)
+        with progress("csv", "bytes") as report:
+            return read_columns("csv", file, plan.columns, drop_missing=drop_missing, report=report)
     except DomainError as error:
         if not (error.parameter.startswith("column ") and ", line " in error.parameter):
             raise

@@ -187,7 +187,7 @@ def assumptions(answer: ConfidenceAnswer) -> str:
         parts.append("the instruments' means are those given, whatever the other columns are")
     if plan.controls:
         parts.append("controls matter through their cells")
-    parts.append(ERRORS[plan.design])
+    parts.append("errors may have any variances" if plan.stretched else ERRORS[plan.design])
     parts.append(CLAMPINGS[plan.clamping or "natural"])
     if plan.stretched:
         parts.append(f"its largest effect on {plan.regressor} is at most {plan.heterogeneity:g} times the mean one")
