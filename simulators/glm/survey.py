@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ class LocalGLM:
     private.** Noise of floats has known holes for who sees every bit of a Gaussian; the estimate means what it says if
     the link is right, and a multiple of the direction at best where it is not.
 
-    After `fit`: `coef_` (p,), `intercept_`, `messages_`, how many there were, and `solution_`.
+    After `fit`: `coef_` (p,), `intercept_`, `messages_` and `public_`, how many there were, and `solution_`.
     """
 
     @typed
@@ -103,10 +104,29 @@ class LocalGLM:
         if not found.exists:
             remedy = "more users or a larger epsilon; or the link is not that of the labels"
             raise DomainError("messages", f"{len(sent)} messages", "such that their equation has a root", remedy)
-        self.solution_, self.messages_ = found, len(sent)
+        self.solution_, self.messages_, self.public_ = found, len(sent), len(rows)
         self.intercept_ = float(found.w[0]) if self.intercept else 0.0
         self.coef_ = found.w[1:] if self.intercept else found.w
         return self
+
+    def content(self, names: Sequence[str] = ()) -> dict[str, Any]:
+        """The fitted model as JSON data, with names of the coordinates of x. Raises `DomainError` before `fit`."""
+        if not hasattr(self, "coef_"):
+            raise DomainError("content", "asked for before fit", "asked for after it")
+        if names and len(names) != len(self.coef_):
+            raise DomainError("names", list(names), f"{len(self.coef_)} names")
+        return {
+            "kind": "generalised linear model",
+            "link": self.labels.link.name,
+            "columns": list(names) or [str(place) for place in range(len(self.coef_))],
+            "coefficients": self.coef_.tolist(),
+            "intercept": self.intercept_,
+            "messages": self.messages_,
+            "public": self.public_,
+            "noise": self.settings.noise,
+            "epsilon": self.settings.epsilon,
+            "delta": self.settings.delta,
+        }
 
     def _label_bound(self) -> float | None:
         return None if self.labels.link.labels == "binary" else self.labels.label_bound

@@ -4,7 +4,7 @@ from simulators.ols.adassp import AdaSSP, adassp, released_ridge, symmetric_nois
 from simulators.ols.averaged_descent import AveragedDescent, averaged_descent
 from simulators.ols.clipping import ClippedSums
 from simulators.ols.compared import Zero, experiment_of, zero
-from simulators.ols.datasets import BUNDLED, DataSet, Table, bundled, has_bundled, load, prepared, read_table
+from simulators.ols.datasets import BUNDLED, DataSet, bundled, has_bundled, load, prepared
 from simulators.ols.estimator import LinearRegression
 from simulators.ols.families import family, perceptron
 from simulators.ols.gradient_descent import GradientDescent, gradient_descent
@@ -21,6 +21,7 @@ from simulators.ols.records import LeastSquares
 from simulators.ols.rehearsals import assumed_records, rehearsals, scaled_records
 from simulators.ols.sketches import bartlett, explicit_gram, inverse_action, wishart_solve
 from simulators.ols.tail_averaging import TailDraws, tail_averaged, tail_release, tail_runs
+from simulators.tables import Table, read_table
 
 __all__ = [
     "BUNDLED",

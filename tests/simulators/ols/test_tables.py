@@ -12,7 +12,8 @@ import pytest
 from dpbounds import DomainError
 from dpbounds.arithmetic import FLOATS
 from dpbounds.ols import newton, sketch
-from simulators.ols import datasets, read_table
+from simulators import tables as datasets
+from simulators.tables import read_table
 
 
 def test_what_is_no_regular_file_is_refused(tmp_path):

@@ -15,6 +15,7 @@ TOPIC = Topic(
     link="https://hdl.handle.net/2144/44933",
     sources=("dpbounds.glm", "simulators.glm", "verify.papers.glm"),
     solve="verify.cli.solve.glm",
+    fit="verify.cli.fit.glm",
     summary="GLMs in non-interactive local DP with public data",
     main_picture="glm/exp-slope-p",
     **highlights(Path(__file__)),

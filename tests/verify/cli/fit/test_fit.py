@@ -151,7 +151,7 @@ def test_a_disk_that_is_full_does_not_cost_the_release(capsys, tmp_path, monkeyp
 
 
 def test_a_bomb_is_refused(capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr("simulators.ols.datasets.MOST_CHARACTERS", 1000)
+    monkeypatch.setattr("simulators.tables.MOST_CHARACTERS", 1000)
     bomb = tmp_path / "bomb.csv.gz"
     bomb.write_bytes(gzip.compress(b"a,b,y\n" + b"1,2,3\n" * 5000))
     assert refused(fit(capsys, tmp_path, csv=bomb), "characters")

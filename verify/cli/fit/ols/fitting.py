@@ -13,7 +13,8 @@ import numpy as np
 
 from dpbounds import DomainError
 from dpbounds.ols import Ranges, parsed_ranges
-from simulators.ols import LinearRegression, read_table
+from simulators.ols import LinearRegression
+from simulators.tables import read_table
 from verify.cli.console import print_json
 from verify.cli.files import check_target, write
 from verify.cli.fit.ols.show import show

@@ -83,6 +83,8 @@ def _matrix(file: str) -> np.ndarray:
 def _records(file: str) -> np.ndarray:
     rows: list[list[float]] = []
     try:
+        if Path(file).exists() and not Path(file).is_file():
+            raise DomainError("public", Path(file), "a regular file", "a device or a folder holds no records")
         if Path(file).stat().st_size > MOST_BYTES:
             raise DomainError("public", Path(file), f"{RECORDS}, of at most {MOST_BYTES} bytes")
         with Path(file).open(encoding="utf-8-sig", newline="") as opened:

@@ -107,13 +107,11 @@ def _advice(recommendation: Recommendation) -> None:
     if recommendation.messages:
         taken = "w = 0" if recommendation.recommended == "zero" else recommendation.recommended
         _note(f"Recommended at equal true privacy: {taken}.")
-        if not recommendation.useful:
-            _note(
-                "None of these is useful here: the best has more than half the error of w = 0. " + _help(recommendation)
-            )
         _note(f"Among the estimators by least squares: {advice}. {recommendation.reason}")
     else:
         _note(f"Recommended at equal true privacy: {advice}. {recommendation.reason}")
+    if not recommendation.useful:
+        _note("None of these is useful here: the best has more than half the error of w = 0. " + _help(recommendation))
     for more in recommendation.more:
         _note(f"With n = {more.n} and m = {more.m}: {more.relative:.3g}.")
     needed = recommendation.needed

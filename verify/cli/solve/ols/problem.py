@@ -9,7 +9,7 @@ from pathlib import Path
 from dpbounds import DomainError
 from dpbounds.errors import count
 from dpbounds.ols import AssumedDesign, Choices, ScaledData, bounded_data, parsed_ranges
-from simulators.ols import Table, read_table
+from simulators.tables import Table, read_table
 from verify.cli.files import read
 
 SPECTRUM = "a file with d positive numbers, one a line or separated by commas"
