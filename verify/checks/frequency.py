@@ -13,7 +13,7 @@ from simulators.engine import Experiment
 from verify.checks import statistics
 from verify.checks.base import Check, Level, Result, Seed, Task, by_level, chosen
 from verify.checks.evidence import Evidence
-from verify.checks.looks import blocks_of, doubled
+from verify.checks.looks import blocks_of, further, opening
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +32,8 @@ class Frequency(Check):
     """Every event has at least its stated probability, by exact Clopper-Pearson intervals on independent trials.
 
     Holds if the whole interval of its frequency is at or above the claim, fails if all of it is below, unclear
-    otherwise: the claimed failure probability must be well above 1 / trials to be decidable.
+    otherwise: the claimed failure probability must be well above 1 / trials to be decidable. The quick level begins
+    with a quarter of `trials` (`verify.checks.looks`).
     """
 
     events: Callable[[], Sequence[Event]]
@@ -43,7 +44,7 @@ class Frequency(Check):
         return [
             {"event": event.label, "block": block}
             for event in self.events()
-            for block in range(self._blocks(event, level))
+            for block in range(opening(self._blocks(event, level), level))
         ]
 
     def more(self, results: Sequence[Result], level: Level) -> Sequence[Task]:
@@ -55,8 +56,11 @@ class Frequency(Check):
             task
             for event, row in rows
             if row["outcome"] == "unclear"
-            for task in doubled(
-                {"event": event.label}, blocks_of(results, "event", event.label, "hits"), self._blocks(event, level)
+            for task in further(
+                {"event": event.label},
+                blocks_of(results, "event", event.label, "hits"),
+                self._blocks(event, level),
+                level,
             )
         ]
 

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from tests.verify.judging import case, experiment, results_of
-from verify.checks import Means, MonteCarlo
-from verify.checks.statistics import ALPHA, BETA, COMPARISON_ALPHA, LOOKS, normal_quantile
+from tests.verify.judging import case, evidence_of, experiment, results_of
+from verify.checks import Event, Frequency, Means, MonteCarlo
+from verify.checks.statistics import (
+    ALPHA,
+    BETA,
+    COMPARISON_ALPHA,
+    LOOKS,
+    normal_quantile,
+)
 
 
 def test_a_true_mean_does_not_fail_more_often_for_being_looked_at_again():
@@ -31,3 +38,33 @@ def test_looks_stop_at_eight_times_the_trials():
         assert [task["block"] for task in further] == list(range(blocks * 2 ** (look - 1), blocks * 2**look))
         results += results_of(check, further, 0)
     assert check.more(results, "quick") == []
+
+
+def positive(share: float, at_least: float) -> Frequency:
+    """Draws of N(quantile, 1) are positive with this probability."""
+    one = experiment(-normal_quantile(2 * share) if share < 0.5 else normal_quantile(2 * (1 - share)))
+    event = Event(label="one", experiment=one, occurs=lambda arrays: arrays["value"] > 0, at_least=at_least)
+    return Frequency(events=lambda: [event], trials={"quick": 8000, "full": 8000})
+
+
+def looks_of(check: Frequency) -> list[int]:
+    """The number of blocks after every look at the quick level."""
+    results, counts = [], []
+    further = check.tasks("quick")
+    while further:
+        results += results_of(check, further, 0)
+        counts.append(len(results))
+        further = check.more(results, "quick")
+    return counts
+
+
+@pytest.mark.parametrize(
+    ("share", "outcome", "blocks"), [(0.95, "holds", [4]), (0.5, "fails", [4]), (0.901, "unclear", [4, 16, 48, 128])]
+)
+def test_the_quick_level_begins_with_a_quarter_and_goes_on_where_that_is_unclear(share, outcome, blocks):
+    """At most four looks, as everywhere, so that each may spend a quarter of the false alarms; to as many trials."""
+    check = positive(share, 0.9)
+    assert looks_of(check) == blocks and len(blocks) <= LOOKS
+    assert evidence_of(check).outcome == outcome
+    assert len(check.tasks("full")) == 16
+    assert check.false_alarms("quick") == check.false_alarms("full") == COMPARISON_ALPHA

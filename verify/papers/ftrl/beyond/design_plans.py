@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -58,13 +57,12 @@ def _case(name: str, kind: NoiseKind, epochs: int, relative_std: float) -> Case:
     )
 
 
-@cache
 def _cases() -> Sequence[Case]:
-    return [
-        _case("flat", "designed", 1, 0.31),
-        _case("flat", "independent", 1, 0.31),
-        replace(_case("1/k", "prefix-sum", 2, 0.3), level="full"),
-    ]
+    return [_case("flat", "designed", 1, 0.31), _case("flat", "independent", 1, 0.31)]
+
+
+def _repeated() -> Sequence[Case]:
+    return [_case("1/k", "prefix-sum", 2, 0.3)]
 
 
 TOTAL_LOSS = Claim(
@@ -81,6 +79,12 @@ TOTAL_LOSS = Claim(
         MonteCarlo(
             means=Means(cases=_cases),
             resolution={"quick": 0.02, "full": 0.01, "paper": 0.005},
+            impostors={"4 % off": {"scale": 1.04}},
+        ),
+        MonteCarlo(
+            level="full",
+            means=Means(cases=_repeated),
+            resolution={"full": 0.01, "paper": 0.005},
             impostors={"4 % off": {"scale": 1.04}},
         ),
     ),
