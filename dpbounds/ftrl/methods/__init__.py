@@ -1,6 +1,7 @@
 """Bounds for any linear first-order method with correlated noise on mu-strongly convex, L-smooth losses."""
 
 from dpbounds.ftrl.methods.bounds import MethodBound, bound_method, recheck
+from dpbounds.ftrl.methods.choosing import best_method, method_of_rate
 from dpbounds.ftrl.methods.horizon import HorizonBound, bound_horizon
 from dpbounds.ftrl.methods.linear import (
     LinearMethod,
@@ -20,11 +21,13 @@ __all__ = [
     "LinearMethod",
     "MethodBound",
     "Stability",
+    "best_method",
     "bound_horizon",
     "bound_method",
     "check_converges",
     "gradient_descent",
     "heavy_ball",
+    "method_of_rate",
     "named_method",
     "nesterov",
     "recheck",
