@@ -1,6 +1,8 @@
 """Bounds for any linear first-order method with correlated noise on mu-strongly convex, L-smooth losses."""
 
 from dpbounds.ftrl.methods.bounds import MethodBound, bound_method, recheck
+from dpbounds.ftrl.methods.choosing import best_method, method_of_rate
+from dpbounds.ftrl.methods.horizon import HorizonBound, bound_horizon
 from dpbounds.ftrl.methods.linear import (
     LinearMethod,
     check_converges,
@@ -15,13 +17,17 @@ from dpbounds.ftrl.methods.problem import GradientNoise, Stability
 
 __all__ = [
     "GradientNoise",
+    "HorizonBound",
     "LinearMethod",
     "MethodBound",
     "Stability",
+    "best_method",
+    "bound_horizon",
     "bound_method",
     "check_converges",
     "gradient_descent",
     "heavy_ball",
+    "method_of_rate",
     "named_method",
     "nesterov",
     "recheck",

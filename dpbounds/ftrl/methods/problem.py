@@ -212,7 +212,7 @@ class Problem:
         source, convention = "dpbounds, storage program", CONVENTIONS[self.measure]
         if kind == "estimate":
             return Value(float(number), kind=kind, source=source, convention=convention)
-        end = _outwards(number, kind)
+        end = nearest_outwards(number, kind)
         return Value(end, kind=kind, source=source, convention=convention, enclosure=(end, end))
 
     def proved(self, memory: int, P: np.ndarray, multipliers: np.ndarray) -> Value:
@@ -240,7 +240,7 @@ def _first(attempt: Callable[[float], _Result]) -> _Result:
     return attempt(MARGINS[-1])
 
 
-def _outwards(number: Any, kind: Kind) -> float:
+def nearest_outwards(number: Any, kind: Kind) -> float:
     """A float at or above the fraction, or at or below it for a lower bound."""
     end = float(number.p) / float(number.q) if abs(number.p) < 2**1000 and number.q < 2**1000 else None
     middle = float(int(number.p * 2**80 // number.q)) / 2.0**80 if end is None else end
