@@ -1,4 +1,4 @@
-"""The picture of `dpbounds design ftrl`: total loss over eta, each mechanism held fixed, with the lower bound."""
+"""The picture of `dpbounds design ftrl`: total loss over eta, each mechanism held fixed, with lower bounds of a run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from dpbounds.ftrl.design import LossCurve
 from reports.results import Picture, Series
 from verify.cli.solve.pictures import drawn
 
-Y = "total loss, exact, and a lower bound"
+# Of exact losses, and of the points below which no noise is, where there are some.
+EXACT, WITH_BOUND = "total loss while nothing is clipped", "total loss while nothing is clipped, and a lower bound"
 
 
 def picture(curves: Sequence[LossCurve], file: str) -> bytes:
@@ -20,7 +21,8 @@ def picture(curves: Sequence[LossCurve], file: str) -> bytes:
 def picture_of(curves: Sequence[LossCurve]) -> Picture:
     """Lines for exact losses; of a lower bound each point by itself, since no line between two of them is a bound."""
     series = tuple(one for curve in curves for one in _series(curve))
-    return Picture(x="eta", y=Y, log=("x", "y"), series=series)
+    bounded = any(curve.role == "lower" for curve in curves)
+    return Picture(x="eta", y=WITH_BOUND if bounded else EXACT, log=("x", "y"), series=series)
 
 
 def _series(curve: LossCurve) -> Iterator[Series]:

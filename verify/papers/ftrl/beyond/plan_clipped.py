@@ -413,7 +413,7 @@ def _planned(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact | H
     records = ProxyRecords.of(X, outcomes)
     clip_norm = 0.5
     common = {"initial": records.start, "sigma_sgd": records.sigma_sgd, "clip_norm": clip_norm, "buffers": 1}
-    common |= {"rho": 2.0, "batch_sizes": (4,), "amplification": False, "epochs": 2}
+    common |= {"rho": 2.0, "batch_sizes": (4,), "schedules": ("linear",), "amplification": False, "epochs": 2}
     plain = plan(records.eigenvalues, records.rows, **common)
     found = plan(records.eigenvalues, records.rows, records=records, **common)
     theta = np.linalg.lstsq(X, outcomes, rcond=None)[0]
