@@ -61,9 +61,9 @@ def add_arguments(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--clamping",
         choices=CLAMPINGS,
-        help="natural: bounds hold for every record (others are refused); stretch: the outcome may leave its range, its "
-        "effect is one for all, and the instrument, of two values, is independent of the errors and of the first "
-        "stage, which has one sign: residuals are clipped and the set is stretched by what that hides (default: "
+        help="natural: bounds hold for every record (others are refused); stretch: the outcome may leave its range, "
+        "its effect is one for all, and the instrument, of two values, is independent of the errors and of the "
+        "first stage, which has one sign: residuals are clipped and the set is stretched by what that hides (default: "
         "natural, stretch with --independent)",
     )
     group.add_argument(
