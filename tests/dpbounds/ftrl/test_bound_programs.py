@@ -141,7 +141,7 @@ def test_a_solver_that_fails_is_named(monkeypatch):
 def test_newton_derivatives(program):
     constants = Program(name=program, mu=0.05, L=1.0, eta=0.4)
     grid = Grid.graded(constants, 3)
-    objective = newton._Objective(Quadratics.on(constants, grid.omega, 3), grid.weights * 1.0)
+    objective = newton.Objective(Quadratics.on(constants, grid.omega, 3), grid.weights * 1.0)
     point = np.array([8.0, 0.5, 0.2, 0.1, 0.3, 0.05, 0.2])
     total, gradient, hessian = objective.derivatives(point)
     assert total == pytest.approx(objective.value(point))

@@ -48,7 +48,9 @@ def run(arguments: Namespace) -> int:
                 bound = bound_method(noise, method, **options)
                 row |= _found(bound)
                 found.append(bound)
-            except (ValueError, ArithmeticError, MemoryError) as error:  # the arguments were in their ranges
+            except DomainError:  # a range that only the theory knows: exit status 2, not a row that failed
+                raise
+            except (ValueError, ArithmeticError, MemoryError) as error:
                 row |= {"status": "failed", "failure": f"{label}: {error}"}
             rows.append({**row, "seconds": round(time.perf_counter() - started, 3)})
     if arguments.save is not None and found:
