@@ -119,6 +119,7 @@ class Audit:
         return {
             "verdict": self.verdict,
             "claim": self.claim.content(),
+            "promise": self.claim.text,
             "adjacency": self.adjacency,
             "epsilon": list(self.epsilon),
             "slack": self.slack,
@@ -132,21 +133,26 @@ class Audit:
             "steps": [{"step": s.name, "found": s.found, "calls": s.calls, "seconds": s.seconds} for s in self.steps],
         }
 
+    def curves(self) -> dict[str, Any]:
+        """delta over epsilon as JSON data: `claimed`, and `found` from below and above where the law is known."""
+        reach = max(2 * self.claim.level if self.claim.epsilon is not None else 2.0, 1.0)
+        if math.isfinite(self.epsilon[0]):
+            reach = max(reach, 1.2 * self.epsilon[0])
+        epsilons = [float(e) for e in np.linspace(0.0, reach, _POINTS)]
+        found = [] if self.curve is None else [[self.curve.delta(e, end) for e in epsilons] for end in (0, 1)]
+        return {"epsilon": epsilons, "claimed": [self.claim.delta_at(e) for e in epsilons], "found": found}
+
     def plot(self, axes: Any = None) -> Any:
         """delta over epsilon, claimed against found, on matplotlib's `axes` or new ones, which are returned."""
         if axes is None:
             import matplotlib.pyplot as plt
 
             axes = plt.subplots()[1]
-        reach = max(2 * self.claim.level if self.claim.epsilon is not None else 2.0, 1.0)
-        if math.isfinite(self.epsilon[0]):
-            reach = max(reach, 1.2 * self.epsilon[0])
-        epsilons = np.linspace(0.0, reach, _POINTS)
-        axes.plot(epsilons, [self.claim.delta_at(float(e)) for e in epsilons], label="claimed", color="black")
-        if self.curve is not None:
-            ends = [[self.curve.delta(float(e), end) for e in epsilons] for end in (0, 1)]
-            axes.fill_between(epsilons, *ends, alpha=0.3, label="found")
-            axes.plot(epsilons, ends[0], linewidth=1)
+        shown = self.curves()
+        axes.plot(shown["epsilon"], shown["claimed"], label="claimed", color="black")
+        if shown["found"]:
+            axes.fill_between(shown["epsilon"], *shown["found"], alpha=0.3, label="found")
+            axes.plot(shown["epsilon"], shown["found"][0], linewidth=1)
         elif self.claim.epsilon is not None and math.isfinite(self.epsilon[0]):
             axes.axvline(self.epsilon[0], linestyle="--", label="found, at least")
         axes.set(xlabel="epsilon", ylabel="delta", yscale="log", ylim=(1e-12, 1.5), title=self._head())

@@ -226,7 +226,11 @@ def _add_audit(commands: argparse._SubParsersAction) -> None:
     command.add_argument("mechanism", nargs="?", metavar="FILE.py:NAME", help="a function run(data, seed), run apart")
     command.add_argument("--coefficients", metavar="FILE.npz", help="noise coefficients, as design ftrl exports them")
     command.add_argument("--event", metavar="FILE.json", help="what an accountant was told; no mechanism is run")
-    command.add_argument("--check", metavar="FILE.json", help="evaluate a saved witness again, without the search")
+    command.add_argument(
+        "--check",
+        metavar="FILE.json",
+        help="evaluate a saved witness again, without the search; with FILE.py:NAME measure its numbers anew",
+    )
     for name in ("epsilon", "delta", "rho", "mu"):
         command.add_argument(f"--{name}", type=float, help="of the claim, for one release of all that is returned")
     adjacencies = ("zero-out", "add-remove", "replace-one")
@@ -239,6 +243,7 @@ def _add_audit(commands: argparse._SubParsersAction) -> None:
     command.add_argument("--seed", type=_seed, default=0, help="same seed, same numbers (default: 0)")
     command.add_argument("--save", metavar="FILE.json", help="write the witness of a refutation")
     command.add_argument("--plot", metavar="FILE", help="draw the curve claimed against the curve found")
+    command.add_argument("--report", metavar="FILE.pdf", help="one page: claim, verdict, curves, witness, assumptions")
     command.add_argument("--json", action="store_true", help="print JSON")
 
 

@@ -31,14 +31,18 @@ def run(arguments: Namespace) -> int:
         raise DomainError("mechanism", [way for way in ways if way is not None] or None, allowed)
     if arguments.check is not None:
         return _check(arguments)
-    for option in ("save", "plot"):
+    for option in ("save", "plot", "report"):
         files.check_target(option, getattr(arguments, option))
+    if arguments.report is not None and not arguments.report.lower().endswith(".pdf"):
+        raise DomainError("report", arguments.report, "a file name that ends in .pdf")
     found = _audited(arguments)
     if arguments.save is not None and found.witness is not None:
         named = {} if arguments.mechanism is None else {"mechanism": arguments.mechanism}
         files.write("save", arguments.save, json.dumps({**found.witness, **named}).encode())
     if arguments.plot is not None:
         _plot(found, arguments.plot)
+    if arguments.report is not None:
+        files.write("report", arguments.report, _page(found))
     if arguments.json:
         print_json(found.row())
     else:
@@ -127,6 +131,12 @@ def _read(option: str, file: str) -> Any:
         if isinstance(error, DomainError):
             raise
         raise DomainError(option, Path(file), _JSON, " ".join(str(error).split())) from None
+
+
+def _page(found: Audit) -> bytes:
+    from reports.audit import page
+
+    return page({**found.row(), "curves": found.curves(), "witness": found.witness})
 
 
 def _plot(found: Audit, file: str) -> None:

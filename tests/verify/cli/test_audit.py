@@ -56,10 +56,10 @@ def test_verdicts_are_exit_statuses(folder):
 
 
 def test_a_witness_is_evaluated_again_and_is_data(folder):
-    files = ("--save", "w.json", "--plot", "p.svg")
+    files = ("--save", "w.json", "--plot", "p.svg", "--report", "r.pdf")
     shown = dpbounds("audit", "mine.py:bad", "--epsilon", "1", "--delta", "1e-6", *WHERE, *files, "--json", cwd=folder)
     assert shown.returncode == 1 and json.loads(shown.stdout)["verdict"] == "refuted"
-    assert (folder / "p.svg").stat().st_size > 1000
+    assert (folder / "p.svg").stat().st_size > 1000 and (folder / "r.pdf").read_bytes().startswith(b"%PDF")
     again = dpbounds("audit", "--check", "w.json", cwd=folder)
     assert again.returncode == 1 and again.stdout.startswith("refuted: (1, 1e-06)-DP")
     content = json.loads((folder / "w.json").read_text())
@@ -68,8 +68,8 @@ def test_a_witness_is_evaluated_again_and_is_data(folder):
     for name, status, word in (("bad", 1, "refuted: (1"), ("good", 1, "refuted: (1"), ("little", 0, "not refuted")):
         shown = dpbounds("audit", f"mine.py:{name}", "--check", "w.json", cwd=folder)
         assert shown.returncode == status and shown.stdout.startswith(word) and "was run again" in shown.stdout
-    for name, status, word in (("refuses", 3, "not today"), ("dies", 3, "exit status 5"), ("slow", 4, "more seconds")):
-        line = ("audit", f"mine.py:{name}", "--check", "w.json", "--seconds", "1")
+    for name, status, word in (("refuses", 3, "not today"), ("dies", 3, "exit status 5"), ("slow", 4, "unclear")):
+        line = ("audit", f"mine.py:{name}", "--check", "w.json", "--seconds", "3")
         shown = dpbounds(*line, cwd=folder)
         assert shown.returncode == status and word in shown.stdout, shown.stdout
     (folder / "weaker.json").write_text(
@@ -132,6 +132,8 @@ def test_events(folder):
         ("--coefficients none.npz --rho 1", "coefficients"),
         ("--coefficients mine.py --rho 1", "coefficients"),
         ("--event mine.py --rho 1", "event"),
+        ("mine.py:good --mu 1 --adjacency zero-out --domain 4,0,1 --report r.txt", ".pdf"),
+        ("mine.py:good --mu 1 --adjacency zero-out --domain 4,0,1 --report none/r.pdf", "folder"),
         ("--check none.json", "check"),
         ("mine.py:good --check none.json", "check"),
         ("mine.py:good --check none.json --event event.json", "one of"),
