@@ -253,8 +253,9 @@ def compare(
     `delta` is n^-2 if None. PRN's clip levels are `newton_clips`; if None, those of the records of a data set, and for
     a `Gram` those of rows of one length with normal residuals. `accountings`: those that are wanted; PRN and TAP are
     `tight`. `references`: with rows of DP-GD whose settings read the data unpaid, which are recommended only with
-    `stand_in`: the problem is public, or made up, and the private records are others like it. The step size is then
-    that over lambda_max of the problem, times the ratio of n.
+    `stand_in`: the problem is public, or made up, and the private records are others like it; settings are then chosen
+    on every second record and judged on the others. The step size is that over lambda_max of the problem, times the
+    ratio of n.
 
     Raises `DomainError` for budgets outside their ranges, and sketches of fewer than d + 4 rows (IHM) or d + 2 (linear
     mixing), whose mean risk does not exist, or of more than can be accounted for.
@@ -287,7 +288,7 @@ def compare(
     )
     rows = [row for accounting in accountings for row in parts.rows(accounting)]
     rows += [parts.newton(mu, clips), *parts.tail_averaged(mu)]
-    rows += parts.references(mu) if references or stand_in else ()
+    rows += parts.apart(mu) if stand_in else parts.references(mu) if references else ()
     return Comparison(
         rows=tuple(rows),
         regime=regime(data, epsilon, delta, failure=failure, steps=choices.steps, outcome_bound=choices.outcome_bound),

@@ -9,8 +9,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+
+import numpy as np
 
 from dpbounds.arguments import typed
 from dpbounds.ols import newton as prn
@@ -59,6 +61,22 @@ class Counted:
     def some(self) -> Rows:
         """A thousand."""
         return self.rows.thinned(ROWS)
+
+    def halves(self) -> tuple[Counted, Counted]:
+        """Every second record, each twice, and the others: what is chosen on one half is judged on the other, which the
+        choice has not seen. Itself twice where the rows are typical ones or too few.
+        """
+        if self.typical or self.rows.n < 4 * self.rows.d:
+            return self, self
+        X, y = self.rows.X, self.rows.y
+        halves = (rows_of(np.repeat(X[start::2], 2, axis=0), np.repeat(y[start::2], 2)) for start in (0, 1))
+        first, second = (replace(self, rows=rows) for rows in halves)
+        return first, second
+
+    def descent(self, one: Choice | Tuned, mu: float) -> Law:
+        """DP-GD with given settings, on four thousand rows at most."""
+        settings = Descent(steps=one.steps, rate=one.rate, clip=one.clip, average=one.average)
+        return settings.law(self.rows.thinned(MORE_ROWS), mu)
 
     def tail_averaged(self, mu: float) -> Law:
         """TAP."""

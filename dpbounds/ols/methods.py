@@ -179,6 +179,24 @@ class Parts:
             law = self.counted.tail_averaged(mu)
             yield self._counted("TAP", "tight", TailAveraged(mu=mu), law)
 
+    def apart(self, mu: float) -> Iterator[Compared]:
+        """DP-GD whose settings are chosen, from moments and from records, on one half of the records that stand in, and
+        judged on the other: on its own half what is best by chance would look better than it is.
+        """
+        if self.counted is None:
+            return
+        chosen, judged = self.counted.halves()
+        ways: list[tuple[Method, Choice | Tuned]] = [("DP-GD-moments", chosen.chosen(mu)[0])]
+        if not chosen.typical:
+            ways.append(("DP-GD-tuned", chosen.tuned(mu)))
+        for method, one in ways:
+            law = judged.descent(one, mu)
+            # In units of all records, whose theta = 0 has another risk than that of the half.
+            risk = Value(law.relative * self.data.signal, kind="estimate", source="dpbounds", convention="held out")
+            yield Compared(
+                method=method, accounting="tight", scales=_settings(mu, one), risk=risk, clipped=law.share_clipped
+            )
+
     def references(self, mu: float) -> Iterator[Compared]:
         """DP-GD whose settings are chosen from moments, and on records from all of them."""
         if self.counted is None:
