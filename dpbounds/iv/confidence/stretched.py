@@ -22,7 +22,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from dpbounds.errors import DomainError, count, moderate, moderate_or_zero, vector
+from dpbounds.arguments import typed
+from dpbounds.errors import DomainError, count, moderate, moderate_or_zero, real, real_array, vector, within
 from dpbounds.iv.clamped import RhoLimits, limits, stretch
 from dpbounds.iv.confidence.anderson_rubin import Curve, anderson_rubin_curve
 from dpbounds.iv.confidence.pieces import ConfidenceSet, shape_of
@@ -100,6 +101,7 @@ def starting_line(sums: Sequence[float] | Float[np.ndarray, " 5"], n: int, scale
     return Start(slope, y - slope * x, CLIP * math.sqrt(left + ALLOWANCE * scale / n))
 
 
+@typed
 def arms_release(
     first: Float[np.ndarray, "blocks arms"],
     second: Float[np.ndarray, "d d"],
@@ -120,16 +122,17 @@ def arms_release(
     variance h² sum_a (T2_a - n_a m_a m_a')⁺ / n_a², beside h² s_n² (m_1 / n_1 + m_0 / n_0)² and the noise, to first
     order in 1 / n_a. Raises `DomainError` for an arm whose count is not above 4 deviations of its noise.
     """
-    s1, s2 = (moderate_or_zero(name, scale) for name, scale in zip(("s1", "s2"), scales, strict=True))
-    s_n = moderate_or_zero("arm_scale", arm_scale)
-    n0, n1 = vector("per_arm", per_arm).tolist()
+    s1, s2 = (moderate_or_zero("scales", scale) for scale in _shaped("scales", scales, (2,)))
+    s_n, n = moderate_or_zero("arm_scale", arm_scale), count("n", n)
+    n0, n1 = _shaped("per_arm", per_arm, (2,)).tolist()
+    first, second = _shaped("first", first, (2, 2)), _shaped("second", second, (4, 4))
     if not min(n0, n1) > SMALLEST * s_n:
         remedy = "more epsilon or records, or a public mean of the instrument; the budget of this release is spent"
         found = f"{n0:.4g} records with z = 0, {n1:.4g} with z = 1 by their noisy count"
         raise DomainError("instruments", found, f"more than {SMALLEST * s_n:.3g} in each arm", remedy)
     weights = np.array([n0, n1]) / n
     T2 = np.reshape(second, (2, 2, 2, 2))
-    means = [np.asarray(first)[:, 0] / n1, np.asarray(first)[:, 1] / n0]
+    means = [first[:, 0] / n1, first[:, 1] / n0]
     own = [
         weight**2 * positive_part(T2[:, arm, :, arm] - size * np.outer(mean, mean))
         for arm, (weight, size, mean) in enumerate(zip(weights, (n1, n0), means, strict=True))
@@ -155,7 +158,8 @@ class Levels(NamedTuple):
 
 
 def split_level(level: float) -> Levels:
-    """.955 and .005 at level .95."""
+    """.955 and .005 at level .95. Raises `DomainError` for a level outside (0, 1)."""
+    level = within("level", level, "(0, 1)")
     missed = LIMITS_SHARE * (1 - level)
     return Levels(level + missed, missed)
 
@@ -184,6 +188,7 @@ class ClippedCounts(NamedTuple):
         )
 
 
+@typed
 def stretched_set(release: MomentRelease, counts: ClippedCounts, start: float, level: float = 0.95) -> ConfidenceSet:
     """The set of beta: that of t at `split_level`, stretched away from b0 = `start` by what the counts leave open.
 
@@ -197,6 +202,7 @@ def stretched_set(release: MomentRelease, counts: ClippedCounts, start: float, l
     return ConfidenceSet(pieces=pieces, shape=shape_of(pieces), coverage=coverage)
 
 
+@typed
 def stretched_curve(
     release: MomentRelease,
     rho: RhoLimits,
@@ -209,7 +215,7 @@ def stretched_curve(
     With one instrument the statistic is 0 at the point estimate of t and falls towards it from either side: it is least
     there or at an end of the limits. A coefficient is in `stretched_set` where it is not rejected.
     """
-    delta = vector("coefficients", coefficients) - start
+    delta = vector("coefficients", coefficients) - real("start", start)
     ends = np.sort([delta * rho.least, delta * min(rho.most, _LARGEST)], axis=0)
     tests = [
         anderson_rubin_curve(release, t, split_level(level).test)
@@ -219,10 +225,18 @@ def stretched_curve(
     return Curve(*(np.choose(best, parts) for parts in zip(*tests, strict=True)))
 
 
+@typed
 def stretched_point(release: MomentRelease, rho: RhoLimits, start: float) -> float:
     """b0 + t / rho at the middle of the limits, or where the upper one is inf at the lower one or 1."""
     middle = (rho.least + rho.most) / 2 if math.isfinite(rho.most) else max(rho.least, 1.0)
-    return start + point_estimate(release) / middle
+    return real("start", start) + point_estimate(release) / middle
+
+
+def _shaped(name: str, given: object, shape: tuple[int, ...]) -> np.ndarray:
+    array = real_array(name, given)
+    if array.shape != shape or not np.isfinite(array).all():
+        raise DomainError(name, f"an array of shape {array.shape}", f"finite numbers of shape {shape}")
+    return array
 
 
 def _estimate(end: float) -> Value:

@@ -22,7 +22,7 @@ import numpy as np
 from jaxtyping import Float
 
 from dpbounds.arguments import typed
-from dpbounds.errors import DomainError, choice, moderate, real, within
+from dpbounds.errors import DomainError, choice, moderate, real, vector, within
 from dpbounds.iv.confidence import (
     ADJACENCIES,
     Adjacency,
@@ -166,6 +166,9 @@ def without_clipping(
     z: Float[np.ndarray, " n"], x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"], adjacency: Adjacency
 ) -> MomentRelease:
     """The difference of the arms' means of the records as they are, without noise: not private."""
+    z, x, y = (vector(name, values) for name, values in (("z", z), ("x", x), ("y", y)))
+    if not len(z) == len(x) == len(y):
+        raise DomainError("y", f"{len(y)} numbers", f"as many as z and x have, {len(z)} and {len(x)}")
     arms = np.stack([z, 1.0 - z])
     u = (np.stack([y, x])[:, None] * arms).reshape(4, -1)
     return arms_release(

@@ -9,7 +9,7 @@ import pytest
 
 from dpbounds.ftrl.design import Blt, export
 from dpbounds.ftrl.design.exports import archive
-from tests.verify.cli.commands import dpbounds
+from tests.verify.cli.commands import dpbounds, fresh
 
 MECHANISMS = """
 import os, time
@@ -57,7 +57,7 @@ def test_verdicts_are_exit_statuses(folder):
 
 def test_a_witness_is_evaluated_again_and_is_data(folder):
     files = ("--save", "w.json", "--plot", "p.svg", "--report", "r.pdf")
-    shown = dpbounds("audit", "mine.py:bad", "--epsilon", "1", "--delta", "1e-6", *WHERE, *files, "--json", cwd=folder)
+    shown = fresh("audit", "mine.py:bad", "--epsilon", "1", "--delta", "1e-6", *WHERE, *files, "--json", cwd=folder)
     assert shown.returncode == 1 and json.loads(shown.stdout)["verdict"] == "refuted"
     assert (folder / "p.svg").stat().st_size > 1000 and (folder / "r.pdf").read_bytes().startswith(b"%PDF")
     again = dpbounds("audit", "--check", "w.json", cwd=folder)

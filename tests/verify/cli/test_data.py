@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from linearmodels.iv import IV2SLS
 
-from tests.verify.cli.commands import dpbounds
+from tests.verify.cli.commands import fresh
 
 FILE = "angrist-evans-1980-sample.csv"
 FIGURE = ("verify", "iv/fig-10", "--jobs", "1")
@@ -45,7 +45,7 @@ def test_results_on_other_data_are_other_results(tmp_path):
     """Two data sets and the surrogate in one store, the first taken up again by --resume as it was."""
     expected = {name: census(tmp_path / name, effect=effect) for name, effect in (("one", -4.0), ("two", -9.0))}
     for name in ("one", "two", "", "one"):
-        dpbounds(*FIGURE, "--resume", *(("--data-dir", name) if name else ()), cwd=tmp_path)
+        fresh(*FIGURE, "--resume", *(("--data-dir", name) if name else ()), cwd=tmp_path)
         height, labels = two_stage_estimate(tmp_path)
         assert height == pytest.approx(expected.get(name, -4.3), rel=1e-9)
         assert any(("census extract" if name else "surrogate") in label for label in labels)
@@ -61,16 +61,16 @@ def test_results_on_other_data_are_other_results(tmp_path):
 )
 def test_data_that_will_not_do_is_one_clear_line_and_status_2(tmp_path, last, words):
     census(tmp_path / "data", effect=-4.0, last=last)
-    shown = dpbounds(*FIGURE, "--data-dir", "data", cwd=tmp_path)
+    shown = fresh(*FIGURE, "--data-dir", "data", cwd=tmp_path)
     assert (shown.returncode, shown.stdout) == (2, "") and shown.stderr.count("\n") == 1, shown
     assert all(word in shown.stderr for word in words), shown.stderr
 
 
 def test_missing_columns_and_missing_files(tmp_path):
     (tmp_path / FILE).write_text("morekids,gender1,work\nyes,male,3\n")
-    shown = dpbounds(*FIGURE, "--data-dir", ".", cwd=tmp_path)
+    shown = fresh(*FIGURE, "--data-dir", ".", cwd=tmp_path)
     assert shown.returncode == 2 and "no gender2 in it" in shown.stderr and shown.stderr.count("\n") == 1
     (tmp_path / FILE).unlink()
-    shown = dpbounds(*FIGURE, "--data-dir", ".", cwd=tmp_path)
+    shown = fresh(*FIGURE, "--data-dir", ".", cwd=tmp_path)
     assert shown.returncode == 2 and shown.stderr.startswith("dpbounds: data_dir = ") and FILE in shown.stderr
-    assert dpbounds("verify", "iv/def-2.1", "--data-dir", ".", cwd=tmp_path).returncode == 0
+    assert fresh("verify", "iv/def-2.1", "--data-dir", ".", cwd=tmp_path).returncode == 0

@@ -63,7 +63,7 @@ def read_columns(
         if _DECIMAL_COMMA.fullmatch(text.strip()):
             remedy = "this is a decimal comma: write it with a point"
         raise DomainError(f"column {column}, line {place}", text, "a finite number", remedy)
-    return Columns(np.frombuffer(found.values).reshape(-1, len(names)), found.gaps)
+    return Columns(np.asarray(found.values).reshape(-1, len(names)), found.gaps)
 
 
 @dataclass

@@ -19,9 +19,9 @@ from dpbounds.iv.confidence import (
 )
 from simulators.iv.confidence import ClippedDesign, OneInstrument, release_clipped, without_clipping
 from verify.checks import Agreement, Fact, Symbolic, Times, Within
+from verify.checks.replayed import Replayed
 from verify.papers.iv.tools.clamped import clamped_cell
 from verify.papers.iv.tools.coverage import Cell, Coverage
-from verify.papers.iv.tools.replayed import Replayed
 from verify.statements.claims import Claim
 
 # --- what it costs ---
