@@ -127,20 +127,17 @@ def _on_records(records: RecordSample, settings: Settings, theta: np.ndarray, be
     first_visits, second_visits = (
         settings.record_norms or math.isfinite(gamma) for gamma in (settings.gamma1, settings.gamma2)
     )
-    second = (
+    return (
+        _first_on_records(records, settings, fitted) if first_visits else _first_on_moments(records.moments, theta),
         _second_on_records(records, settings, fitted, beta)
         if second_visits
-        else _second_on_moments(records.moments, theta, beta)
+        else _second_on_moments(records.moments, theta, beta),
     )
-    first = _first_on_records(records, settings, fitted) if first_visits else _first_on_moments(records.moments, theta)
-    return first, second
 
 
 def _first_on_records(records: RecordSample, settings: Settings, fitted: np.ndarray) -> Stage:
-    """Clipped gradients of Theta; `fitted` holds Theta'z_i, (trials, p, n), and is used up: a new array would leave the
-    cache.
-    """
-    residual = np.subtract(fitted, records.regressors, out=fitted)
+    """Clipped gradients of Theta; `fitted` holds Theta'z_i, (trials, p, n)."""
+    residual = fitted - records.regressors
     norms = records.lengths * record_norms(residual)
     residual *= _weights(norms, settings.gamma1)[:, None, :]
     return _stage(average(records.instruments, residual), norms, settings.gamma1, settings)
