@@ -134,7 +134,7 @@ def _clip(values: Any, low: Any, high: Any) -> Any:
 
 def _truths(values: Any, is_so: Callable[[Any], bool]) -> Any:
     if not isinstance(values, (np.ndarray, list, tuple)):
-        return is_so(values)
+        return np.bool_(is_so(values))
     return np.array([is_so(value) for value in np.ravel(np.asarray(values, dtype=object))]).reshape(np.shape(values))
 
 
