@@ -266,7 +266,7 @@ def _pairs(given: Any, names: Sequence[str] | None, columns: int) -> tuple[Range
     if isinstance(given, Mapping):
         missing = [name for name in names or () if name not in given]
         if names is None or missing:
-            said = f"to hold {missing[0]}" if missing else "one pair, or one for each column: X has no names"
+            said = f"a pair for each column, {missing[0]} too" if missing else "one pair, or one for each column: X has no names"
             raise DomainError("ranges", given, said)
         return tuple(given[name] for name in names)
     array = real_array("ranges", given)
