@@ -128,7 +128,7 @@ def ranges_of(
     """From a mapping of names to (low, high). Raises `DomainError` that names a column without a range."""
     for name in (*names, target):
         if name not in ranges:
-            raise DomainError("ranges", ", ".join(ranges) or "nothing", f"one pair for each column, {name}=low:high too")
+            raise DomainError("ranges", ", ".join(ranges) or "nothing", f"a pair for each column, {name}=low:high too")
     columns = tuple(_range(f"range of {name}", ranges[name]) for name in names)
     return Ranges(columns=columns, outcome=_range(f"range of {target}", ranges[target]), intercept=intercept)
 

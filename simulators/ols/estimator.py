@@ -266,8 +266,8 @@ def _pairs(given: Any, names: Sequence[str] | None, columns: int) -> tuple[Range
     if isinstance(given, Mapping):
         missing = [name for name in names or () if name not in given]
         if names is None or missing:
-            said = f"a pair for each column, {missing[0]} too" if missing else "one pair, or one for each column: X has no names"
-            raise DomainError("ranges", given, said)
+            one = "one pair, or one for each column: X has no names"
+            raise DomainError("ranges", given, f"a pair for each column, {missing[0]} too" if missing else one)
         return tuple(given[name] for name in names)
     array = real_array("ranges", given)
     pairs = np.tile(array, (columns, 1)) if array.ndim == 1 else array
