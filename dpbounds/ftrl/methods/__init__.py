@@ -1,7 +1,7 @@
 """Bounds for any linear first-order method with correlated noise on mu-strongly convex, L-smooth losses."""
 
 from dpbounds.ftrl.methods.bounds import MethodBound, bound_method, recheck
-from dpbounds.ftrl.methods.choosing import best_method, method_of_rate
+from dpbounds.ftrl.methods.choosing import MethodTable, best_method, method_of_rate
 from dpbounds.ftrl.methods.horizon import HorizonBound, bound_horizon
 from dpbounds.ftrl.methods.linear import (
     LinearMethod,
@@ -20,6 +20,7 @@ __all__ = [
     "HorizonBound",
     "LinearMethod",
     "MethodBound",
+    "MethodTable",
     "Stability",
     "best_method",
     "bound_horizon",

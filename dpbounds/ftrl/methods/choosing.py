@@ -4,15 +4,15 @@ The rate is that of the slowest quadratic. On the whole class it need not be: wi
 - r)^2 a step, with Nesterov's method by 1 - r as far as is proved, so that a careful comparison is that of gradient
 descent at r with Nesterov at 2 r.
 
->>> best, *_ = best_method(0.01, 10.0, rho=0.5, methods=("gd",), noises=("white",), certify=False)
->>> best.method.name, round(float(best.value), 6)
-('gradient descent', 0.038609)
+>>> found = best_method(0.01, 10.0, rho=0.5, methods=("gd",), noises=("white",), certify=False)
+>>> found.best.method.name, round(float(found.best.value), 6), found.left_out
+('gradient descent', 0.038609, ())
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -30,6 +30,18 @@ NoiseName = Literal["white", "arma"]
 
 # The search for the noise: past gradients, relative accuracy, evaluations, and how near to 1 zero and pole may come.
 SEARCHED, CLOSE, EVALUATIONS, NEAREST = 1, 1e-4, 70, 1e-7
+
+
+class MethodTable(NamedTuple):
+    """Bounds, the least upper end first, and what has none: method, noise and why."""
+
+    rows: tuple[MethodBound, ...]
+    left_out: tuple[tuple[str, str, str], ...]
+
+    @property
+    def best(self) -> MethodBound:
+        """The first."""
+        return self.rows[0]
 
 
 @typed
@@ -55,13 +67,13 @@ def best_method(
     methods: Sequence[MethodName] = ("gd", "heavy-ball", "nesterov", "triple"),
     noises: Sequence[NoiseName] = ("white", "arma"),
     certify: bool = True,
-) -> tuple[MethodBound, ...]:
-    """Bounds of F - F* for every method with every kind of noise, the least upper end first.
+) -> MethodTable:
+    """Bounds of F - F* for every method with every kind of noise.
 
     Privacy is `rho`, zCDP, or (`epsilon`, `delta`), zero-out adjacency, for one pass; d = 1, clip_norm = 1. Noise is
-    "white", or "arma", the best B = (1 - a z) / (1 - c z) found by Nelder and Mead. Methods that diverge at this rate,
-    or have no storage function, are left out. Raises `DomainError` for arguments outside their ranges, and where no
-    method is left.
+    "white", or "arma", the best B = (1 - a z) / (1 - c z) found by Nelder and Mead. What diverges at this rate, or has
+    no storage function, is in `left_out` with the reason. Raises `DomainError` for arguments outside their ranges, and
+    where no method is left.
     """
     if (rho is None) == (epsilon is None):
         raise DomainError("rho", rho, "given, or else epsilon", "give one of rho and epsilon")
@@ -70,29 +82,30 @@ def best_method(
     mu = least_curvature(high, kappa)
     for kind in noises:
         choice("noises", kind, get_args(NoiseName))
-    found: list[MethodBound] = []
+    found, left_out = list[MethodBound](), list[tuple[str, str, str]]()
     for name in methods:
         method = method_of_rate(name, rate, mu)
         try:
             check_converges(method, mu, high)
-        except DomainError:
+        except DomainError as error:
+            left_out += [(name, kind, str(error)) for kind in noises]
             continue
         for kind in noises:
-            correlation = independent() if kind == "white" else _best_noise(method, budget, mu, high)
-            noise = Noise(correlation=correlation, rho=budget)
             try:
+                correlation = independent() if kind == "white" else _best_noise(method, budget, mu, high)
+                noise = Noise(correlation=correlation, rho=budget)
                 found.append(bound_method(noise, method, mu=mu, L=high, certify=certify))
-            except AccuracyError:  # no storage function: it may diverge on the class
-                continue
+            except AccuracyError as error:  # no storage function: it may diverge on the class
+                left_out.append((name, kind, str(error)))
     if not found:
         raise DomainError(
             "rate", rate, "a rate at which one of the methods converges on the class", "take a smaller one"
         )
-    return tuple(sorted(found, key=lambda one: float(one.value)))
+    return MethodTable(tuple(sorted(found, key=lambda one: float(one.value))), tuple(left_out))
 
 
 def _best_noise(method: LinearMethod, rho: float, mu: float, L: float) -> ToeplitzCorrelation:
-    """By the value of the storage program; zero and pole as logarithms of 1 - root."""
+    """By the value of the storage program; zero and pole as logarithms of 1 - root. `AccuracyError` if none has one."""
     from scipy.optimize import minimize
 
     def correlation(logarithms: np.ndarray) -> HalfPowers:
@@ -112,4 +125,6 @@ def _best_noise(method: LinearMethod, rho: float, mu: float, L: float) -> Toepli
     simplex = np.log([[2.0 * rate, 0.5], [0.2, 0.5], [2.0 * rate, 0.9]])
     limits = {"xatol": np.inf, "fatol": CLOSE * value(simplex[0]), "maxfev": EVALUATIONS, "initial_simplex": simplex}
     found: Any = minimize(value, simplex[0], method="Nelder-Mead", options=limits)
-    return correlation(found.x) if np.isfinite(found.fun) else independent()
+    if not np.isfinite(found.fun):
+        raise AccuracyError(f"{method.name}: no noise with one zero and one pole was found that has a storage function")
+    return correlation(found.x)

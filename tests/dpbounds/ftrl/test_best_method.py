@@ -8,7 +8,7 @@ from dpbounds.ftrl.methods import best_method, method_of_rate
 
 def test_designed_noise_is_as_good_as_reviewed():
     """(method, value with the best noise of one zero and one pole, reviewed by another program)."""
-    found = best_method(0.01, 10.0, rho=0.5, methods=("gd", "nesterov"), noises=("arma",), certify=False)
+    found = best_method(0.01, 10.0, rho=0.5, methods=("gd", "nesterov"), noises=("arma",), certify=False).rows
     values = {one.method.name: float(one.value) for one in found}
     assert values["gradient descent"] <= 0.0113288 * 1.001 and values["Nesterov"] <= 0.00055956 * 1.001
     assert [one.method.name for one in found] == ["Nesterov", "gradient descent"]
@@ -17,9 +17,16 @@ def test_designed_noise_is_as_good_as_reviewed():
 
 def test_budgets_are_said_in_two_ways():
     options = {"methods": ("gd",), "noises": ("white",), "certify": False}
-    (one,) = best_method(0.01, 10.0, rho=0.5, **options)
-    (other,) = best_method(0.01, 10.0, epsilon=4.377178, delta=1e-5, **options)
+    one = best_method(0.01, 10.0, rho=0.5, **options).best
+    other = best_method(0.01, 10.0, epsilon=4.377178, delta=1e-5, **options).best
     assert other.value == pytest.approx(float(one.value), rel=1e-5)
+
+
+def test_what_is_left_out_is_named_with_the_reason():
+    found = best_method(0.21, 10.0, rho=0.5, methods=("gd", "heavy-ball"), noises=("white",), certify=False)
+    assert [row.method.name for row in found.rows] == ["heavy ball"]
+    ((method, noise, why),) = found.left_out
+    assert (method, noise) == ("gd", "white") and "converges" in why
 
 
 @pytest.mark.parametrize(

@@ -91,8 +91,9 @@ def _legend(found: Comparison, rows: Sequence[Row]) -> None:
     _note(
         f"risk: ||X (theta - theta*)||², a sum over records{own}; over_zero: over that of theta = 0. exact: expected "
         "risk while nothing is clipped. estimate: AdaSSP to leading order (its mean is infinite); of a data set with "
-        "clipping counted, clipped being the share of rows in the last step; of X'X alone on rows of one length, PRN's "
-        "optimistic by up to a factor of 5. Rows without clipped do not count it."
+        "clipping counted, an approximation that --simulate tries, clipped being the share of rows in the last step; "
+        "of X'X alone on rows of one length, PRN's optimistic by up to a factor of 5. Rows without clipped do not "
+        "count it."
     )
     if found.stand_in:
         _note(

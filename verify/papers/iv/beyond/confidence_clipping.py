@@ -13,31 +13,15 @@ from simulators.iv.confidence import MomentDesign, WeakInstruments, release_mome
 from simulators.iv.samples import RecordSample, record_norms
 from verify.checks import Frequency
 from verify.checks.frequency import Event
-from verify.papers.iv.tools.coverage import boxed, moment_test
+from verify.papers.iv.tools.coverage import Changed, boxed, moment_test
 from verify.statements.claims import Claim
 
 
 @dataclass(frozen=True, kw_only=True)
-class RowsClipped:
+class RowsClipped(Changed):
     """The data of a model, each row (z, x, y) scaled as a whole to norm `bound` if it is longer."""
 
-    model: WeakInstruments
     bound: float
-
-    @property
-    def n(self) -> int:
-        """Records."""
-        return self.model.n
-
-    @property
-    def dimensions(self) -> tuple[int, int]:
-        """(q, p)."""
-        return self.model.dimensions
-
-    @property
-    def beta(self) -> np.ndarray:
-        """The slope."""
-        return self.model.beta
 
     def draw(self, generator: np.random.Generator, trials: int, *, records: bool) -> RecordSample:
         """Fresh records."""

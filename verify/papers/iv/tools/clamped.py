@@ -11,33 +11,17 @@ from dpbounds.iv.confidence import anderson_rubin, split_level, stretched_curve
 from simulators.engine import Arrays, Experiment, Streams
 from simulators.iv.confidence import ClippedDesign, OneInstrument, clipped_releases
 from simulators.iv.samples import RecordSample
-from verify.papers.iv.tools.coverage import Cell
+from verify.papers.iv.tools.coverage import Cell, Changed
 
 LEVEL = 0.95
 
 
 @dataclass(frozen=True, kw_only=True)
-class HeldFirst:
+class HeldFirst(Changed):
     """The data of a model with outcomes clamped to a range before anything else is done: what is not to be done."""
 
-    model: OneInstrument
     low: float
     high: float
-
-    @property
-    def n(self) -> int:
-        """Records."""
-        return self.model.n
-
-    @property
-    def dimensions(self) -> tuple[int, int]:
-        """(1, 1)."""
-        return self.model.dimensions
-
-    @property
-    def beta(self) -> np.ndarray:
-        """The slope."""
-        return self.model.beta
 
     def draw(self, generator: np.random.Generator, trials: int, *, records: bool) -> RecordSample:
         """Fresh records."""

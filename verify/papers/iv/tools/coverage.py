@@ -38,6 +38,28 @@ Covers = Callable[[Arrays], Mapping[str, np.ndarray]]
 
 
 @dataclass(frozen=True, kw_only=True)
+class Changed:
+    """The data of a model, changed before anything else is done: its subclasses say how."""
+
+    model: Any
+
+    @property
+    def n(self) -> int:
+        """Records."""
+        return self.model.n
+
+    @property
+    def dimensions(self) -> tuple[int, int]:
+        """(q, p)."""
+        return self.model.dimensions
+
+    @property
+    def beta(self) -> np.ndarray:
+        """The slope."""
+        return self.model.beta
+
+
+@dataclass(frozen=True, kw_only=True)
 class Cell:
     """A setting: its experiment, and which tests cover in every trial, by name; the first name is the one judged."""
 
