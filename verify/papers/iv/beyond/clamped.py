@@ -325,8 +325,8 @@ STRETCH = Claim(
             "$u > 0$, else $u\\/rho_2$, and is the line if $rho_1 = 0$ and $S$ holds $0$;"
         ),
         (
-            "the set of $beta$ is that of $t$ at nine tenths of $1$ less the level, stretched by limits of $rho$ at "
-            "the last tenth."
+            "the set of $beta$ at level $1 - alpha$ is that of $t$ at level $1 - 0.9 alpha$, stretched by limits of "
+            "$rho$ that hold together with probability $1 - 0.1 alpha$."
         ),
     ),
     checks=(
