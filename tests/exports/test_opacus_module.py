@@ -57,6 +57,21 @@ def test_the_module_draws_the_designed_noise(name, tmp_path):
         steps_of(optimizer, gradients, 1)
 
 
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), 1e300])
+def test_an_example_whose_gradient_is_not_finite_counts_as_nothing(bad, tmp_path):
+    """As is one whose squared length overflows: neighbours differ by one such example."""
+    module, found = module_of(DESIGNS["BLT"], tmp_path), []
+    gradients = torch.full((2, 3), 0.1, dtype=torch.float64)
+    for last in (torch.tensor([0.1, bad, 0.1], dtype=torch.float64), torch.zeros(3, dtype=torch.float64)):
+        gradients[1] = last
+        optimizer = module.private(
+            torch.optim.SGD([torch.nn.Parameter(torch.zeros(3, dtype=torch.float64))], lr=1.0),
+            generator=torch.Generator().manual_seed(3),
+        )
+        found.append(steps_of(optimizer, gradients))
+    np.testing.assert_array_equal(*found)
+
+
 @pytest.mark.parametrize("rho", [0.01, 0.3, 20.0])
 @pytest.mark.parametrize("delta", [1e-12, 1e-5, 0.5])
 def test_its_epsilon_is_ours(rho, delta, tmp_path):
