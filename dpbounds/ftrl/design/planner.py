@@ -15,7 +15,7 @@ from functools import cached_property
 
 from dpbounds.errors import DomainError
 from dpbounds.ftrl.correlations import Correlation, independent
-from dpbounds.ftrl.design.amplification import poisson_noise_multiplier
+from dpbounds.ftrl.design.amplification import Accounting, poisson_noise_multiplier, renyi_noise_multiplier
 from dpbounds.ftrl.design.best import best
 from dpbounds.ftrl.design.bounds import lower_bound
 from dpbounds.ftrl.design.budget import Budget
@@ -256,18 +256,21 @@ class Planner:
         return float(sensitivity(correlation, steps, self._participation(setting)))
 
 
-def amplified_multipliers(training: Training, budget: Budget, progress: Progress = no_progress) -> dict[int, float]:
+def amplified_multipliers(
+    training: Training, budget: Budget, accounting: Accounting = "exact", progress: Progress = no_progress
+) -> dict[int, float]:
     """Noise multipliers of independent noise with Poisson sampling, by batch size, that spend (epsilon, delta).
 
-    Raises `DomainError` where the package dp-accounting is not installed.
+    Raises `DomainError` where `accounting` is exact and the package dp-accounting is not installed.
     """
+    multiplier = poisson_noise_multiplier if accounting == "exact" else renyi_noise_multiplier
     if budget.epsilon is None:
         raise DomainError("rho", budget.rho, "a budget whose epsilon is within range", "leave amplification out")
     found = {}
     for size in training.batch_sizes:
         progress(STAGES.index(ACCOUNTING), PARTS, f"{ACCOUNTING}, batch size {size}")
         rate, steps = size / training.n, training.steps(size)
-        found[size] = poisson_noise_multiplier(budget.epsilon, budget.delta, rate, steps)
+        found[size] = multiplier(budget.epsilon, budget.delta, rate, steps)
     return found
 
 

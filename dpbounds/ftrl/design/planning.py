@@ -20,6 +20,7 @@ from jaxtyping import Float
 
 from dpbounds.arguments import typed
 from dpbounds.errors import LARGEST, DomainError, choice, count
+from dpbounds.ftrl.design.amplification import Accounting, installed
 from dpbounds.ftrl.design.budget import DELTA, Budget
 from dpbounds.ftrl.design.clipped import ProxyRecords
 from dpbounds.ftrl.design.judged import SURE, SURE_FORECAST, Verdict, verdict
@@ -35,11 +36,12 @@ OFTEN = 0.3
 @typed
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Plan:
-    """The rows, each tuned for itself, and the budget they share."""
+    """The rows, each tuned for itself, and the budget they share; how the amplified one was accounted for."""
 
     training: Training
     rows: tuple[PlanRow, ...]
     budget: Budget
+    accounting: Accounting = "exact"
 
     def __post_init__(self) -> None:
         strange = [row for row in self.rows if not isinstance(row, PlanRow)]
@@ -112,6 +114,12 @@ class Plan:
             least = min(float(row.clipped.share_clipped.mean()) for row in self.rows if row.clipped is not None)
             if least > OFTEN:
                 yield f"In each row more than {OFTEN:g} of all gradients are clipped: a larger clip norm may be better."
+        if self.accounting == "renyi" and any(row.kind == "amplified" for row in self.rows):
+            yield (
+                "Amplified noise is accounted for by Rényi orders, which ask for more noise than privacy takes: its "
+                "loss is an upper bound. With the package dp-accounting it is exact (pip install "
+                "'dpbounds[accounting]')."
+            )
         if self.training.epochs > 1 and clipped is None:
             yield "Gradients of later epochs are taken as fresh ones, which favours all rows alike."
 
@@ -144,12 +152,13 @@ def plan(
     - `epochs` K passes in one fixed order; predictions take the gradients of later passes as fresh ones.
     - `batch_sizes`: by default the powers of 4 that give 16 to 16,384 steps. Learning rates up to `largest_eta`, and
       98 % of what is stable.
-    - `amplification`: needs the package dp-accounting; its loss is predicted for batches of fixed size.
+    - `amplification`: accounted for exactly where the package dp-accounting is installed, else by Rényi orders, whose
+      noise and loss are somewhat larger; its loss is predicted for batches of fixed size.
     - `records`: public or proxy records; each kind of noise is then tuned once more with clipping counted on them, and
       judged by that. Give their `eigenvalues`, `start` and `sigma_sgd` too.
     - `progress` is called with (done, all, what).
 
-    Raises `DomainError` for arguments outside their ranges, and where dp-accounting is missing.
+    Raises `DomainError` for arguments outside their ranges.
     """
     budget = Budget.of(rho=rho, epsilon=epsilon, delta=delta)
     training = Training(
@@ -165,14 +174,15 @@ def plan(
         schedules=tuple(schedules),
         largest_eta=largest_eta,
     )
+    accounting: Accounting = "exact" if installed() else "renyi"
     planner = Planner(
         training=training,
         buffers=count("buffers", buffers),
         progress=progress,
-        amplified=amplified_multipliers(training, budget, progress) if amplification else {},
+        amplified=amplified_multipliers(training, budget, accounting, progress) if amplification else {},
         records=records,
     )
-    return Plan(training=training, rows=tuple(planner.rows()), budget=budget)
+    return Plan(training=training, rows=tuple(planner.rows()), budget=budget, accounting=accounting)
 
 
 def _least(rows: Sequence[PlanRow], *, correlated: bool) -> PlanRow:

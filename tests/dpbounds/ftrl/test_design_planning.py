@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import pairwise
 from dataclasses import replace
 
 import numpy as np
@@ -22,7 +23,12 @@ from dpbounds.ftrl.design import (
     unit_columns,
     verdict,
 )
-from dpbounds.ftrl.design.amplification import poisson_epsilon, poisson_noise_multiplier
+from dpbounds.ftrl.design.amplification import (
+    poisson_epsilon,
+    poisson_noise_multiplier,
+    renyi_epsilon,
+    renyi_noise_multiplier,
+)
 from dpbounds.ftrl.design.clipped import by_direction
 
 EIGENVALUES = np.array([0.5, 0.3, 0.15, 0.05])
@@ -227,6 +233,26 @@ def test_amplification_needs_its_package(monkeypatch):
         poisson_noise_multiplier(1.0, 1e-5, 0.1, 10)
 
 
+@pytest.mark.parametrize(("rate", "steps", "expected"), [(1 / 16, 256, 1.90293), (1 / 64, 64, 0.8349071)])
+def test_orders_alone_ask_for_more_noise(rate, steps, expected):
+    """Values computed elsewhere; of epsilon .05 % are left over."""
+    multiplier = renyi_noise_multiplier(3.0, 1e-6, rate, steps)
+    assert expected <= multiplier <= expected * (1 + 5e-4)
+    assert multiplier > poisson_noise_multiplier(3.0, 1e-6, rate, steps)
+
+
+def test_spent_by_orders_falls_with_noise_and_grows_with_steps():
+    few = [renyi_epsilon(sigma, 1e-5, 0.1, 10) for sigma in (0.3, 1.0, 3.0, 1e4)]
+    assert all(one > two >= 0 for one, two in pairwise(few))
+    assert renyi_epsilon(1.0, 1e-5, 0.1, 20) > few[1] and renyi_epsilon(1.0, 1e-5, 0.2, 10) > few[1]
+
+
+@pytest.mark.parametrize("bad", [(0.0, 1e-5, 0.1, 3), (1.0, 1.0, 0.1, 3), (1.0, 1e-5, 0.0, 3), (1.0, 1e-5, 0.1, 0)])
+def test_orders_refuse_bad_arguments(bad):
+    with pytest.raises(DomainError):
+        renyi_epsilon(*bad)
+
+
 def test_without_sampling_it_is_the_gaussian_mechanism():
     """All records in each of 3 steps: sqrt(3) over the mu of (epsilon, delta)."""
     multiplier = poisson_noise_multiplier(2.0, 1e-6, 1.0, 3)
@@ -243,6 +269,17 @@ def test_amplified_row_beats_independent_noise():
     row = found.row("amplified")
     assert row.label == "independent, amplified"
     assert row.bound is None and row.ratio is None and row.loss.total < found.row("independent").loss.total
+
+
+def test_amplified_row_without_the_package(monkeypatch):
+    """More noise than the exact row, and the plan says so."""
+    settings = {**SETTINGS, "rho": None, "epsilon": 2.0, "batch_sizes": (4,), "amplification": True}
+    exact = plan(EIGENVALUES, 64, **settings)
+    monkeypatch.setattr("dpbounds.ftrl.design.planning.installed", lambda: False)
+    found = plan(EIGENVALUES, 64, **settings)
+    assert exact.row("amplified").expected < found.row("amplified").expected < 1.3 * exact.row("amplified").expected
+    assert any("upper bound" in said for said in found.sentences)
+    assert not any("upper bound" in said for said in exact.sentences)
 
 
 def test_prefix_sums_in_long_runs():

@@ -8,7 +8,6 @@ from typing import Any
 
 from dpbounds import DomainError
 from dpbounds.ftrl.design import Plan, PlanRow, ProxyRecords, plan
-from dpbounds.ftrl.design.amplification import installed
 from verify.cli.console import progress
 from verify.cli.design.ftrl import outputs, show, simulated
 from verify.cli.design.ftrl.problem import budget_of, buffers_of, check, eigenvalues_of, start_of
@@ -24,7 +23,6 @@ def run(arguments: Namespace) -> int:
     if records is not None and arguments.simulate is not None and arguments.objective not in (None, "final"):
         raise DomainError("simulate", arguments.simulate, "left out", "runs on records give final losses only")
     problem = problem_of(arguments, records)
-    amplification = not arguments.no_amplification and installed()
     started = time.perf_counter()
     with progress("design") as show_progress:
         found = plan(
@@ -36,7 +34,7 @@ def run(arguments: Namespace) -> int:
             batch_sizes=tuple(arguments.batch_sizes or ()),
             weights=arguments.objective or "final",
             buffers=buffers_of(arguments),
-            amplification=amplification,
+            amplification=not arguments.no_amplification,
             records=records,
             progress=show_progress,
         )
@@ -44,7 +42,7 @@ def run(arguments: Namespace) -> int:
     if arguments.simulate is not None:
         simulated.add_plan(found, rows, arguments, records)
     outputs.write_plan(found, rows, arguments)
-    show.show_plan(found, rows, arguments, time.perf_counter() - started, amplification)
+    show.show_plan(found, rows, arguments, time.perf_counter() - started)
     return 0
 
 

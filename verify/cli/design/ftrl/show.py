@@ -39,7 +39,7 @@ def show_run(design: Design, schedule: str, rows: Sequence[Row], arguments: Name
     print_sentences([*said, design.budget.sentence(arguments.epochs)])
 
 
-def show_plan(found: Plan, rows: Sequence[Row], arguments: Namespace, seconds: float, amplification: bool) -> None:
+def show_plan(found: Plan, rows: Sequence[Row], arguments: Namespace, seconds: float) -> None:
     """The table of a plan, or its JSON."""
     if arguments.json:
         print_json(rows)
@@ -56,9 +56,8 @@ def show_plan(found: Plan, rows: Sequence[Row], arguments: Namespace, seconds: f
             "clipped_total: the loss with clipping, forecast on the records, which gain and advice go by; "
             "share_clipped: of all gradients of the run; excursion: the largest loss by privacy noise during it."
         )
-    if not amplification:
-        missing = "" if arguments.no_amplification else ": pip install 'dpbounds[accounting]'"
-        said.append(f"Independent noise with Poisson amplification was left out{missing}.")
+    if arguments.no_amplification:
+        said.append("Independent noise with Poisson amplification was left out.")
     said += [*_simulation(arguments), found.budget.sentence(arguments.epochs), f"{seconds:.1f} seconds."]
     print_sentences(said)
 
