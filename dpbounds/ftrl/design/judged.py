@@ -20,7 +20,7 @@ from dpbounds.arguments import typed
 from dpbounds.errors import DomainError, positive
 from dpbounds.ftrl.correlations import Correlation
 from dpbounds.ftrl.design.best import best
-from dpbounds.ftrl.design.clipped import ClippedForecast, ProxyRecords, forecast
+from dpbounds.ftrl.design.clipped import ClippedForecast, Order, ProxyRecords, forecast
 from dpbounds.ftrl.design.noise_kinds import NoiseKind
 from dpbounds.ftrl.design.participation import sensitivity
 from dpbounds.ftrl.design.schedules import learning_rates
@@ -106,7 +106,14 @@ class Judge:
                 least = tried
         return least
 
+    def of_fresh_records(self, row: Judged) -> ClippedForecast:
+        """The same run on records that no step has seen before: population risk."""
+        return self._ordered("fresh", row.correlation, row.noise_multiplier, row.setting)
+
     def _forecast(self, kind: NoiseKind, noise: Correlation, multiplier: float, setting: Setting) -> ClippedForecast:
+        return self._ordered("poisson" if kind == "amplified" else "fixed", noise, multiplier, setting)
+
+    def _ordered(self, order: Order, noise: Correlation, multiplier: float, setting: Setting) -> ClippedForecast:
         return forecast(
             self.records.features,
             self.records.residuals,
@@ -115,7 +122,7 @@ class Judge:
             clip_norm=self.training.clip_norm,
             noise_multiplier=multiplier,
             batch_size=setting.batch_size,
-            order="poisson" if kind == "amplified" else "fixed",
+            order=order,
             initial=self.records.initial,
             n=self.training.n,
         )

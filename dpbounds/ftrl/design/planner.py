@@ -53,6 +53,8 @@ class PlanRow:
     - `noise_multiplier`: standard deviation of one draw over clip norm, for the sum of a batch's clipped gradients.
     - `loss`: predicted weighted loss by part, while nothing is clipped.
     - `bound`: the least total loss that any noise, without amplification, has at this setting; None with amplification.
+    - `population`: the loss on fresh records. One pass in fixed order sees fresh ones: it is the total then; several
+      passes (`Training.repeated_noise`) and Poisson sampling (`Training.floor`) learn the n records as they are.
     - `gain`: expected loss of independent noise, tuned for itself, over this one's.
     - `clipped`: the forecast with clipping on proxy records, if there are some, at `setting`, which then is the best
       found for it; `mean_weight`: what a design then weighs the mean loss with, beside the loss asked for.
@@ -65,6 +67,7 @@ class PlanRow:
     noise_multiplier: float
     loss: Loss
     bound: float | None
+    population: float
     gain: float = 1.0
     clipped: ClippedForecast | None = None
     clipped_loss: float | None = None
@@ -223,7 +226,21 @@ class Planner:
             noise_multiplier=multiplier,
             loss=Loss(objective.bias, objective.sgd_noise, noise),
             bound=bound,
+            population=objective.bias + noise + self._sampling(kind, setting, objective),
         )
+
+    def _sampling(self, kind: NoiseKind, setting: Setting, objective: Objective) -> float:
+        """Gradient noise in population risk."""
+        if self._fresh(kind):
+            return objective.sgd_noise
+        if kind == "amplified":
+            share = setting.batch_size / self.training.n
+            return (1.0 - share) * objective.sgd_noise + self.training.floor(setting)
+        return self.training.repeated_noise(setting)
+
+    def _fresh(self, kind: NoiseKind) -> bool:
+        """Whether every step sees records that none has seen."""
+        return self.training.epochs == 1 and kind != "amplified"
 
     def _judged(self, rows: Sequence[PlanRow], records: ProxyRecords) -> list[PlanRow]:
         """The rows with clipping counted, each at what is then best for it; noise for prefix sums is a design too."""
@@ -235,11 +252,14 @@ class Planner:
             moved = best_of.setting != row.setting or best_of.correlation is not row.correlation
             row = self._row(row.kind, best_of.correlation, best_of.setting) if moved else row
             omega = self.training.objective(row.setting).omega
+            loss = best_of.forecast.weighted(omega)
+            known = judge.of_fresh_records(best_of) if self._fresh(row.kind) else None
             found.append(
                 replace(
                     row,
                     clipped=best_of.forecast,
-                    clipped_loss=best_of.forecast.weighted(omega),
+                    clipped_loss=loss,
+                    population=loss + self.training.floor(row.setting) if known is None else known.weighted(omega),
                     mean_weight=best_of.mean_weight,
                 )
             )

@@ -95,7 +95,17 @@ class Plan:
             above = (designed.ratio or math.nan) - 1
             about += f"; the design is at most {100 * above:.2g} % above the best noise there is"
         about += "."
-        return (said, about, *self._assumed())
+        return (said, about, *self._on_fresh_records(), *self._assumed())
+
+    def _on_fresh_records(self) -> Iterator[str]:
+        """The ratio by population risk, where that is not what was compared."""
+        alone, noise = _least(self.rows, correlated=False), _least(self.rows, correlated=True)
+        if any(row.population != row.expected for row in (alone, noise)):
+            ratio = noise.population / alone.population
+            yield (
+                f"On fresh records (population) the ratio is {ratio:.3g}: {self.training.n} records leave something "
+                "unknown that no kind of noise takes away."
+            )
 
     def _assumed(self) -> Iterator[str]:
         """What the numbers take as given."""
@@ -121,7 +131,10 @@ class Plan:
                 "'dpbounds[accounting]')."
             )
         if self.training.epochs > 1 and clipped is None:
-            yield "Gradients of later epochs are taken as fresh ones, which favours all rows alike."
+            yield (
+                "Totals take the gradients of later epochs as fresh ones, which is too much where batches return in a "
+                "fixed order; the loss on fresh records counts them as they are."
+            )
 
 
 @typed
@@ -149,7 +162,7 @@ def plan(
 
     - `rho` zCDP, zero-out adjacency, or (`epsilon`, `delta`), exact; delta also for the amplified row.
     - `initial`: squared start distances along the eigenvectors, one number or (d,); `sigma_sgd`: residuals.
-    - `epochs` K passes in one fixed order; predictions take the gradients of later passes as fresh ones.
+    - `epochs` K passes in one fixed order; totals take the gradients of later passes as fresh ones.
     - `batch_sizes`: by default the powers of 4 that give 16 to 16,384 steps. Learning rates up to `largest_eta`, and
       98 % of what is stable.
     - `amplification`: accounted for exactly where the package dp-accounting is installed, else by Rényi orders, whose

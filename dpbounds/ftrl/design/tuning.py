@@ -127,6 +127,42 @@ class Training:
         squared = 1.0 / (2.0 * self.rho) if noise_multiplier is None else noise_multiplier**2
         return squared * (self.clip_norm / batch_size) ** 2
 
+    def floor(self, setting: Setting) -> float:
+        """What n records leave unknown, in population risk above its minimum, once a run has learned them.
+
+        (sigma^2 / 2n) sum_t omega_t sum_j (1 - Phi_tj)^2, Phi_tj what is left of the start along eigenvector j after t
+        steps: theta_t is on the way to the records' own minimiser, whose covariance about theta* is sigma^2 H^-1 / n.
+        """
+        rates = learning_rates(setting.schedule, setting.eta, self.steps(setting.batch_size))
+        left = np.cumprod(1.0 - np.outer(rates, self.eigenvalues), axis=0)
+        learned = np.sum((1.0 - left) ** 2, axis=1)
+        return self.sigma_sgd**2 / (2.0 * self.n) * float(self.objective(setting).omega @ learned)
+
+    def repeated_noise(self, setting: Setting) -> float:
+        """Gradient noise of passes in one fixed order, in population risk: each batch deviates alike in every pass.
+
+        (sigma^2 / 2m) sum_t omega_t sum_j lambda_j^2 sum_b D_tbj^2, D_tbj what the steps on batch b have moved theta_t
+        along eigenvector j. A step shrinks all D by 1 - eta_t lambda_j and adds eta_t to its own batch's, so that the
+        sum of squares goes on from that one's D alone. The floor is part of it; batches are taken to have the same
+        second moments.
+        """
+        batches, steps = self.n // setting.batch_size, self.steps(setting.batch_size)
+        rates, omega = learning_rates(setting.schedule, setting.eta, steps), self.objective(setting).omega
+        factors = 1.0 - np.outer(rates, self.eigenvalues)
+        # What all steps before t shrink: its logarithm, and how often it changes sign.
+        logs = np.cumsum(np.log(np.maximum(np.abs(factors), 1e-300)), axis=0)
+        turns = np.cumsum(factors < 0, axis=0)
+        added, squares, total = np.zeros_like(factors), np.zeros(len(self.eigenvalues)), 0.0
+        for t, (eta, weight) in enumerate(zip(rates, omega, strict=True)):
+            last, moved = t - batches, np.zeros(len(self.eigenvalues))
+            if last >= 0:  # the last step on the same batch, and the steps in between
+                sign = 1.0 - 2.0 * ((turns[t - 1] - turns[last]) % 2)
+                moved = added[last] * sign * np.exp(logs[t - 1] - logs[last])
+            added[t] = factors[t] * moved + eta
+            squares = factors[t] ** 2 * squares + 2.0 * eta * factors[t] * moved + eta**2
+            total += weight * float(self.eigenvalues**2 @ squares)
+        return self.sigma_sgd**2 / (2.0 * setting.batch_size) * total
+
     def fastest(self, batch_size: int) -> float:
         """Largest eta tried."""
         return min(self.largest_eta, STABLE * largest_stable_rate(self.eigenvalues, 1.0 / batch_size))

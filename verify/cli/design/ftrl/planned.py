@@ -76,6 +76,7 @@ def row_of(row: PlanRow, found: Plan) -> Row:
         "clipped_total": row.clipped_loss,
         "share_clipped": None if clipped is None else float(clipped.share_clipped.mean()),
         "excursion": None if clipped is None else clipped.excursion,
+        "population": row.population,
         "mean_weight": None if clipped is None else row.mean_weight,
         "gain": row.gain,
         "noise_multiplier": row.noise_multiplier,

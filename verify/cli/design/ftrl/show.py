@@ -18,7 +18,20 @@ LOSS = ("bias", "sgd_noise", "privacy_noise", "total")
 SIMULATED = ("simulated", "low", "high")
 RUN = ("mechanism", *LOSS, *SIMULATED, "bound", "ratio", "noise_ratio", "gain", "gain_tuned", "seconds")
 CLIPPED = ("clipped_total", "share_clipped", "excursion")
-PLAN = ("mechanism", "batch_size", "steps", "schedule", "eta", *LOSS, *SIMULATED, *CLIPPED, "bound", "ratio", "gain")
+PLAN = (
+    "mechanism",
+    "batch_size",
+    "steps",
+    "schedule",
+    "eta",
+    *LOSS,
+    *SIMULATED,
+    *CLIPPED,
+    "population",
+    "bound",
+    "ratio",
+    "gain",
+)
 DIGITS = 4
 
 
@@ -51,6 +64,11 @@ def show_plan(found: Plan, rows: Sequence[Row], arguments: Namespace, seconds: f
         "bound: the least total of any noise at the row's setting; ratio: total over it. gain: total of independent "
         "noise over the row's."
     )
+    if any(row["population"] != row["total"] for row in rows):
+        said.append(
+            "population: the loss on fresh records; several passes and Poisson sampling learn the records themselves, "
+            "one pass in a fixed order does not."
+        )
     if found.rows[0].clipped is not None:
         said.append(
             "clipped_total: the loss with clipping, forecast on the records, which gain and advice go by; "

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.special import logsumexp
 
 from dpbounds import privacy
 from dpbounds.ftrl.design import Blt, Objective, Participation, Plan, plan, sensitivity
@@ -247,7 +246,7 @@ def _divergence(order: int, sigma: float, rate: float) -> float:
     lost = math.log1p(-rate) if rate < 1 else -math.inf
     ratio = np.logaddexp(lost, math.log(rate) + (2 * z - 1) / (2 * sigma**2))
     density = order * ratio - z**2 / (2 * sigma**2) - math.log(sigma * math.sqrt(2 * math.pi))
-    return float(logsumexp(density) + math.log(width)) / (order - 1)
+    return float(np.logaddexp.reduce(density) + math.log(float(width))) / (order - 1)
 
 
 ORDERS = Claim(

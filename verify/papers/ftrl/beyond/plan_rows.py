@@ -1,4 +1,4 @@
-"""Plans on proxy records: what their rows state with clipping counted, and the advice that goes by it."""
+"""Plans: what their rows state with clipping counted on proxy records, and of the loss on fresh records."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from dpbounds.ftrl.design import learning_rates, plan, verdict
+from dpbounds.ftrl.design import Objective, learning_rates, plan, verdict
 from dpbounds.ftrl.design.clipped import ProxyRecords, forecast
+from dpbounds.ftrl.design.tuning import Setting, Training
 from simulators.ftrl import planned_on_records
-from verify.checks import Agreement, Fact, Holds, Within
+from verify.checks import Agreement, Fact, Holds, Times, Within
 from verify.papers.ftrl.beyond.exact import OURS
 from verify.statements.claims import Claim
 
@@ -53,6 +54,8 @@ def _planned(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact | H
         rates = learning_rates(row.setting.schedule, row.setting.eta, row.steps)
         yield Fact(f"run of it, {row.label}", made, [row.noise_multiplier, clip_norm, 4, *rates], 1e-12)
         yield Fact(f"gain, {row.label}", row.gain * row.expected, found.rows[0].expected, 1e-12)
+        learned = row.expected + found.training.floor(row.setting)
+        yield Fact(f"loss on fresh records, {row.label}", factor * row.population, learned, 1e-12)
     ratio = min(row.expected for row in found.rows[1:]) / found.rows[0].expected
     yield Fact("gain of the plan", found.gain, 1 / ratio, 1e-12)
     yield Holds("what is said of it", found.verdict == verdict(ratio, forecast=True))
@@ -70,4 +73,96 @@ PLANS = Claim(
     ),
     setting="64 records, $d = 3$, two passes.",
     checks=(Agreement(facts=_planned, impostors={"1 % off": {"facts": {"factor": 1.01}}}),),
+)
+
+
+# --- fresh records ---
+
+
+def _by_residuals(
+    eigenvalues: np.ndarray, start: np.ndarray, sigma: float, batches: np.ndarray, rates: np.ndarray, omega: np.ndarray
+) -> float:
+    """Expected loss on fresh records, (T, m, d) the inputs of each step; iterates are linear in start and residuals.
+
+    Batches that are the same array rows return with the same residuals: column `1 + i` is unit residual `i` alone.
+    """
+    steps, m, d = batches.shape
+    known = {tuple(row): None for row in batches.reshape(-1, d)}
+    places = {row: number for number, row in enumerate(known, 1)}
+    theta = np.zeros((d, 1 + len(places)))
+    theta[:, 0] = start
+    loss = 0.0
+    for t in range(steps):
+        residuals = np.zeros((m, theta.shape[1]))
+        residuals[np.arange(m), [places[tuple(row)] for row in batches[t]]] = 1.0
+        theta = theta - rates[t] * batches[t].T @ (batches[t] @ theta - residuals) / m
+        squared = 0.5 * eigenvalues @ theta**2
+        loss += omega[t] * (squared[0] + sigma**2 * squared[1:].sum())
+    return float(loss)
+
+
+def _learned(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
+    """Passes over batches of 6 records in a fixed order, and over all 24 at once."""
+    eigenvalues, start, sigma, n = np.array([1.0, 0.4, 0.05]), np.array([0.6, 0.3, 0.2]), 0.7, 24
+    drawn = [np.linalg.qr(rng.standard_normal((6, 3)))[0] * np.sqrt(6 * eigenvalues) for _ in range(4)]
+    for schedule, weights, m, epochs in (
+        ("linear", "final", 6, 5),
+        ("constant", "mean", 6, 3),
+        ("linear", "mean", 24, 9),
+    ):
+        training = Training(
+            eigenvalues=eigenvalues, n=n, rho=1.0, initial=start**2, sigma_sgd=sigma, epochs=epochs, weights=weights
+        )
+        setting = Setting(batch_size=m, schedule=schedule, eta=1.4)
+        steps = training.steps(m)
+        inputs = np.array(drawn) if m == 6 else np.concatenate(drawn)[None]
+        batches = np.concatenate([inputs] * epochs)
+        rates, omega = learning_rates(schedule, 1.4, steps), training.objective(setting).omega
+        loss = _by_residuals(eigenvalues, start, sigma, batches, rates, omega)
+        run = Objective(eigenvalues, steps, schedule=rates, weights=weights, initial=start**2)
+        label = f"{schedule}, {weights}, batches of {m}"
+        yield Fact(label, run.bias + factor * training.repeated_noise(setting), loss, 1e-9)
+        if m == n:
+            yield Fact(f"{label}, the floor", run.bias + factor * training.floor(setting), loss, 1e-9)
+
+
+def _rows(rng: np.random.Generator) -> Iterator[Fact | Holds]:
+    """One pass in fixed order sees fresh records; Poisson sampling and a second pass do not."""
+    del rng
+    settings = {"initial": 1.0, "epsilon": 2.0, "sigma_sgd": 0.5, "batch_sizes": (8,), "buffers": 1}
+    once, twice = (plan(np.array([1.0, 0.3]), 128, epochs=epochs, **settings) for epochs in (1, 2))
+    for found in (once, twice):
+        training, expected = found.training, []
+        for row in found.rows:
+            noise = row.loss.sgd_noise
+            if row.kind == "amplified":
+                noise = (1 - 8 / 128) * noise + training.floor(row.setting)
+            elif training.epochs > 1:
+                noise = training.repeated_noise(row.setting)
+            expected.append(row.loss.bias + noise + row.loss.privacy_noise)
+        yield Fact(f"passes: {training.epochs}", [row.population for row in found.rows], expected, 1e-12)
+        yield Holds("amplified noise is among the rows", any(row.kind == "amplified" for row in found.rows))
+
+
+POPULATION = Claim(
+    id="ftrl/beyond-plan-population",
+    where=OURS,
+    kind="identity",
+    statement=(
+        (
+            "Passes in a fixed order over batches with second moments $H$ have on fresh records the bias and "
+            "$(sigma^2 \\/ 2 m) sum_t omega_t sum_j lambda_j^2 sum_b D_(t b j)^2$, $D_(t b j)$ what the steps on batch "
+            "$b$ have moved;"
+        ),
+        (
+            "for one batch this is the floor $(sigma^2 \\/ 2 n) sum_t omega_t sum_j (1 - Phi_(t j))^2$, $Phi_(t j)$ "
+            "what is left of the start;"
+        ),
+        "a plan adds the first to rows of several passes, the floor to amplified noise, neither to one pass.",
+    ),
+    setting="24 records, up to 20 steps, each residual by itself; 128 records, one pass and two.",
+    checks=(
+        Agreement(decides="ab", facts=_learned, impostors={"1e-3 off": {"facts": {"factor": 1.001}}}),
+        Agreement(decides="c", facts=_rows, impostors={"1e-6 off": {"facts": Times(1 + 1e-6)}}),
+    ),
 )
