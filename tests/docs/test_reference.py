@@ -85,7 +85,9 @@ def test_designs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "design ftrl --steps 16 --batch-size 16 --eta 1 --objective final --decay 1 --d 8 --initial 11.3 --epsilon 4"
     )
     real = written(tmp_path, f"{words} --sigma-sgd 0.5", capsys)
-    refused("design", real, ["designed", "steps", 0], ["rows", 0, "total", "x"])
+    refused(
+        "design", real, ["designed", "stream", {}], ["designed", "event_multiplier", None], ["rows", 0, "total", "x"]
+    )
 
 
 def test_witnesses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

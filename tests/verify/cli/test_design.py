@@ -107,13 +107,71 @@ def test_files(run, tmp_path):
     status, out, err = run(f"{RUN} --rho 2 --save rows.json --plot loss.svg --export npz --out noise.npz")
     assert status == 0 and "designed" in out, err
     saved = json.loads((tmp_path / "rows.json").read_text())
-    assert saved["format"] == "dpbounds-design/1" and len(saved["rows"]) == 3
+    assert saved["format"] == "dpbounds-design/2" and len(saved["rows"]) == 3
     exported = read_design(tmp_path / "noise.npz")
     assert exported.rho == pytest.approx(2.0)
     assert exported.noise_multiplier == pytest.approx(saved["rows"][2]["noise_multiplier"])
     assert np.allclose(saved["designed"]["buf_decay"], exported.stream.buf_decay)
     assert np.allclose(saved["designed"]["after"], exported.stream.after)
     assert (tmp_path / "loss.svg").read_bytes().startswith(b"<?xml")
+
+
+def test_a_saved_design_exports_as_the_design_itself(run, tmp_path):
+    """Byte for byte, from --save and from an archive, with several passes and scaled columns."""
+    for words in (f"{RUN} --batch-size 3", f"{RUN} --epochs 3 --clip-norm 0.5", f"{RUN} --schedule linear"):
+        status, _, err = run(f"{words} --save design.json --export opacus --out direct.py")
+        assert status == 0, err
+        for saved in ("design.json", "direct.npz"):
+            status, out, err = run(f"design ftrl --saved {saved} --export opacus --out again.py")
+            assert status == 0 and "again.py" in out, err
+            assert (tmp_path / "again.npz").read_bytes() == (tmp_path / "direct.npz").read_bytes()
+            direct, again = ((tmp_path / name).read_text() for name in ("direct.py", "again.py"))
+            assert again.replace("again", "direct") == direct
+    (found,) = rows_of(run, "design ftrl --saved design.json --export jax-privacy --out other.py")
+    assert found["files"] == ["other.npz", "other.py"] and found["rho"] == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "{",
+        "[]",
+        "{}",
+        '{"format": "dpbounds-design/1", "designed": {}}',
+        '{"format": "dpbounds-design/2", "designed": []}',
+        '{"format": "dpbounds-design/2", "designed": {"before": [[1], 2]}}',
+        '{"format": "dpbounds-design/2", "designed": {"before": ["nan"]}}',
+        '{"format": ' + 100_000 * "[" + "}",
+        "PK\x03\x04",
+    ],
+)
+def test_files_that_hold_no_design(run, tmp_path, content):
+    (tmp_path / "bad.json").write_text(content)
+    status, out, err = run("design ftrl --saved bad.json --export npz --out new.npz")
+    assert status == 2 and not out and len(err.splitlines()) == 1 and "bad.json" in err
+    assert not (tmp_path / "new.npz").exists()
+
+
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        ({"event_multiplier": -1.0}, "event_multiplier"),
+        ({"event_multiplier": float("nan")}, "event_multiplier"),
+        ({"learning_rates": [0.1]}, "learning_rates"),
+        ({"before": [0.0] * 24}, "before"),
+        ({"buf_decay": [0.5, 0.5, 0.5]}, "buf_decay"),
+        ({"participation": {"kind": "single", "times": 3, "separation": 1}}, "times"),
+    ],
+)
+def test_a_changed_design_is_refused(run, tmp_path, changed, named):
+    assert run(f"{RUN} --save design.json")[0] == 0
+    saved = json.loads((tmp_path / "design.json").read_text())
+    saved["designed"] |= changed
+    (tmp_path / "design.json").write_text(json.dumps(saved))
+    status, out, err = run("design ftrl --saved design.json --export npz --out new.npz")
+    assert status == 2 and not out and len(err.splitlines()) == 1 and named in err, err
+    assert not (tmp_path / "new.npz").exists()
 
 
 def test_simulated_beside_predicted(run):
@@ -246,6 +304,12 @@ def test_records_that_cannot_be_used_are_one_line(run, tmp_path, words, said):
         f"{PLAN} --schedules steep",
         "design ftrl --plan --n 100 --decay 1 --d 4",
         f"{RUN} --export npz",
+        "design ftrl --saved nosuch.json --export npz --out new.npz",
+        "design ftrl --saved short.csv --export npz --out new.npz",
+        "design ftrl --saved short.csv",
+        "design ftrl --saved short.csv --out new.npz",
+        f"{RUN} --saved short.csv --export npz --out new.npz",
+        "design ftrl --saved short.csv --plan --export npz --out new.npz",
         f"{RUN} --export csv --out new.csv",
         f"{RUN} --export opacus --out new.npz",
         f"{RUN} --export opacus --out new.py --save new.npz",

@@ -108,6 +108,9 @@ def _add_output(group: argparse._ArgumentGroup) -> None:
     simulating.add_arguments(group, simulated="every mechanism on Gaussian inputs")
     group.add_argument("--save", metavar="FILE", help="write the rows and the designed noise as JSON")
     group.add_argument(
+        "--saved", metavar="FILE", help="what --save or --export wrote: export that design, without designing anew"
+    )
+    group.add_argument(
         "--plot",
         metavar="FILE",
         type=picture_file,

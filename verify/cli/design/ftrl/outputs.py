@@ -10,14 +10,11 @@ from typing import Any
 
 from dpbounds.ftrl.correlations import Correlation
 from dpbounds.ftrl.design import Design, LossCurve, Objective, Participation, Plan, plan_curves, run_curves
-from dpbounds.ftrl.design.exports import export, exported_files
-from dpbounds.ftrl.design.streams import noise_stream
+from dpbounds.ftrl.design.exports import SAVED, Export, export, exported_files, saved
 from verify.cli.files import write
 from verify.running.store import strict
 
 Row = Mapping[str, Any]
-
-FORMAT = "dpbounds-design/1"
 
 
 def write_run(design: Design, rows: Sequence[Row], arguments: Namespace) -> None:
@@ -39,6 +36,11 @@ def write_plan(found: Plan, rows: Sequence[Row], arguments: Namespace) -> None:
     _write(contents)
 
 
+def write_export(design: Export, arguments: Namespace) -> None:
+    """The files of a design that was saved."""
+    _write(_exported(design, arguments))
+
+
 def _contents(
     rows: Sequence[Row],
     correlation: Correlation,
@@ -49,36 +51,27 @@ def _contents(
 ) -> dict[tuple[str, str], bytes]:
     """What is to be written, by option and file."""
     contents: dict[tuple[str, str], bytes] = {}
+    if arguments.save is None and arguments.out is None:
+        return contents
+    made = export(
+        correlation,
+        objective.steps,
+        arguments.export or "npz",
+        participation=participation,
+        rho=rho,
+        objective=objective,
+        clip_norm=arguments.clip_norm,
+    )
     if arguments.save is not None:
-        saved = {"format": FORMAT, "rows": list(rows), "designed": _parameters(correlation, objective)}
-        contents["save", arguments.save] = (json.dumps(strict(saved), indent=1, allow_nan=False) + "\n").encode()
-    if arguments.out is not None:
-        made = export(
-            correlation,
-            objective.steps,
-            arguments.export,
-            participation=participation,
-            rho=rho,
-            objective=objective,
-            clip_norm=arguments.clip_norm,
-        )
-        contents |= {("out", file): content for file, content in exported_files(made, arguments.out).items()}
-    return contents
+        whole = {"format": SAVED, "rows": list(rows), "designed": saved(made)}
+        contents["save", arguments.save] = (json.dumps(strict(whole), indent=1, allow_nan=False) + "\n").encode()
+    return contents | _exported(made, arguments)
 
 
-def _parameters(correlation: Correlation, objective: Objective) -> dict[str, Any]:
-    """What draws the noise, in JSON: the filter, the scalings before and after it, and the learning rates."""
-    stream = noise_stream(correlation, objective.steps)
-    arrays = {
-        "buf_decay": stream.buf_decay,
-        "output_scale": stream.output_scale,
-        "coefficients": stream.coefficients,
-        "before": stream.before,
-        "after": stream.after,
-        "learning_rates": objective.learning_rates,
-    }
-    known = {name: array.tolist() for name, array in arrays.items() if array is not None}
-    return {"name": stream.name, "form": stream.form, "steps": stream.steps, **known}
+def _exported(made: Export, arguments: Namespace) -> dict[tuple[str, str], bytes]:
+    if arguments.out is None:
+        return {}
+    return {("out", file): content for file, content in exported_files(made, arguments.out).items()}
 
 
 def _picture(curves: Sequence[LossCurve], file: str) -> bytes:

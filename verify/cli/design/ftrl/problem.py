@@ -53,7 +53,15 @@ def check(arguments: Namespace) -> None:
         for name in OF_RECORDS:
             if getattr(arguments, name) not in (None, 0.0):
                 raise DomainError(name, getattr(arguments, name), "left out with --features", "the records say it")
-    needed = ("steps",) if not arguments.plan else () if arguments.features is not None else ("n", "initial")
+    needed = (
+        ()
+        if arguments.saved is not None
+        else ("steps",)
+        if not arguments.plan
+        else ()
+        if arguments.features is not None
+        else ("n", "initial")
+    )
     for name in needed:
         if getattr(arguments, name) is None:
             raise DomainError(name, None, "given with --plan" if arguments.plan else "given, or else --plan")

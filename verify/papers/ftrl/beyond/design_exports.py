@@ -16,7 +16,7 @@ from scipy.special import ndtr
 
 from dpbounds.ftrl import correlations
 from dpbounds.ftrl.design import Bands, Blt, Objective, Participation, ScaledBlt, ScaledToeplitz, unit_columns
-from dpbounds.ftrl.design.exports import Export, archive, export, exported_files
+from dpbounds.ftrl.design.exports import SAVED, Export, archive, export, exported_files, saved
 from dpbounds.ftrl.design.streams import NoiseStream, noise_stream
 from simulators.ftrl.design_files import read_design
 from verify.checks import Agreement, Fact, Holds, Times
@@ -98,7 +98,7 @@ def _noise(rng: np.random.Generator) -> Iterator[Fact | Holds]:
         yield from _stored(Path(folder))
 
 
-def _stored(folder: Path) -> Iterator[Fact]:
+def _stored(folder: Path) -> Iterator[Fact | Holds]:
     for name, mechanism in _mechanisms().items():
         objective = Objective(np.array([1.0, 0.4]), STEPS, 0.3)
         twice = Participation.min_separation(2, 4)
@@ -112,6 +112,10 @@ def _stored(folder: Path) -> Iterator[Fact]:
         yield Fact(f"noise multiplier in its text, {name}", meta["noise_multiplier"], written.noise_multiplier, 0)
         values = [written.value, written.unscaled_value]
         yield Fact(f"values from the file, {name}", [read.value, read.unscaled_value], values, 0)
+        (folder / "design.json").write_text(json.dumps({"format": SAVED, "designed": saved(written)}))
+        again = read_design(folder / "design.json")
+        yield Fact(f"C from the saved file, {name}", again.stream.encoder(), written.stream.encoder(), 0)
+        yield Holds(f"the same archive from it, {name}", archive(again) == archive(written))
 
 
 NOISE = Claim(
