@@ -101,7 +101,7 @@ def planned_on_records(plan: Plan, kind: NoiseKind, records: ProxyRecords) -> Ex
         settings=ClippedTraining(
             correlation=row.correlation,
             schedule=tuple(learning_rates(row.setting.schedule, row.setting.eta, row.steps).tolist()),
-            clip_norm=plan.training.clip_norm,
+            clip_norm=row.clip_norm,
             noise_multiplier=row.noise_multiplier,
             batch_size=m,
             order="poisson" if kind == "amplified" else "fixed",

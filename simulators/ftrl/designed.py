@@ -157,7 +157,7 @@ def planned_training(plan: Plan, kind: NoiseKind) -> DesignedTraining:
         objective=plan.training.objective(row.setting),
         mechanism=row.correlation,
         rho=0.5 / row.noise_multiplier**2 if amplified else plan.budget.rho,
-        clip_norm=plan.training.clip_norm,
+        clip_norm=row.clip_norm,
         participation=SINGLE if amplified else plan.training.participation(row.setting.batch_size),
     )
 

@@ -10,7 +10,7 @@ the mean loss beside the final one, with the closure on proxy records as the jud
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -55,6 +55,7 @@ class Judged:
 
     correlation: Correlation
     setting: Setting
+    clip_norm: float
     noise_multiplier: float
     mean_weight: float
     forecast: ClippedForecast
@@ -62,33 +63,39 @@ class Judged:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Judge:
-    """Forecasts of the rows of one training on proxy records."""
+    """Forecasts of the rows of one training on proxy records; `clip_norms` are tried beside that of the training."""
 
     training: Training
     records: ProxyRecords
     buffers: int
+    clip_norms: Sequence[float] = ()
 
     def judged(self, kind: NoiseKind, correlation: Correlation, setting: Setting, noise_multiplier: float) -> Judged:
         """The best of a row's own noise and, for `designed`, of designs that weigh the mean loss too, each at the
-        learning rate that is best for it, to a factor of 1.4.
+        clip norm that is best for it of those to be tried, and the learning rate, to a factor of 1.4.
+
+        The noise is in proportion to the clip norm, so that privacy is the same.
         """
         self._check(correlation, setting)
         candidates = [(correlation, noise_multiplier, 0.0)]
         if kind == "designed":
             candidates += self._repaired(setting)
         found = []
-        for noise, multiplier, weight in candidates:
-            found.append(self._tuned(kind, noise, multiplier, weight, found[-1].setting if found else setting))
+        for clip_norm in dict.fromkeys((self.training.clip_norm, *self.clip_norms)):
+            at = replace(self, training=replace(self.training, clip_norm=clip_norm))
+            for noise, multiplier, weight in candidates:
+                found.append(at._tuned(kind, noise, multiplier, weight, found[-1].setting if found else setting))
         return min(found, key=self._loss)
 
     def _tuned(self, kind: NoiseKind, noise: Correlation, multiplier: float, weight: float, setting: Setting) -> Judged:
-        """Down from the setting's learning rate as long as that helps, or else up."""
+        """At the training's clip norm: down from the setting's learning rate as long as that helps, or else up."""
 
         def at(eta: float) -> Judged:
             place = replace(setting, eta=eta)
             return Judged(
                 correlation=noise,
                 setting=place,
+                clip_norm=self.training.clip_norm,
                 noise_multiplier=multiplier,
                 mean_weight=weight,
                 forecast=self._forecast(kind, noise, multiplier, place),
@@ -108,7 +115,8 @@ class Judge:
 
     def of_fresh_records(self, row: Judged) -> ClippedForecast:
         """The same run on records that no step has seen before: population risk."""
-        return self._ordered("fresh", row.correlation, row.noise_multiplier, row.setting)
+        at = replace(self, training=replace(self.training, clip_norm=row.clip_norm))
+        return at._ordered("fresh", row.correlation, row.noise_multiplier, row.setting)
 
     def _forecast(self, kind: NoiseKind, noise: Correlation, multiplier: float, setting: Setting) -> ClippedForecast:
         return self._ordered("poisson" if kind == "amplified" else "fixed", noise, multiplier, setting)

@@ -50,6 +50,7 @@ Candidate = tuple[float, Setting, Correlation]
 class PlanRow:
     """One kind of noise at the setting that is best for it.
 
+    - `clip_norm`: that of the training, or the one of those tried that is best with clipping counted.
     - `noise_multiplier`: standard deviation of one draw over clip norm, for the sum of a batch's clipped gradients.
     - `loss`: predicted weighted loss by part, while nothing is clipped.
     - `bound`: the least total loss that any noise, without amplification, has at this setting; None with amplification.
@@ -64,6 +65,7 @@ class PlanRow:
     correlation: Correlation
     setting: Setting
     steps: int
+    clip_norm: float
     noise_multiplier: float
     loss: Loss
     bound: float | None
@@ -94,7 +96,7 @@ class Planner:
     """The search for one plan; what is common to the kinds of noise is computed once.
 
     `amplified`: noise multipliers with Poisson sampling by batch size; empty leaves that kind out. `records`: proxy
-    records, on which the rows are then judged with clipping.
+    records, on which the rows are then judged with clipping, also at `clip_norms`.
     """
 
     training: Training
@@ -102,6 +104,7 @@ class Planner:
     progress: Progress = no_progress
     amplified: Mapping[int, float] = field(default_factory=dict)
     records: ProxyRecords | None = None
+    clip_norms: Sequence[float] = ()
     prefix_sums: dict[int, tuple[Correlation, float]] = field(default_factory=dict)
 
     @cached_property
@@ -205,9 +208,12 @@ class Planner:
 
     # --- rows ---
 
-    def _row(self, kind: NoiseKind, correlation: Correlation, setting: Setting) -> PlanRow:
+    def _row(
+        self, kind: NoiseKind, correlation: Correlation, setting: Setting, clip_norm: float | None = None
+    ) -> PlanRow:
         """With loss and bound, which noise with amplification does not have."""
-        objective, variance = self.training.objective(setting), self.training.variance(setting.batch_size)
+        training = self.training if clip_norm is None else replace(self.training, clip_norm=clip_norm)
+        objective, variance = training.objective(setting), training.variance(setting.batch_size)
         rest = objective.bias + objective.sgd_noise
         if kind == "amplified":
             multiplier, bound = self.amplified[setting.batch_size], None
@@ -215,7 +221,7 @@ class Planner:
             multiplier = self._sensitivity(correlation, setting) / math.sqrt(2.0 * self.training.rho)
             least = lower_bound(objective, self._participation(setting), tolerance=TOLERANCE)
             bound = rest + variance * float(least)
-        noise = objective.noise_power(correlation) * self.training.variance(setting.batch_size, multiplier)
+        noise = objective.noise_power(correlation) * training.variance(setting.batch_size, multiplier)
         if bound is not None:
             ratio_over(rest + noise, bound)  # a bound above what was reached is never handed on
         return PlanRow(
@@ -223,6 +229,7 @@ class Planner:
             correlation=correlation,
             setting=setting,
             steps=objective.steps,
+            clip_norm=training.clip_norm,
             noise_multiplier=multiplier,
             loss=Loss(objective.bias, objective.sgd_noise, noise),
             bound=bound,
@@ -244,13 +251,14 @@ class Planner:
 
     def _judged(self, rows: Sequence[PlanRow], records: ProxyRecords) -> list[PlanRow]:
         """The rows with clipping counted, each at what is then best for it; noise for prefix sums is a design too."""
-        judge = Judge(training=self.training, records=records, buffers=self.buffers)
+        judge = Judge(training=self.training, records=records, buffers=self.buffers, clip_norms=self.clip_norms)
         found = []
         for row in rows:
             self.progress(PARTS - 1, PARTS, f"clipping, {row.label} noise")
             best_of = judge.judged(row.kind, row.correlation, row.setting, row.noise_multiplier)
-            moved = best_of.setting != row.setting or best_of.correlation is not row.correlation
-            row = self._row(row.kind, best_of.correlation, best_of.setting) if moved else row
+            kept = best_of.setting == row.setting and best_of.clip_norm == row.clip_norm
+            if not (kept and best_of.correlation is row.correlation):
+                row = self._row(row.kind, best_of.correlation, best_of.setting, best_of.clip_norm)
             omega = self.training.objective(row.setting).omega
             loss = best_of.forecast.weighted(omega)
             known = judge.of_fresh_records(best_of) if self._fresh(row.kind) else None

@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Float
 
 from dpbounds.arguments import typed
-from dpbounds.errors import LARGEST, DomainError, choice, count
+from dpbounds.errors import LARGEST, DomainError, choice, count, listed, moderate
 from dpbounds.ftrl.design.amplification import Accounting, installed
 from dpbounds.ftrl.design.budget import DELTA, Budget
 from dpbounds.ftrl.design.clipped import ProxyRecords
@@ -121,6 +121,8 @@ class Plan:
                 f"risk above its minimum. Below {SURE_FORECAST:g} the ranking can be relied on. Bounds are those of "
                 "runs without clipping."
             )
+            if any(row.clip_norm != self.training.clip_norm for row in self.rows):
+                yield "Clip norms are the best on the records given; quantiles of private gradients are private too."
             least = min(float(row.clipped.share_clipped.mean()) for row in self.rows if row.clipped is not None)
             if least > OFTEN:
                 yield f"In each row more than {OFTEN:g} of all gradients are clipped: a larger clip norm may be better."
@@ -148,6 +150,7 @@ def plan(
     delta: float = DELTA,
     epochs: int = 1,
     clip_norm: float = 1.0,
+    clip_norms: Sequence[float] = (),
     sigma_sgd: float = 0.0,
     schedules: Sequence[str] = ("constant", "linear"),
     batch_sizes: Sequence[int] = (),
@@ -169,6 +172,8 @@ def plan(
       noise and loss are somewhat larger; its loss is predicted for batches of fixed size.
     - `records`: public or proxy records; each kind of noise is then tuned once more with clipping counted on them, and
       judged by that. Give their `eigenvalues`, `start` and `sigma_sgd` too.
+    - `clip_norms`: with records, tried for each kind of noise beside `clip_norm`, at equal privacy. Choose them without
+      the private records: quantiles of their gradients are private too.
     - `progress` is called with (done, all, what).
 
     Raises `DomainError` for arguments outside their ranges.
@@ -194,8 +199,16 @@ def plan(
         progress=progress,
         amplified=amplified_multipliers(training, budget, accounting, progress) if amplification else {},
         records=records,
+        clip_norms=_clip_norms(clip_norms, records),
     )
     return Plan(training=training, rows=tuple(planner.rows()), budget=budget, accounting=accounting)
+
+
+def _clip_norms(clip_norms: Sequence[float], records: ProxyRecords | None) -> tuple[float, ...]:
+    found = tuple(moderate("clip_norms", clip_norm) for clip_norm in listed("clip_norms", clip_norms))
+    if found and records is None:
+        raise DomainError("clip_norms", found, "left out without records", "only they tell what clipping costs")
+    return found
 
 
 def _least(rows: Sequence[PlanRow], *, correlated: bool) -> PlanRow:
@@ -208,5 +221,5 @@ def _setting(row: PlanRow) -> str:
     setting = row.setting
     return (
         f"{row.label} noise with batch size {setting.batch_size}, {row.steps} steps, {setting.schedule} learning rate, "
-        f"eta = {setting.eta:.3g}"
+        f"eta = {setting.eta:.3g}, clip norm {row.clip_norm:g}"
     )

@@ -167,6 +167,12 @@ def test_a_plan_on_records_is_judged_with_clipping():
     assert found.best.expected == min(row.expected for row in found.rows)
     assert any("forecast on the records" in said for said in found.sentences)
     assert any("a larger clip norm" in said for said in found.sentences)
+    tuned = plan(records.eigenvalues, 96, **settings, clip_norm=0.3, clip_norms=(3.0, 1.0))
+    for row, fixed in zip(tuned.rows, found.rows, strict=True):
+        assert row.clip_norm in (0.3, 1.0, 3.0) and row.expected <= fixed.expected * (1 + 1e-12)
+        assert row.noise_multiplier == pytest.approx(fixed.noise_multiplier, rel=0.5)
+    assert tuned.best.clip_norm > 0.3 and tuned.best.expected < 0.8 * found.best.expected
+    assert any("Clip norms" in said for said in tuned.sentences) and not any("Clip norms" in s for s in found.sentences)
     wide = plan(records.eigenvalues, 96, **settings, clip_norm=30.0)
     assert not any("a larger clip norm" in said for said in wide.sentences)
 
@@ -232,6 +238,8 @@ def test_the_repaired_design_wanders_less():
         ({"initial": -1.0}, "initial"),
         ({"sigma_sgd": -1.0}, "sigma_sgd"),
         ({"clip_norm": 0.0}, "clip_norm"),
+        ({"clip_norms": (1.0,)}, "clip_norms"),
+        ({"clip_norms": (0.0,)}, "clip_norms"),
         ({"schedules": ()}, "schedules"),
         ({"schedules": ("steep",)}, "schedules"),
         ({"batch_sizes": (65,)}, "batch_sizes"),

@@ -222,6 +222,11 @@ def test_a_plan_on_records_keeps_its_word(run, tmp_path):
         assert abs(row["simulated"] - row["clipped_total"]) < 6 * error + 0.05 * row["clipped_total"]
         assert 0 < row["share_clipped"] < 1 and row["excursion"] > 0
         assert row["verdict"] in ("take", "probably", "level")
+    tuned = rows_of(run, f"{ON_RECORDS} --outcome y --clip-norms 0.8 1.6 --simulate 400")
+    for row, fixed in zip(tuned, rows, strict=True):
+        error = (row["high"] - row["low"]) / (2 * 1.96)
+        assert abs(row["simulated"] - row["clipped_total"]) < 6 * error + 0.05 * row["clipped_total"]
+        assert row["clip_norm"] in (0.4, 0.8, 1.6) and row["clipped_total"] <= fixed["clipped_total"] * (1 + 1e-12)
     status, out, _ = run(f"{ON_RECORDS} --outcome y")
     assert status == 0 and "clipped_total" in out and "public or proxy" in out
 
@@ -235,6 +240,9 @@ def test_a_plan_on_records_keeps_its_word(run, tmp_path):
         (f"{ON_RECORDS} --decay 1 --d 4", "decay"),
         (f"{ON_RECORDS} --sigma-sgd 1", "sigma_sgd"),
         (f"{PLAN} --outcome y", "outcome"),
+        (f"{PLAN} --clip-norms 1 2", "clip_norms"),
+        (f"{RUN} --clip-norms 1 2", "clip_norms"),
+        (f"{ON_RECORDS} --clip-norms nan", "clip_norms"),
         (f"{RUN} --features records.csv", "features"),
         (ON_RECORDS.replace("records", "text"), "line 3"),
         (ON_RECORDS.replace("records", "short"), "line 2: it has 1 of 2 columns"),

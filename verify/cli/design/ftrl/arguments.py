@@ -57,6 +57,14 @@ def _add_plan(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--schedules", nargs="+", choices=SCHEDULES, metavar="NAME", help="those to try (default: constant linear)"
     )
+    group.add_argument(
+        "--clip-norms",
+        nargs="+",
+        type=float,
+        metavar="C",
+        help="tried for each kind of noise beside --clip-norm, at equal privacy, with --features; quantiles of private "
+        "gradients are private themselves",
+    )
     group.add_argument("--no-amplification", action="store_true", help="leave Poisson sampling out")
     group.add_argument(
         "--features",

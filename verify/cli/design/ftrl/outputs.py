@@ -19,7 +19,9 @@ Row = Mapping[str, Any]
 
 def write_run(design: Design, rows: Sequence[Row], arguments: Namespace) -> None:
     """What --save, --plot and --export name, for a given run."""
-    contents = _contents(rows, design.mechanism, design.objective, design.participation, design.budget.rho, arguments)
+    contents = _contents(
+        rows, design.mechanism, design.objective, design.participation, design.budget.rho, design.clip_norm, arguments
+    )
     if arguments.plot is not None:
         contents["plot", arguments.plot] = _picture(run_curves(design), arguments.plot)
     _write(contents)
@@ -30,7 +32,7 @@ def write_plan(found: Plan, rows: Sequence[Row], arguments: Namespace) -> None:
     row = found.row("designed")
     objective = found.training.objective(row.setting)
     participation = found.training.participation(row.setting.batch_size)
-    contents = _contents(rows, row.correlation, objective, participation, found.budget.rho, arguments)
+    contents = _contents(rows, row.correlation, objective, participation, found.budget.rho, row.clip_norm, arguments)
     if arguments.plot is not None:
         contents["plot", arguments.plot] = _picture(plan_curves(found), arguments.plot)
     _write(contents)
@@ -47,6 +49,7 @@ def _contents(
     objective: Objective,
     participation: Participation,
     rho: float,
+    clip_norm: float,
     arguments: Namespace,
 ) -> dict[tuple[str, str], bytes]:
     """What is to be written, by option and file."""
@@ -60,7 +63,7 @@ def _contents(
         participation=participation,
         rho=rho,
         objective=objective,
-        clip_norm=arguments.clip_norm,
+        clip_norm=clip_norm,
     )
     if arguments.save is not None:
         whole = {"format": SAVED, "rows": list(rows), "designed": saved(made)}

@@ -23,7 +23,7 @@ SOURCES = ("decay", "eigenvalues", "spectrum")
 # Options that belong to one of the two jobs.
 RUN = ("steps", "eta", "schedule", "batch_size", "weights", "min_separation", "bound_seconds")
 RUN_FLAGS = ("noiseless", "momentum", "unknown_spectrum", "certify")
-PLAN = ("n", "batch_sizes", "schedules", "features", "outcome")
+PLAN = ("n", "batch_sizes", "schedules", "features", "outcome", "clip_norms")
 # What records say, in place of an option.
 OF_RECORDS = ("decay", "eigenvalues", "spectrum", "dimension", "initial", "sigma_sgd")
 NUMBERS = "a file with one number for each step, CSV or text, or .npy with a list of floats"

@@ -24,6 +24,7 @@ PLAN = (
     "steps",
     "schedule",
     "eta",
+    "clip_norm",
     *LOSS,
     *SIMULATED,
     *CLIPPED,
@@ -57,7 +58,8 @@ def show_plan(found: Plan, rows: Sequence[Row], arguments: Namespace, seconds: f
     if arguments.json:
         print_json(rows)
         return
-    _table(rows, PLAN)
+    alike = {row["clip_norm"] for row in rows} == {arguments.clip_norm}
+    _table(rows, [name for name in PLAN if not (alike and name == "clip_norm")])
     said = list(found.sentences)
     said += [*_losses(), "Every row has the eta, schedule and batch size that are best for it."]
     said.append(
