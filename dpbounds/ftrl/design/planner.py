@@ -114,22 +114,31 @@ class Planner:
 
     def rows(self) -> list[PlanRow]:
         """One for each kind of noise; `AccuracyError` where a bound is above a total that was reached."""
-        self._tell(INDEPENDENT)
-        rows = [self._row("independent", independent(), self.search.least(self._independent)[0][1])]
-        if self.amplified:
-            setting = self.search.least(self._amplified)[0][1]
-            rows.append(self._row("amplified", independent(), setting))
-        self._tell(PREFIX_SUM)
-        candidates = self.search.least(self._prefix_sum, MARGIN)
-        setting = candidates[0][1]
-        prefix = self._row("prefix-sum", self._prefix(setting)[0], setting)
-        designed = self._designed(candidates)
+        *rows, prefix = self.undesigned()
+        designed = self._designed(self._candidates)
         if designed.loss.total > prefix.loss.total:  # noise for prefix sums is a design too
             designed = replace(prefix, kind="designed")
         rows += [prefix, designed]
         if self.records is not None:
             rows = self._judged(rows, self.records)
         return [replace(row, gain=rows[0].expected / row.expected) for row in rows]
+
+    def undesigned(self) -> list[PlanRow]:
+        """The same without the designed one."""
+        self._tell(INDEPENDENT)
+        rows = [self._row("independent", independent(), self.search.least(self._independent)[0][1])]
+        if self.amplified:
+            setting = self.search.least(self._amplified)[0][1]
+            rows.append(self._row("amplified", independent(), setting))
+        self._tell(PREFIX_SUM)
+        setting = self._candidates[0][1]
+        rows.append(self._row("prefix-sum", self._prefix(setting)[0], setting))
+        return [replace(row, gain=rows[0].expected / row.expected) for row in rows]
+
+    @cached_property
+    def _candidates(self) -> list[tuple[float, Setting]]:
+        """Settings at which noise for prefix sums is near its least total."""
+        return self.search.least(self._prefix_sum, MARGIN)
 
     def _tell(self, stage: str) -> None:
         self.progress(STAGES.index(stage), PARTS, stage)

@@ -192,6 +192,14 @@ def test_plan(run, tmp_path):
     assert (tmp_path / "plan.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_passes_within_a_limit_of_work(run):
+    """With the work of four passes no more are taken; the choice is said."""
+    rows = rows_of(run, f"{PLAN} --no-amplification --epochs 1 4 16 --work 256")
+    assert rows[0]["epochs"] == 4 and rows[0]["steps"] == 64 and rows[0]["population"] > 0
+    status, out, _ = run(f"{PLAN} --no-amplification --epochs 1 4")
+    assert status == 0 and "Passes over the records: 4" in out and "for all 4 passes" in out
+
+
 def test_plan_in_words(run):
     status, out, _ = run(f"{PLAN} --simulate 50")
     assert status == 0 and "Correlated noise" in out and "independent, amplified" in out and "simulated:" in out
@@ -304,6 +312,12 @@ def test_records_that_cannot_be_used_are_one_line(run, tmp_path, words, said):
         f"{RUN} --plan",
         f"{RUN} --n 100",
         f"{RUN} --no-amplification",
+        f"{RUN} --epochs 1 2",
+        f"{RUN} --work 100",
+        f"{PLAN} --epochs 1 2 --work 63",
+        f"{PLAN} --epochs 2 --work 127",
+        f"{PLAN} --work nan",
+        f"{PLAN} --epochs 1 0",
         f"{PLAN} --steps 3",
         f"{PLAN} --momentum 0.5",
         f"{PLAN} --batch-sizes 1000",

@@ -106,7 +106,14 @@ def _add_privacy(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--epsilon", type=float, help="budget (epsilon, delta) in place of --rho, exact")
     group.add_argument("--delta", type=float, default=1e-5, help="delta of epsilon (default: 1e-5)")
     group.add_argument("--clip-norm", type=float, default=1.0, help="l2 bound on a gradient (default: 1)")
-    group.add_argument("--epochs", type=int, default=1, help="passes over the data, in one fixed order (default: 1)")
+    group.add_argument(
+        "--epochs",
+        type=int,
+        nargs="+",
+        default=[1],
+        help="passes over the data, in one fixed order (default: 1); with --plan several numbers to choose from",
+    )
+    group.add_argument("--work", type=float, help="gradients that a plan may take, n for each pass (default: no limit)")
 
 
 def _add_output(group: argparse._ArgumentGroup) -> None:

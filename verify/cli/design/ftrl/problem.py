@@ -23,7 +23,7 @@ SOURCES = ("decay", "eigenvalues", "spectrum")
 # Options that belong to one of the two jobs.
 RUN = ("steps", "eta", "schedule", "batch_size", "weights", "min_separation", "bound_seconds")
 RUN_FLAGS = ("noiseless", "momentum", "unknown_spectrum", "certify")
-PLAN = ("n", "batch_sizes", "schedules", "features", "outcome", "clip_norms")
+PLAN = ("n", "batch_sizes", "schedules", "features", "outcome", "clip_norms", "work")
 # What records say, in place of an option.
 OF_RECORDS = ("decay", "eigenvalues", "spectrum", "dimension", "initial", "sigma_sgd")
 NUMBERS = "a file with one number for each step, CSV or text, or .npy with a list of floats"
@@ -153,7 +153,9 @@ def _rates(arguments: Namespace, steps: int) -> tuple[str, np.ndarray]:
 
 
 def _participation(arguments: Namespace) -> Participation:
-    epochs, separation = count("epochs", arguments.epochs), arguments.min_separation
+    if len(arguments.epochs) > 1:
+        raise DomainError("epochs", arguments.epochs, "one number for a given run", "several are for --plan")
+    epochs, separation = count("epochs", arguments.epochs[0]), arguments.min_separation
     if separation is not None:
         if epochs == 1:
             raise DomainError("min_separation", separation, "left out with one epoch", "it is for --epochs K")

@@ -50,7 +50,7 @@ def show_run(design: Design, schedule: str, rows: Sequence[Row], arguments: Name
     settings += f"schedule = {schedule}, batch_size = {objective.examples}, clip_norm = {design.clip_norm:g}, "
     settings += f"sigma_sgd = {objective.sigma_sgd:g}, momentum = {objective.momentum:g}."
     said = [settings, *_losses(), *_run_columns(design, rows), *design.sentences, *_simulation(arguments)]
-    print_sentences([*said, design.budget.sentence(arguments.epochs)])
+    print_sentences([*said, design.budget.sentence(design.participation.times)])
 
 
 def show_plan(found: Plan, rows: Sequence[Row], arguments: Namespace, seconds: float) -> None:
@@ -78,7 +78,7 @@ def show_plan(found: Plan, rows: Sequence[Row], arguments: Namespace, seconds: f
         )
     if arguments.no_amplification:
         said.append("Independent noise with Poisson amplification was left out.")
-    said += [*_simulation(arguments), found.budget.sentence(arguments.epochs), f"{seconds:.1f} seconds."]
+    said += [*_simulation(arguments), found.budget.sentence(found.training.epochs), f"{seconds:.1f} seconds."]
     print_sentences(said)
 
 
