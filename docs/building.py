@@ -80,19 +80,18 @@ def notices_of(results: Results) -> list[str]:
     day = f" on {one_line(results.date)}" if results.date else ""
     version = one_line(results.versions.get("dpbounds", "an unknown version"))
     said = [f"Decided at {levels} level, seed {seeds}, by dpbounds {version}{day}."]
-    known = topics()
+    known, foreign, old, part = topics(), [], [], []
     for paper in results.papers:
         own = results.of(paper.name)
         if paper.name not in known:
-            said.append(f"Topic {paper.name} is not installed where this site was built.")
+            foreign.append(paper.name)
             continue
-        old = sum(entry.code != code_version(known[paper.name]) for entry in own)
-        if old:
-            said.append(
-                f"Old: {old} of {counted(len(own), 'verdict')} of {paper.name} are from other sources than these."
-            )
-        if len(own) < len(index_of(paper.name)):
-            said.append(f"Part of {paper.name} only: {len(own)} of {counted(len(index_of(paper.name)), 'claim')}.")
+        stale, whole = sum(entry.code != code_version(known[paper.name]) for entry in own), len(index_of(paper.name))
+        old += [f"{stale} of {len(own)} of {paper.name}"] * bool(stale)
+        part += [f"{len(own)} of {whole} of {paper.name}"] * (len(own) < whole)
+    said += [f"Not installed where this site was built: {', '.join(foreign)}."] * bool(foreign)
+    said += [f"Old, decided by other sources than these: {', '.join(old)}."] * bool(old)
+    said += [f"Not all claims: {', '.join(part)}."] * bool(part)
     return said
 
 

@@ -74,7 +74,9 @@ def test_nothing_of_a_stranger_is_markup(site: Path) -> None:
 def test_pages_say_how_the_verdicts_came_about(site: Path) -> None:
     for path in site.rglob("*.html"):
         page = path.read_text(encoding="utf-8")
-        assert "Decided at quick level, seed 0, 1" in page and "Old: 10 of 10 verdicts of ftrl" in page, path
+        assert "Decided at quick level, seed 0, 1" in page and "other sources than these: 10 of 10 of ftrl" in page, (
+            path
+        )
 
 
 def test_pages_can_be_read_without_scripts(site: Path) -> None:
@@ -131,11 +133,31 @@ def test_programs_in_markup_are_refused(tmp_path: Path, text: str) -> None:
         as_html([text], tmp_path)
 
 
+def test_no_sign_begins_a_line_that_belongs_to_a_formula(tmp_path: Path) -> None:
+    text = "A price ($a$), $b$ and $c$."
+    html = re.sub("<math>.*?</math>", "m", as_html([text], tmp_path)[text], flags=re.DOTALL)
+    assert html.strip() == 'A price <span class="held">(m),</span> m and <span class="held">m.</span>'
+
+
+def test_a_picture_explains_no_curve_that_it_has_not(tmp_path: Path) -> None:
+    """In the PDF panels share a legend; here each has its own."""
+    pictures = [picture(series("SGD"), series("Adam")), picture(series("SGD"), series("SGD", "simulated"))]
+    claims = [claim(f"ftrl/fig-1-{k}", evidence=[evidence(picture=item)]) for k, item in enumerate(pictures)]
+    build(write(tmp_path, claims, [topic("ftrl")]), tmp_path / "out", whole=False)
+    shown = [(tmp_path / "out" / "verdicts" / "ftrl" / f"fig-1-{k}.html").read_text("utf-8") for k in range(2)]
+    legends = [re.sub("<[^>]*>", " ", page.partition('class="legend">')[2].partition("</div>")[0]) for page in shown]
+    assert [{word for word in ("SGD", "Adam", "exact", "simulated") if word in legend} for legend in legends] == [
+        {"SGD", "Adam", "exact"},
+        {"SGD", "exact", "simulated"},
+    ]
+    assert re.search(r'<img src="[^"]*" alt="[^"]+" width="\d+" height="\d+"', shown[0])
+
+
 def test_links_in_markup_lead_to_the_web_only(tmp_path: Path) -> None:
     text = 'https://example.org/"onclick=alert(1) <script>x</script> `<b>` and $a < b$.'
     html = as_html([text], tmp_path)[text]
     assert 'href="https://example.org/"' in html and "onclick" not in re.sub(r">[^<]*<", "><", html)
-    assert set(re.findall(r"<([a-z]+)", html)) <= {"a", "code", "math", "mi", "mo", "p"}
+    assert set(re.findall(r"<([a-z]+)", html)) <= {"a", "code", "math", "mi", "mo", "p", "span"}
 
 
 def test_damaged_results_are_refused(tmp_path: Path) -> None:
@@ -152,8 +174,9 @@ def test_other_levels_and_missing_claims_are_said(tmp_path: Path) -> None:
     found = results(tmp_path, [claim("ftrl/a", level="full", seed=3), corrected(level="quick")])
     first, *others = notices_of(found)
     assert "full, quick level, seed 0, 3" in first
-    assert any(said.startswith("Old: 2 of 2 verdicts of ftrl") for said in others)
-    assert any(said.startswith("Part of ftrl only: 2 of") for said in others)
+    assert others[0] == "Old, decided by other sources than these: 2 of 2 of ftrl."
+    assert others[1].startswith("Not all claims: 2 of ")
+    assert notices_of(results(tmp_path, [claim("mine/a")]))[1:] == ["Not installed where this site was built: mine."]
 
 
 def test_a_folder_of_somebody_else_is_left_alone(site: Path, tmp_path: Path) -> None:
