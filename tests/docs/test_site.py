@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -19,6 +20,8 @@ from docs.building import MARKER, SiteError, build, notices_of
 from docs.markup import as_html
 from reports.reader import read
 from reports.results import ReportError
+from tests.docs import browser
+from tests.docs.browser import NoBrowser, opened, problems
 from tests.reports.examples import (
     claim,
     clause,
@@ -215,20 +218,32 @@ def test_evidence_without_a_ground_for_a_clause_says_so(tmp_path: Path) -> None:
     assert "Clause (b) is open" in page and "none: no check decides it" in page
 
 
-def test_in_a_browser(site: Path) -> None:
+@pytest.fixture
+def page() -> Iterator[Any]:
+    try:
+        with opened() as found:
+            yield found
+    except NoBrowser as reason:
+        pytest.skip(str(reason))
+
+
+def test_in_a_browser(site: Path, page: Any) -> None:
     """Nothing wider than a telephone, nothing that the policy blocks, and the search finds a claim by its place."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="no playwright here")
-    program = shutil.which("chromium") or pytest.skip("no Chromium here")
-    said: list[str] = []
-    with playwright.sync_playwright() as tool:
-        browser = tool.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 400, "height": 800})
-        page.on("console", lambda message: said.append(message.text))
-        for path in site.glob("verdicts/**/*.html"):
-            page.goto(path.as_uri())
-            assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0, path
-        assert said == []
-        page.goto(f"{(site / 'search.html').as_uri()}?q=figure+1+ftrl")
-        page.wait_for_selector("#search-results li > a")
-        assert "ftrl/fig-1-left" in page.inner_text("#search-results li > a >> nth=0")
-        browser.close()
+    assert list(problems(page, site)) == []
+    page.goto(f"{(site / 'search.html').as_uri()}?q=figure+1+ftrl")
+    page.wait_for_selector("#search-results li > a")
+    assert "ftrl/fig-1-left" in page.inner_text("#search-results li > a >> nth=0")
+
+
+def test_the_browser_sees_what_it_is_there_for(tmp_path: Path, page: Any) -> None:
+    policy = "<meta http-equiv=Content-Security-Policy content=\"script-src 'none'\">"
+    (tmp_path / "page.html").write_text(f"{policy}<p style='width: 500px'>x<script>1</script>", encoding="utf-8")
+    wide, blocked = problems(page, tmp_path)
+    assert "pixels wider than 400" in wide and "Content Security Policy" in blocked
+
+
+def test_without_a_browser_it_says_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setitem(sys.modules, "playwright.sync_api", None)
+    monkeypatch.setattr(sys, "argv", ["browser", "site"])
+    assert browser.main() == 0
+    assert capsys.readouterr().out == "site: not looked at in a browser: playwright is not installed\n"
