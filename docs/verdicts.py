@@ -20,7 +20,18 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from docs.markup import as_html, markups, rich_filter
-from reports.document import BOUNDS, GROUND_MEANINGS, MEANINGS, SEVERITY_TITLES, build, command, place, said, slack
+from reports.document import (
+    BOUNDS,
+    GROUND_MEANINGS,
+    MEANINGS,
+    SEVERITY_TITLES,
+    build,
+    command,
+    commands,
+    place,
+    said,
+    slack,
+)
 from reports.figures import ROLE_NAMES
 from reports.findings import FALSE, Finding, findings, grounds_of, numbers, on_clauses
 from reports.pictures import panels
@@ -156,7 +167,7 @@ def _summary(paper: Paper, results: Results, front: Data, chapter: Data, drawn: 
         "entries": entries,
         "count": Counter(entry.verdict for entry in entries),
         "severity": Counter(entry.severity for entry in entries if entry.verdict in FALSE and not entry.root),
-        "command": f"dpbounds verify {paper.name} --level {entries[0].level} --seed {entries[0].seed}",
+        "command": "\n".join(commands(results, paper.name)),
         "grounds": {entry.claim: grounds_of(entry) for entry in entries},
         "slack": {entry.claim: slack(entry) for entry in entries},
         "notation": paper.notation,

@@ -375,7 +375,7 @@ def _appendix(results: Results, papers: Sequence[Paper]) -> Data:
             if (facts := digest([fact for item in entry.evidence for fact in item.facts]))
         ],
         "versions": [[one_line(name), one_line(version)] for name, version in results.versions.items()],
-        "commands": [command for paper in papers for command in _commands(results, paper.name)]
+        "commands": [command for paper in papers for command in commands(results, paper.name)]
         + [shlex.join(["dpbounds", "report", *map(one_line, _names(results, papers)), "--out", "report.pdf"])],
     }
 
@@ -385,7 +385,7 @@ def _names(results: Results, papers: Sequence[Paper]) -> Sequence[str]:
     return results.names or [paper.name for paper in papers]
 
 
-def _commands(results: Results, topic: str) -> list[str]:
+def commands(results: Results, topic: str) -> list[str]:
     """The topic, or the claims chosen, at the most frequent level and seed, then the claims that were run otherwise."""
     runs: dict[tuple[str, int], list[Entry]] = {}
     for entry in results.of(topic):

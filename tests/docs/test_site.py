@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
 import sys
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -36,6 +39,7 @@ from tests.reports.examples import (
     topic,
     write,
 )
+from verify.cli import main
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'`|[a](javascript:alert(1)) {{ 7 * 7 }}"
 
@@ -163,6 +167,40 @@ def test_links_in_markup_lead_to_the_web_only(tmp_path: Path) -> None:
     assert set(re.findall(r"<([a-z]+)", html)) <= {"a", "code", "math", "mi", "mo", "p", "span"}
 
 
+@pytest.fixture(scope="module")
+def decided(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with results of this code and its proof files."""
+    folder = tmp_path_factory.mktemp("decided")
+    assert main(["verify", "iv/eq-5", "--jobs", "1", "--store", str(folder)]) == 0
+    assert main(["verify", "iv/eq-5", "--proofs", str(folder / "proofs")]) == 0
+    return folder
+
+
+def test_proof_files_come_with_the_program_that_checks_them(decided: Path, tmp_path: Path) -> None:
+    build(decided / "results.json", tmp_path / "out", proofs=decided / "proofs", whole=False)
+    page = (tmp_path / "out" / "verdicts" / "iv" / "eq-5.html").read_text(encoding="utf-8")
+    with zipfile.ZipFile(tmp_path / "out" / "proofs.zip") as archive:
+        archive.extractall(tmp_path)
+    files = {path.name for path in (tmp_path / "proofs").iterdir()}
+    assert files == {path.name for path in (decided / "proofs").iterdir()} and any(name in page for name in files)
+    command = [sys.executable, "-I", "-S", "proof_checker.py", "proofs"]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert f"{len(files)} accepted, 0 refused" in run.stdout and "proofs.zip" in page
+    build(decided / "results.json", tmp_path / "without", whole=False)
+    page = (tmp_path / "without" / "verdicts" / "iv" / "eq-5.html").read_text(encoding="utf-8")
+    assert "built without proof files" in page and not (tmp_path / "without" / "proofs.zip").exists()
+
+
+def test_proof_files_that_are_refused_make_no_site(decided: Path, tmp_path: Path) -> None:
+    shutil.copytree(decided / "proofs", tmp_path / "proofs")
+    first = min((tmp_path / "proofs").iterdir())
+    first.write_bytes(first.read_bytes() + b" ")
+    for folder, said in ((tmp_path / "proofs", "is refused"), (tmp_path / "none", "proofs: ")):
+        with pytest.raises(ReportError, match=said):
+            build(decided / "results.json", tmp_path / "out", proofs=folder, whole=False)
+    assert not (tmp_path / "out").exists()
+
+
 def test_damaged_results_are_refused(tmp_path: Path) -> None:
     file = write(tmp_path, one_of_each())
     file.write_text(file.read_text(encoding="utf-8").replace("129 points", "130 points"), encoding="utf-8")
@@ -179,6 +217,9 @@ def test_other_levels_and_missing_claims_are_said(tmp_path: Path) -> None:
     assert "full, quick level, seed 0, 3" in first
     assert others[0] == "Old, decided by other sources than these: 2 of 2 of ftrl."
     assert others[1].startswith("Not all claims: 2 of ")
+    build(tmp_path / "results.json", tmp_path / "out", whole=False)
+    page = (tmp_path / "out" / "verdicts" / "ftrl" / "index.html").read_text(encoding="utf-8")
+    assert "dpbounds verify ftrl --level full --seed 3\ndpbounds verify ftrl/thm-2 --level quick --seed 0" in page
     assert notices_of(results(tmp_path, [claim("mine/a")]))[1:] == ["Not installed where this site was built: mine."]
 
 
