@@ -37,7 +37,7 @@ from reports.findings import FALSE, Finding, findings, grounds_of, numbers, on_c
 from reports.pictures import panels
 from reports.results import TEXTS, Entry, Figure, Paper, Picture, ReportError, Results, Series
 from reports.rich import markup, rich
-from reports.text import number, one_line, typographic
+from reports.text import counted, number, one_line, typographic
 from verify.checks import statistics
 
 Data = dict[str, Any]
@@ -149,6 +149,7 @@ def _environment() -> Environment:
         "markup": markup,
         "typographic": typographic,
         "number": number,
+        "counted": counted,
         "said": said,
         "place": place,
         "block": lambda text: Markup(re.sub(r"\s*\n\s*", "\n", text).strip()),
