@@ -32,7 +32,7 @@ from reports.document import (
     said,
     slack,
 )
-from reports.figures import ROLE_NAMES
+from reports.figures import FONT, ROLE_NAMES
 from reports.findings import FALSE, Finding, findings, grounds_of, numbers, on_clauses
 from reports.pictures import panels
 from reports.results import TEXTS, Entry, Figure, Paper, Picture, ReportError, Results, Series
@@ -262,7 +262,7 @@ def _figures(site: Site, chapter: Data, entries: Mapping[str, Entry]) -> Picture
             panel |= {"legend": _legend(panel, picture), "size": _SIZE.findall(panel["svg"])[:2]}
             site.files[panel["csv"]] = _table(picture.series)
             if panel["svg"]:
-                site.files[panel["image"]] = panel["svg"].encode()
+                site.files[panel["image"]] = panel["svg"].replace(FONT, "sans-serif").encode()
     return found
 
 

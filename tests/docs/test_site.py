@@ -105,6 +105,7 @@ def test_pictures_come_with_their_numbers(site: Path) -> None:
     drawings = [*site.rglob("figures/**/*.svg"), *site.rglob("badges/*.svg")]
     for path in drawings:
         ElementTree.parse(path)
+        assert "Libertinus" not in path.read_text(encoding="utf-8")
     assert len(drawings) > 3 and "fig-1-left-1.svg" in (site / "gallery" / "ftrl.html").read_text(encoding="utf-8")
 
 
