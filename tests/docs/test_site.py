@@ -272,6 +272,9 @@ def page() -> Iterator[Any]:
 def test_in_a_browser(site: Path, page: Any) -> None:
     """Nothing wider than a telephone, nothing that the policy blocks, and the search finds a claim by its place."""
     assert list(problems(page, site)) == []
+    page.goto((site / "search.html").as_uri())
+    hint = page.evaluate("getComputedStyle(document.querySelector('#search-results'), '::before').content")
+    assert "Theorem 2.1" in hint
     page.goto(f"{(site / 'search.html').as_uri()}?q=figure+1+ftrl")
     page.wait_for_selector("#search-results li > a")
     assert "ftrl/fig-1-left" in page.inner_text("#search-results li > a >> nth=0")
