@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+import zipfile
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -23,6 +25,7 @@ from docs.verdicts import TEMPLATES, pages_of, site_of
 from reports.reader import read
 from reports.results import Results
 from reports.text import counted, one_line
+from verify import proof_checker
 from verify.cli.reporting import accepted, files_of
 from verify.running.registry import index_of, topics
 from verify.running.versions import code_version
@@ -53,6 +56,8 @@ def build(results: Path, out: Path, *, proofs: Path | None = None, whole: bool =
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         _write_sources(place, found, whole)
+        if proofs:
+            _write(place / "extra" / "proofs.zip", _zipped(proofs))
         _run_sphinx(place, found, whole)
         site = place / "site"
         checking.seal(site)
@@ -80,19 +85,18 @@ def notices_of(results: Results) -> list[str]:
     day = f" on {one_line(results.date)}" if results.date else ""
     version = one_line(results.versions.get("dpbounds", "an unknown version"))
     said = [f"Decided at {levels} level, seed {seeds}, by dpbounds {version}{day}."]
-    known = topics()
+    known, foreign, old, part = topics(), [], [], []
     for paper in results.papers:
         own = results.of(paper.name)
         if paper.name not in known:
-            said.append(f"Topic {paper.name} is not installed where this site was built.")
+            foreign.append(paper.name)
             continue
-        old = sum(entry.code != code_version(known[paper.name]) for entry in own)
-        if old:
-            said.append(
-                f"Old: {old} of {counted(len(own), 'verdict')} of {paper.name} are from other sources than these."
-            )
-        if len(own) < len(index_of(paper.name)):
-            said.append(f"Part of {paper.name} only: {len(own)} of {counted(len(index_of(paper.name)), 'claim')}.")
+        stale, whole = sum(entry.code != code_version(known[paper.name]) for entry in own), len(index_of(paper.name))
+        old += [f"{stale} of {len(own)} of {paper.name}"] * bool(stale)
+        part += [f"{len(own)} of {whole} of {paper.name}"] * (len(own) < whole)
+    said += [f"Not installed where this site was built: {', '.join(foreign)}."] * bool(foreign)
+    said += [f"Old, decided by other sources than these: {', '.join(old)}."] * bool(old)
+    said += [f"Not all claims: {', '.join(part)}."] * bool(part)
     return said
 
 
@@ -113,6 +117,18 @@ def _write_sources(place: Path, results: Results, whole: bool) -> None:
         _write(extra / name, content)
     shutil.copyfile(results.path, extra / "results.json")
     _write(place / "static" / "typst.css", _style().encode())
+
+
+def _zipped(proofs: Path) -> bytes:
+    """All proof files and the program that checks them; the same bytes for the same files."""
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive:
+        files = {f"proofs/{path.name}": path for path in sorted(proofs.glob("*.json"))}
+        for name, path in {"proof_checker.py": Path(proof_checker.__file__), **files}.items():
+            entry = zipfile.ZipInfo(name)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(entry, path.read_bytes())
+    return written.getvalue()
 
 
 def _own_paper() -> str:

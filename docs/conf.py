@@ -25,7 +25,7 @@ html_extra_path, html_static_path = [BUILD["extra"]], [str(HERE / "static"), BUI
 html_search_scorer = str(HERE / "static" / "scorer.js")
 html_css_files = ["typst.css", "style.css"]
 html_copy_source = html_show_sourcelink = False
-html_domain_indices = smartquotes = False
+html_domain_indices = html_use_index = smartquotes = False
 nb_execution_mode, nb_execution_raise_on_error, nb_execution_timeout = "force", True, 120
 nb_execution_show_tb = nb_merge_streams = True
 myst_enable_extensions = ["deflist"]

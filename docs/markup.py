@@ -31,6 +31,7 @@ _PRESENTING = (
     "bevelled notation dir style start type"
 )
 ATTRIBUTES = frozenset(_PRESENTING.split())
+_HELD = re.compile(r"(\(?)<math>(?:(?!</math>).)*</math>([.,;:)]*)", re.DOTALL)
 _ADDRESS = re.compile(r"https?://[^\s]*|mailto:[^\s]*")
 _STYLE = re.compile(r"[a-z-]+:\s*[-a-z0-9.% ]+;?")
 
@@ -48,7 +49,12 @@ def as_html(texts: Iterable[str], file: Path) -> dict[str, Markup]:
         foreign = next(_foreign(html), None)
         if foreign:
             raise ReportError(f"{file}: a text makes {foreign!r}, which no page takes: {one_line(text)!r}")
-    return {text: Markup(html) for text, html in zip(wanted, found, strict=True)}
+    return {text: Markup(_HELD.sub(_held, html)) for text, html in zip(wanted, found, strict=True)}
+
+
+def _held(found: re.Match[str]) -> str:
+    """A formula in a line, on the same line as the sign before or after it."""
+    return f'<span class="held">{found[0]}</span>' if found[1] or found[2] else found[0]
 
 
 def _compiled(texts: Sequence[str]) -> list[str]:

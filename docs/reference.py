@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from markdown_it import MarkdownIt
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers.python import PythonConsoleLexer
@@ -148,16 +148,16 @@ def _schema(name: str, schema: dict[str, Any]) -> dict[str, Any]:
     return {
         "name": name,
         "title": schema["title"],
-        "description": schema["description"],
+        "description": Markup(_PROSE.renderInline(schema["description"])),
         "fields": about,
         "whole": schema,
     }
 
 
-def _field(field: dict[str, Any]) -> str:
+def _field(field: dict[str, Any]) -> Markup:
     """What a field is, in words where the schema has some."""
     if "enum" in field:
-        return ", ".join(map(str, field["enum"]))
+        return escape(", ".join(map(str, field["enum"])))
     types = field.get("type", "as defined below")
     said = types if isinstance(types, str) else " or ".join(types)
-    return str(field.get("description") or field.get("const") or said)
+    return Markup(_PROSE.renderInline(str(field.get("description") or field.get("const") or said)))

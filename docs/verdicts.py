@@ -20,12 +20,24 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from docs.markup import as_html, markups, rich_filter
-from reports.document import BOUNDS, GROUND_MEANINGS, MEANINGS, SEVERITY_TITLES, build, command, place, said, slack
+from reports.document import (
+    BOUNDS,
+    GROUND_MEANINGS,
+    MEANINGS,
+    SEVERITY_TITLES,
+    build,
+    command,
+    commands,
+    place,
+    said,
+    slack,
+)
+from reports.figures import FONT, ROLE_NAMES
 from reports.findings import FALSE, Finding, findings, grounds_of, numbers, on_clauses
 from reports.pictures import panels
-from reports.results import TEXTS, Entry, Figure, Paper, ReportError, Results, Series
-from reports.rich import markup
-from reports.text import number, one_line, typographic
+from reports.results import TEXTS, Entry, Figure, Paper, Picture, ReportError, Results, Series
+from reports.rich import markup, rich
+from reports.text import counted, number, one_line, typographic
 from verify.checks import statistics
 
 Data = dict[str, Any]
@@ -37,6 +49,8 @@ TEMPLATES = Path(__file__).with_name("templates")
 # What a claim's id may be, since it becomes an address: no way out of the folder.
 _CLAIM = re.compile(r"[a-z][a-z0-9_-]*/[A-Za-z0-9][A-Za-z0-9_.()+-]*")
 _TEX = {character: f"\\{character}" for character in "&%$#_{}"} | {"\\": "", "~": " ", "^": ""}
+# Width and height at the head of a drawing.
+_SIZE = re.compile(r' (?:width|height)="([0-9]+)[0-9.]*pt"')
 # Widths of the badge's letters, in pixels.
 LETTER, PADDING = 6.6, 12
 
@@ -135,6 +149,7 @@ def _environment() -> Environment:
         "markup": markup,
         "typographic": typographic,
         "number": number,
+        "counted": counted,
         "said": said,
         "place": place,
         "block": lambda text: Markup(re.sub(r"\s*\n\s*", "\n", text).strip()),
@@ -153,7 +168,7 @@ def _summary(paper: Paper, results: Results, front: Data, chapter: Data, drawn: 
         "entries": entries,
         "count": Counter(entry.verdict for entry in entries),
         "severity": Counter(entry.severity for entry in entries if entry.verdict in FALSE and not entry.root),
-        "command": f"dpbounds verify {paper.name} --level {entries[0].level} --seed {entries[0].seed}",
+        "command": "\n".join(commands(results, paper.name)),
         "grounds": {entry.claim: grounds_of(entry) for entry in entries},
         "slack": {entry.claim: slack(entry) for entry in entries},
         "notation": paper.notation,
@@ -244,10 +259,19 @@ def _figures(site: Site, chapter: Data, entries: Mapping[str, Entry]) -> Picture
         for index, (panel, picture) in enumerate(zip(shown, pictures, strict=True), 1):
             path = f"figures/{claim}-{index}"
             panel |= {"csv": f"{path}.csv", "image": f"{path}.svg" if panel["svg"] else "", "index": index}
+            panel |= {"legend": _legend(panel, picture), "size": _SIZE.findall(panel["svg"])[:2]}
             site.files[panel["csv"]] = _table(picture.series)
             if panel["svg"]:
-                site.files[panel["image"]] = panel["svg"].encode()
+                site.files[panel["image"]] = panel["svg"].replace(FONT, "sans-serif").encode()
     return found
+
+
+def _legend(panel: Data, picture: Picture) -> list[Data]:
+    """Of what a row of the PDF explains, the curves and the roles that this picture has; a table has its own words."""
+    own = [rich(item.curve, item.typeset) for item in picture.series] + [
+        ROLE_NAMES[item.role] for item in picture.series
+    ]
+    return [item for item in panel["legend"] if item["name"] in own or not item["svg"]] if panel["svg"] else []
 
 
 def _table(series: Sequence[Series]) -> bytes:

@@ -10,7 +10,7 @@ from textwrap import shorten
 from typing import Any
 
 from reports.facts import digest
-from reports.findings import FALSE, Finding, by_clause, findings, grounds_of, numbers, on_clauses
+from reports.findings import FALSE, Finding, by_clause, findings, grounds_of, index, numbers, on_clauses
 from reports.panels import MOST_COLUMNS, pictures_of, rates_used, rows, slope_cells
 from reports.pictures import panels
 from reports.results import GROUNDS, VERDICTS, Entry, Figure, Highlight, Paper, Results
@@ -65,6 +65,7 @@ def build(results: Results, summary: str = "") -> Data:
         "header": _header(results, papers),
         "summary": summary,
         "contents": not summary and len(results.entries) > MOST_COLUMNS,
+        "notation": [] if summary else [_notation(paper) for paper in papers if paper.notation],
         "fronts": [_front(paper, results, found, of) for paper in papers],
         "counts": _counts(results, papers),
         "grounds": [[how, GROUND_MEANINGS[how]] for how in GROUNDS if any(e.how == how for e in results.entries)],
@@ -74,6 +75,7 @@ def build(results: Results, summary: str = "") -> Data:
         "rates": rates_used([row for chapter in chapters for row in chapter["rows"]]),
         "chapters": chapters,
         "appendix": _appendix(results, papers),
+        "index": index(results.entries, of),
     }
 
 
@@ -93,6 +95,12 @@ def _run_of(entries: Sequence[Entry]) -> str:
     seeds = Counter(entry.seed for entry in entries).most_common()
     named = " and ".join(level for level, _ in levels)
     return f"{named} level, seed {' and '.join(str(seed) for seed, _ in seeds)}"
+
+
+def _notation(paper: Paper) -> list[Any]:
+    """Title, and what each symbol means."""
+    lines = [[markup(item.typeset[part]) for part in ("symbol", "meaning")] for item in paper.notation]
+    return [typographic(paper.title or paper.name), lines]
 
 
 # --- front ---
@@ -274,7 +282,6 @@ def _chapter(paper: Paper, entries: Sequence[Entry], of: Mapping[str, int]) -> D
     settled = [entry for entry in entries if entry.verdict not in ("undecided", "not run")]
     return {
         **_paper(paper),
-        "notation": [[markup(item.typeset[part]) for part in ("symbol", "meaning")] for item in paper.notation],
         "claims": [_claim(entry, of) for entry in settled],
         "figures": figures,
         "gallery": gallery,
@@ -368,7 +375,7 @@ def _appendix(results: Results, papers: Sequence[Paper]) -> Data:
             if (facts := digest([fact for item in entry.evidence for fact in item.facts]))
         ],
         "versions": [[one_line(name), one_line(version)] for name, version in results.versions.items()],
-        "commands": [command for paper in papers for command in _commands(results, paper.name)]
+        "commands": [command for paper in papers for command in commands(results, paper.name)]
         + [shlex.join(["dpbounds", "report", *map(one_line, _names(results, papers)), "--out", "report.pdf"])],
     }
 
@@ -378,7 +385,7 @@ def _names(results: Results, papers: Sequence[Paper]) -> Sequence[str]:
     return results.names or [paper.name for paper in papers]
 
 
-def _commands(results: Results, topic: str) -> list[str]:
+def commands(results: Results, topic: str) -> list[str]:
     """The topic, or the claims chosen, at the most frequent level and seed, then the claims that were run otherwise."""
     runs: dict[tuple[str, int], list[Entry]] = {}
     for entry in results.of(topic):

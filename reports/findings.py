@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from reports.results import GROUNDS, SEVERITIES, Entry, Evidence
+from reports.text import lookup_order, one_line
 
 FALSE = ("refuted", "corrected")
 OPEN_CLAUSE = "open, no check decides it"
@@ -49,6 +50,11 @@ def findings(entries: Sequence[Entry]) -> list[Finding]:
 def numbers(found: Sequence[Finding]) -> dict[str, int]:
     """The finding that each false claim belongs to."""
     return {entry.claim: item.number for item in found for entry in (item.entry, *item.followers)}
+
+
+def index(entries: Sequence[Entry], of: Mapping[str, int]) -> list[tuple[str, int]]:
+    """Every claim, in the order in which one looks a name up, with the number of its finding or 0."""
+    return [(one_line(name), of.get(name, 0)) for name in sorted({entry.claim for entry in entries}, key=lookup_order)]
 
 
 def _root(entry: Entry, false: Mapping[str, Entry]) -> str:

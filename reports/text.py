@@ -93,6 +93,11 @@ def counted(count: int, noun: str) -> str:
     return f"{number(count)} {noun}{'' if count == 1 else 's'}"
 
 
+def lookup_order(name: str) -> list[tuple[int, str]]:
+    """The key by which names are sorted where one looks them up: `thm-2.9` before `thm-2.10`."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split("([0-9]+)", name)]
+
+
 def _power(mantissa: str, exponent: str) -> str:
     power = _ten_to(int(exponent))
     if float(mantissa) == 0.0:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 pytest.importorskip("furo", reason="the extra `docs` is not installed")
@@ -15,10 +18,17 @@ pytest.importorskip("jsonschema", reason="the extra `docs` is not installed")
 from jsonschema.validators import validator_for
 
 from docs.reference import MODULES, SCHEMAS, commands, module_of, prose
+from dpbounds.ftrl.design import Participation
+from dpbounds.ftrl.design.exports import archive, export
+from tests.exports.designs import DESIGNS, STEPS
 from tests.reports.examples import content, one_of_each
 from verify.cli import main
 
 Data = dict[str, Any]
+DESIGN = (
+    "design ftrl --steps 16 --batch-size 16 --eta 1 --objective final --decay 1 --d 8 --initial 11.3 --epsilon 4 "
+    "--sigma-sgd 0.5"
+)
 
 
 def validator(name: str) -> Any:
@@ -81,13 +91,42 @@ def test_methods(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_designs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = (
-        "design ftrl --steps 16 --batch-size 16 --eta 1 --objective final --decay 1 --d 8 --initial 11.3 --epsilon 4"
-    )
-    real = written(tmp_path, f"{words} --sigma-sgd 0.5", capsys)
-    refused(
-        "design", real, ["designed", "stream", {}], ["designed", "event_multiplier", None], ["rows", 0, "total", "x"]
-    )
+    real = written(tmp_path, DESIGN, capsys)
+    changed = ["designed", "stream", {}], ["designed", "event_multiplier", None], ["rows", 0, "total", "x"]
+    refused("design", real, *changed)
+
+
+def arrays_of(content: bytes) -> Data:
+    """A NumPy archive as its schema has it."""
+    with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+        return {
+            name: json.loads(str(arrays[name])) if name == "meta" else arrays[name].tolist() for name in arrays.files
+        }
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_noise(name: str) -> None:
+    design = export(DESIGNS[name], STEPS, "npz", rho=0.4, participation=Participation.min_separation(2, 6))
+    found = arrays_of(archive(design))
+    refused("noise", found, ["before", 0, -1.0], ["meta", "format", "x"], ["meta", "stream", "steps", 0])
+    refused("noise", found, ["meta", "sensitivity", "kind", "x"], ["meta", "stream", "form", "x"], ["pickled", []])
+    parts = {"blt": "buf_decay"}.get(found["meta"]["stream"]["form"], "coefficients")
+    assert not validator("noise").is_valid({key: value for key, value in found.items() if key != parts})
+
+
+def test_noise_of_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "noise.npz"
+    assert main([*DESIGN.split(), "--export", "npz", "--out", str(file)]) == 0
+    capsys.readouterr()
+    found = arrays_of(file.read_bytes())
+    refused("noise", found, ["learning_rates", 0, 0.0], ["meta", "batch_size", 0], ["meta", "clip_norm", "1"])
+    assert len(found["learning_rates"]) == found["meta"]["stream"]["steps"]
+
+
+def test_every_schema_is_held_against_files() -> None:
+    """By a test above that calls `refused` with its name."""
+    tried = set(re.findall(r'refused\(\s*"([a-z]+)"', Path(__file__).read_text(encoding="utf-8")))
+    assert {path.stem for path in SCHEMAS.glob("*.json")} == tried
 
 
 def test_witnesses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,6 +5,10 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -19,6 +23,8 @@ from docs.building import MARKER, SiteError, build, notices_of
 from docs.markup import as_html
 from reports.reader import read
 from reports.results import ReportError
+from tests.docs import browser
+from tests.docs.browser import NoBrowser, opened, problems
 from tests.reports.examples import (
     claim,
     clause,
@@ -33,6 +39,7 @@ from tests.reports.examples import (
     topic,
     write,
 )
+from verify.cli import main
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'`|[a](javascript:alert(1)) {{ 7 * 7 }}"
 
@@ -74,7 +81,9 @@ def test_nothing_of_a_stranger_is_markup(site: Path) -> None:
 def test_pages_say_how_the_verdicts_came_about(site: Path) -> None:
     for path in site.rglob("*.html"):
         page = path.read_text(encoding="utf-8")
-        assert "Decided at quick level, seed 0, 1" in page and "Old: 10 of 10 verdicts of ftrl" in page, path
+        assert "Decided at quick level, seed 0, 1" in page and "other sources than these: 10 of 10 of ftrl" in page, (
+            path
+        )
 
 
 def test_pages_can_be_read_without_scripts(site: Path) -> None:
@@ -96,6 +105,7 @@ def test_pictures_come_with_their_numbers(site: Path) -> None:
     drawings = [*site.rglob("figures/**/*.svg"), *site.rglob("badges/*.svg")]
     for path in drawings:
         ElementTree.parse(path)
+        assert "Libertinus" not in path.read_text(encoding="utf-8")
     assert len(drawings) > 3 and "fig-1-left-1.svg" in (site / "gallery" / "ftrl.html").read_text(encoding="utf-8")
 
 
@@ -131,11 +141,65 @@ def test_programs_in_markup_are_refused(tmp_path: Path, text: str) -> None:
         as_html([text], tmp_path)
 
 
+def test_no_sign_begins_a_line_that_belongs_to_a_formula(tmp_path: Path) -> None:
+    text = "A price ($a$), $b$ and $c$."
+    html = re.sub("<math>.*?</math>", "m", as_html([text], tmp_path)[text], flags=re.DOTALL)
+    assert html.strip() == 'A price <span class="held">(m),</span> m and <span class="held">m.</span>'
+
+
+def test_a_picture_explains_no_curve_that_it_has_not(tmp_path: Path) -> None:
+    """In the PDF panels share a legend; here each has its own."""
+    pictures = [picture(series("SGD"), series("Adam")), picture(series("SGD"), series("SGD", "simulated"))]
+    claims = [claim(f"ftrl/fig-1-{k}", evidence=[evidence(picture=item)]) for k, item in enumerate(pictures)]
+    build(write(tmp_path, claims, [topic("ftrl")]), tmp_path / "out", whole=False)
+    shown = [(tmp_path / "out" / "verdicts" / "ftrl" / f"fig-1-{k}.html").read_text("utf-8") for k in range(2)]
+    legends = [re.sub("<[^>]*>", " ", page.partition('class="legend">')[2].partition("</div>")[0]) for page in shown]
+    assert [{word for word in ("SGD", "Adam", "exact", "simulated") if word in legend} for legend in legends] == [
+        {"SGD", "Adam", "exact"},
+        {"SGD", "exact", "simulated"},
+    ]
+    assert re.search(r'<img src="[^"]*" alt="[^"]+" width="\d+" height="\d+"', shown[0])
+
+
 def test_links_in_markup_lead_to_the_web_only(tmp_path: Path) -> None:
     text = 'https://example.org/"onclick=alert(1) <script>x</script> `<b>` and $a < b$.'
     html = as_html([text], tmp_path)[text]
     assert 'href="https://example.org/"' in html and "onclick" not in re.sub(r">[^<]*<", "><", html)
-    assert set(re.findall(r"<([a-z]+)", html)) <= {"a", "code", "math", "mi", "mo", "p"}
+    assert set(re.findall(r"<([a-z]+)", html)) <= {"a", "code", "math", "mi", "mo", "p", "span"}
+
+
+@pytest.fixture(scope="module")
+def decided(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with results of this code and its proof files."""
+    folder = tmp_path_factory.mktemp("decided")
+    assert main(["verify", "iv/eq-5", "--jobs", "1", "--store", str(folder)]) == 0
+    assert main(["verify", "iv/eq-5", "--proofs", str(folder / "proofs")]) == 0
+    return folder
+
+
+def test_proof_files_come_with_the_program_that_checks_them(decided: Path, tmp_path: Path) -> None:
+    build(decided / "results.json", tmp_path / "out", proofs=decided / "proofs", whole=False)
+    page = (tmp_path / "out" / "verdicts" / "iv" / "eq-5.html").read_text(encoding="utf-8")
+    with zipfile.ZipFile(tmp_path / "out" / "proofs.zip") as archive:
+        archive.extractall(tmp_path)
+    files = {path.name for path in (tmp_path / "proofs").iterdir()}
+    assert files == {path.name for path in (decided / "proofs").iterdir()} and any(name in page for name in files)
+    command = [sys.executable, "-I", "-S", "proof_checker.py", "proofs"]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert f"{len(files)} accepted, 0 refused" in run.stdout and "proofs.zip" in page
+    build(decided / "results.json", tmp_path / "without", whole=False)
+    page = (tmp_path / "without" / "verdicts" / "iv" / "eq-5.html").read_text(encoding="utf-8")
+    assert "built without proof files" in page and not (tmp_path / "without" / "proofs.zip").exists()
+
+
+def test_proof_files_that_are_refused_make_no_site(decided: Path, tmp_path: Path) -> None:
+    shutil.copytree(decided / "proofs", tmp_path / "proofs")
+    first = min((tmp_path / "proofs").iterdir())
+    first.write_bytes(first.read_bytes() + b" ")
+    for folder, said in ((tmp_path / "proofs", "is refused"), (tmp_path / "none", "proofs: ")):
+        with pytest.raises(ReportError, match=said):
+            build(decided / "results.json", tmp_path / "out", proofs=folder, whole=False)
+    assert not (tmp_path / "out").exists()
 
 
 def test_damaged_results_are_refused(tmp_path: Path) -> None:
@@ -152,8 +216,12 @@ def test_other_levels_and_missing_claims_are_said(tmp_path: Path) -> None:
     found = results(tmp_path, [claim("ftrl/a", level="full", seed=3), corrected(level="quick")])
     first, *others = notices_of(found)
     assert "full, quick level, seed 0, 3" in first
-    assert any(said.startswith("Old: 2 of 2 verdicts of ftrl") for said in others)
-    assert any(said.startswith("Part of ftrl only: 2 of") for said in others)
+    assert others[0] == "Old, decided by other sources than these: 2 of 2 of ftrl."
+    assert others[1].startswith("Not all claims: 2 of ")
+    build(tmp_path / "results.json", tmp_path / "out", whole=False)
+    page = (tmp_path / "out" / "verdicts" / "ftrl" / "index.html").read_text(encoding="utf-8")
+    assert "dpbounds verify ftrl --level full --seed 3\ndpbounds verify ftrl/thm-2 --level quick --seed 0" in page
+    assert notices_of(results(tmp_path, [claim("mine/a")]))[1:] == ["Not installed where this site was built: mine."]
 
 
 def test_a_folder_of_somebody_else_is_left_alone(site: Path, tmp_path: Path) -> None:
@@ -192,20 +260,35 @@ def test_evidence_without_a_ground_for_a_clause_says_so(tmp_path: Path) -> None:
     assert "Clause (b) is open" in page and "none: no check decides it" in page
 
 
-def test_in_a_browser(site: Path) -> None:
+@pytest.fixture
+def page() -> Iterator[Any]:
+    try:
+        with opened() as found:
+            yield found
+    except NoBrowser as reason:
+        pytest.skip(str(reason))
+
+
+def test_in_a_browser(site: Path, page: Any) -> None:
     """Nothing wider than a telephone, nothing that the policy blocks, and the search finds a claim by its place."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="no playwright here")
-    program = shutil.which("chromium") or pytest.skip("no Chromium here")
-    said: list[str] = []
-    with playwright.sync_playwright() as tool:
-        browser = tool.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 400, "height": 800})
-        page.on("console", lambda message: said.append(message.text))
-        for path in site.glob("verdicts/**/*.html"):
-            page.goto(path.as_uri())
-            assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0, path
-        assert said == []
-        page.goto(f"{(site / 'search.html').as_uri()}?q=figure+1+ftrl")
-        page.wait_for_selector("#search-results li > a")
-        assert "ftrl/fig-1-left" in page.inner_text("#search-results li > a >> nth=0")
-        browser.close()
+    assert list(problems(page, site)) == []
+    page.goto((site / "search.html").as_uri())
+    hint = page.evaluate("getComputedStyle(document.querySelector('#search-results'), '::before').content")
+    assert "Theorem 2.1" in hint
+    page.goto(f"{(site / 'search.html').as_uri()}?q=figure+1+ftrl")
+    page.wait_for_selector("#search-results li > a")
+    assert "ftrl/fig-1-left" in page.inner_text("#search-results li > a >> nth=0")
+
+
+def test_the_browser_sees_what_it_is_there_for(tmp_path: Path, page: Any) -> None:
+    policy = "<meta http-equiv=Content-Security-Policy content=\"script-src 'none'\">"
+    (tmp_path / "page.html").write_text(f"{policy}<p style='width: 500px'>x<script>1</script>", encoding="utf-8")
+    wide, blocked = problems(page, tmp_path)
+    assert "pixels wider than 400" in wide and "Content Security Policy" in blocked
+
+
+def test_without_a_browser_it_says_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setitem(sys.modules, "playwright.sync_api", None)
+    monkeypatch.setattr(sys, "argv", ["browser", "site"])
+    assert browser.main() == 0
+    assert capsys.readouterr().out == "site: not looked at in a browser: playwright is not installed\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from itertools import pairwise
@@ -122,6 +123,27 @@ def test_figures_are_drawings_and_their_numbers_are_text(tmp_path: Path) -> None
     names = " ".join(font[3] for page in pages for font in page.get_fonts())
     assert "STIX" not in names
     assert "Libertinus" in names
+
+
+def test_notation_stands_before_the_findings_and_an_index_at_the_end(tmp_path: Path) -> None:
+    """The pages that the index gives have the claims, and their findings where there are such."""
+    signs = [{"symbol": "eta", "meaning": "rate", "typeset": {"symbol": "$eta$", "meaning": "learning rate"}}] * 3
+    entries = [entry | {"claim": f"{entry['claim']}-{k}"} for k in range(9) for entry in one_of_each()]
+    found = results(tmp_path, entries, [full_topic(notation=signs), topic("other")])
+    pages = [page.get_text() for page in pymupdf.open(stream=compile_pdf(found), filetype="pdf")]
+    start = next(number for number, text in enumerate(pages) if "Index of claims" in text and number > 3)
+    lines = re.findall(
+        r"([a-z]+/[a-z0-9-]+?)[\s.]+([0-9, ]+)\n", "".join(pages[start:]).partition("Index of claims")[2]
+    )
+    of = document.build(found)["index"]
+    assert [name for name, _ in lines] == [name for name, _ in of]
+    for (name, shown), (_, finding) in zip(lines, of, strict=True):
+        numbers = [int(number) for number in shown.split(",")]
+        assert len(numbers) == 1 + bool(finding)
+        assert all(name in pages[number - 1].replace("\n", "") for number in numbers), name
+    whole = tight("".join(pages))
+    assert whole.count("learningrate") == 3
+    assert whole.index("learningrate") < whole.index("Statementsthattheevidencecontradicts")
 
 
 def test_no_two_half_empty_pages_in_a_row(tmp_path: Path) -> None:

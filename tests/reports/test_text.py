@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reports.text import counted, fixed, number, one_line, power_of_ten, printable, typographic
+from reports.text import counted, fixed, lookup_order, number, one_line, power_of_ten, printable, typographic
 
 
 @pytest.mark.parametrize(
@@ -92,3 +92,9 @@ def test_things_are_counted() -> None:
         "2 facts",
         "12\u202f000 facts",
     ]
+
+
+def test_names_are_looked_up_by_their_numbers() -> None:
+    names = ["iv/thm-2.10", "iv/thm-2.9-b", "7", "iv/thm-2.9", "ftrl/thm-3", "", "iv/eq-7", "iv/thm", "²/x"]
+    ordered = ["", "7", "ftrl/thm-3", "iv/eq-7", "iv/thm", "iv/thm-2.9", "iv/thm-2.9-b", "iv/thm-2.10", "²/x"]
+    assert sorted(names, key=lookup_order) == ordered

@@ -132,7 +132,7 @@ THIRD = Claim(
     id="balle_wang/third",
     where="Abstract",
     kind="number",
-    statement="Analytic calibration removes at least a third of the variance of the classical Gaussian mechanism.",
+    statement="In experiments, analytic calibration removes at least a third of the classical mechanism's variance.",
     hypotheses="$epsilon < 1$; tried for $delta = 10^(-6), 10^(-4), 10^(-2)$.",
     remark="For much smaller $delta$, and $epsilon$ near the end of its range, it removes less.",
     checks=(Agreement(facts=savings, picture=saved, impostors={"at least half": {"facts": {"most": 0.5}}}),),
