@@ -134,7 +134,7 @@ class _Arena:
         means = runs.run_block(0, seed=seed)[OUTPUTS[self.measure]]
         if not np.all(np.isfinite(means)):
             raise AccuracyError(
-                f"{self.method.name}: it diverges on a loss of the class, its error grows without bound"
+                f"{self.method.name}: it diverges on a loss of the class: its error grows without bound"
             )
         return AdversarialLower(
             loss=loss,
