@@ -107,7 +107,7 @@ class _Arena:
         problem = StronglyConvexLoss(loss=losses[0], sigma_sgd=self.noise.sigma_sgd)
         shape = (self.noise.d, len(losses), trials)
         state, total = np.zeros((len(method.B), int(np.prod(shape)))), np.zeros(shape[1:])
-        step = 0
+        step, at_y = 0, method.sees_output
         for noise in settings.noise((trials, self.noise.d), generator):
             noise += problem.gradient_errors(generator, noise.shape[:2])
             for w in noise.transpose(0, 2, 1)[:, :, None]:
@@ -115,8 +115,8 @@ class _Arena:
                 excesses = herd.excesses(y)
                 gradient = herd.gradient(y, excesses)
                 if step >= settings.burn_in:
-                    total += self._errors(herd, y if method.sees_output else (method.row @ state).reshape(shape))
-                state = method.A @ state + np.outer(method.B, gradient + w)
+                    total += self._errors(herd, y if at_y else (method.row @ state).reshape(shape))
+                state = method.A @ state + method.B[:, None] * (gradient + w).ravel()
                 step += 1
         means = total.mean(axis=1) / (settings.steps - settings.burn_in)
         return np.where(np.isnan(means), np.inf, means)  # beyond all floats, where infinities cancelled
