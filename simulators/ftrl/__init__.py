@@ -3,6 +3,7 @@ convex losses.
 """
 
 from simulators.ftrl.adversarial import AdversarialLower, adversarial_lower
+from simulators.ftrl.adversarial_methods import adversarial_method_lower
 from simulators.ftrl.clipped import ClippedTraining, LeastSquaresData, clipped_least_squares, planned_on_records
 from simulators.ftrl.designed import (
     DesignedTraining,
@@ -42,6 +43,7 @@ __all__ = [
     "Settings",
     "StronglyConvexLoss",
     "adversarial_lower",
+    "adversarial_method_lower",
     "clipped_least_squares",
     "designed_noise",
     "designed_training",

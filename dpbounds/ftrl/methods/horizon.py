@@ -9,8 +9,9 @@ as the window has. For every t, with weights omega_t of what is judged,
 
 and omega_T (F(x_T) - F*) + sum lambda_ij I_ij <= V_T at the end. Summed, as draws are independent of the state and the
 gradients, sum_t omega_t E (F(x_t) - F*) <= V_0 + N sum_t draw_t' P_{t+1} draw_t, V_0 = tau |theta_0 - theta*|^2. Random
-vectors with second moments are a Hilbert space on which E F is as convex and smooth as F: with a window of T this is
-the dual of the program over Gram matrices of all points, with less of it a bound above.
+vectors with second moments are a Hilbert space on which E F is as convex and smooth as F, so that a program over the
+Gram matrix of all points bounds it too: with a window of T both have had the same value wherever it was tried (not
+proved), with less of it this one is not smaller.
 
 >>> import numpy as np
 >>> from dpbounds.ftrl.methods.linear import gradient_descent

@@ -11,7 +11,8 @@ stays bounded, as then what is left of V and of the phi's at both ends is divide
 
 That E |s_t|^2 is bounded is shown by a second function W = s' P s + sum_k gamma_k phi(y_{t-k}) of the same kind, J =
 |y|^2, with gamma chosen so that the phi's of sum lambda I telescope, and W >= c |s|^2 by inequalities nu_ij I_ij >= 0
-between past points: then E W_{t+1} <= (1 - c') E W_t + a constant.
+between past points. The inequality is strict, that is W falls by some c |s|^2, which is at least c' W as phi <=
+(L - mu) |y|^2 / 2: then E W_{t+1} <= (1 - c') E W_t + a constant.
 
 Everything is solved in units in which the loop moves by about 1: the condition of the program then hardly depends on
 the step size.

@@ -11,7 +11,6 @@ from functools import cached_property
 
 import numpy as np
 import pytest
-from jaxtyping import config
 from scipy import signal, special
 
 from dpbounds import DomainError
@@ -40,14 +39,6 @@ ALPHA = 1e-9
 # 210 cases: draws of spectrum and parameters, and losses on each.
 CHUNKS, DRAWS, LOSSES, TRIALS = 6, 5, 7, 1000
 FORGOTTEN = 6.0
-
-
-@pytest.fixture
-def signatures_unchecked():
-    """Checking the shapes of signatures costs three times what it checks here; the other tests check the same ones."""
-    config.update("jaxtyping_disable", True)
-    yield
-    config.update("jaxtyping_disable", False)
 
 
 def random_correlation(rng: np.random.Generator):

@@ -23,7 +23,7 @@ FINITE_TIME = ("T", "initial")
 STRONGLY_CONVEX = ("program", "certify", "adversarial", "L", "max_lag", "nodes", "method")
 # With --method alone, and those that it does not take.
 METHODS = ("momentum", "output", "average", "measure", "memory")
-NOT_METHODS = ("program", "adversarial", "max_lag", "nodes", "simulate", "plot")
+NOT_METHODS = ("program", "max_lag", "nodes", "simulate", "plot")
 # Where there is no --mechanism; for the mean the best nu is the optimum.
 DEFAULTS = {
     "mean-estimation": ["sgd", "optimal"],

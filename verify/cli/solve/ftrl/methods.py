@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import json
 import sys
@@ -29,8 +30,8 @@ Row = dict[str, Any]
 
 ALLOWED = "a file of bounds that dpbounds saved"
 COLUMNS = ("method", "mechanism", "kappa", "eta", "rho", "rate", "lower", "upper", "ratio", "every_noise")
-COLUMNS += ("statement", "status", "seconds")
-ENDS = ("lower", "upper", "ratio", "every_noise", "rate")
+COLUMNS += ("adversarial", "standard_error", "statement", "status", "seconds")
+ENDS = ("lower", "upper", "ratio", "every_noise", "rate", "adversarial", "standard_error")
 DIGITS = 5
 MEASURES = {"f": "F - F*", "distance": "|x - theta*|^2", "gradient": "|grad F|^2"}
 
@@ -48,6 +49,8 @@ def run(arguments: Namespace) -> int:
                 bound = bound_method(noise, method, **options)
                 row |= _found(bound)
                 found.append(bound)
+                if arguments.adversarial:
+                    row |= _adversary(noise, method, bound)
             except DomainError:  # a range that only the theory knows: exit status 2, not a row that failed
                 raise
             except (ValueError, ArithmeticError, MemoryError) as error:
@@ -113,6 +116,13 @@ def _found(bound: MethodBound) -> Row:
     }
 
 
+def _adversary(noise: Noise, method: LinearMethod, bound: MethodBound) -> Row:
+    """The error of the worst loss found, in runs that the search has not seen."""
+    search = importlib.import_module("simulators.ftrl").adversarial_method_lower
+    found = search(noise, method, mu=bound.mu, L=bound.L, measure=bound.measure)
+    return {"adversarial": float(found.value), "standard_error": found.standard_error}
+
+
 def _show(rows: Sequence[Row], arguments: Namespace) -> None:
     """The table, and below it what its columns are."""
     shown = [_rounded(row) for row in rows]
@@ -126,6 +136,8 @@ def _show(rows: Sequence[Row], arguments: Namespace) -> None:
         "rate: of the slowest quadratic. every_noise: no noise of the same privacy is below, an estimate.",
         "statement: of the limit of the mean, or of its average over time.",
     ]
+    if any(row["adversarial"] is not None for row in rows):
+        about.append("adversarial: the largest mean in simulations of losses with piecewise-linear gradients.")
     status = {row["status"] for row in rows}
     if "certified" in status:
         about.append("certified: both proved in fractions; lower is rounded down, upper and ratio up.")
@@ -142,6 +154,8 @@ def _rounded(row: Row) -> Row:
         "upper": "upper",
         "ratio": "upper",
         "rate": "nearest",
+        "adversarial": "nearest",
+        "standard_error": "nearest",
     }
     return {
         name: rounded(value, sides[name], DIGITS) if name in sides and value is not None else value

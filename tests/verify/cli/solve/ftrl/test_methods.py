@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+import simulators.ftrl
 from verify import storage_checker
 from verify.cli import main
 
@@ -55,6 +56,23 @@ def test_the_table_says_what_it_holds(capsys):
     assert "0.038609" in shown and "certified: both proved in fractions" in shown and "limit" in shown
 
 
+def test_the_adversarial_loss_lies_between_the_bounds(capsys, monkeypatch):
+    """Nesterov's method under white noise: worse than every quadratic, by 6 standard errors and more."""
+    honest = simulators.ftrl.adversarial_method_lower
+
+    def quickly(*arguments, **settings):
+        return honest(*arguments, **settings, population=16, generations=2, search_trials=16)
+
+    monkeypatch.setattr(simulators.ftrl, "adversarial_method_lower", quickly)
+    asked = ["solve", "ftrl", "--kappa", "10", "--eta", "1", "--method", "nesterov", "--adversarial"]
+    assert main([*asked, "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    arm = 6 * row["standard_error"]
+    assert 1.2 * row["lower"] < row["adversarial"] - arm and row["adversarial"] + arm < row["upper"]
+    assert main(asked) == 0
+    assert "adversarial: the largest mean" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -65,7 +83,7 @@ def test_the_table_says_what_it_holds(capsys):
         (["gd", "--average", "1"], "decay = 1.0"),
         (["gd", "--memory", "13"], "memory = 13"),
         (["gd", "--program", "f"], "program = "),
-        (["gd", "--adversarial"], "adversarial = True"),
+        (["gd", "--dimension", "3", "--adversarial"], "d = 3"),
         (["gd", "--save", "x.json"], "save = x.json"),
         (["gd", "--kappa", "0.5"], "kappa = 0.5"),
         (["gd", "--kappa", "1"], "mu = 1.0"),
