@@ -96,7 +96,7 @@ def example(name: str, value: Any) -> Markup:
 
 def _signature(value: Any) -> str:
     try:
-        return str(inspect.signature(value)).replace("'", "")
+        return re.sub(r"ForwardRef\((.*?)\)(?=[,)]| =)", r"\1", str(inspect.signature(value)).replace("'", ""))
     except (TypeError, ValueError):
         return ""
 
