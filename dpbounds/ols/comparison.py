@@ -42,7 +42,7 @@ SHORT_ROWS = 0.1
 OPTIMISM = 6.0
 # The standard error of a forecast, relative to it, up to which it is called reliable, so that nine in ten are within a
 # tenth.
-LARGEST_SPREAD = 0.05
+LARGEST_SPREAD = 0.04
 # Where more gradients than this are clipped, what clipping adds is named as the reason of a large spread.
 MANY_CLIPPED = 0.05
 # Budgets that can be computed with; larger ones that are tried where no method is worth it, as multiples.

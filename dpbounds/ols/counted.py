@@ -29,8 +29,8 @@ from dpbounds.ols.tail_averaged import TailAveraged
 ROWS, MORE_ROWS = 1000, 4000
 # Parts of the records that are left out in turn.
 PARTS = 16
-# Draws of what TAP and PRN release beside gradients.
-DRAWS = 8
+# Draws of what TAP and PRN release beside gradients, of typical rows and of records.
+DRAWS, MORE_DRAWS = 8, 16
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -64,6 +64,11 @@ class Counted:
         """A thousand."""
         return self.rows.thinned(ROWS)
 
+    @property
+    def draws(self) -> int:
+        """Of what is released beside gradients."""
+        return DRAWS if self.typical else MORE_DRAWS
+
     def parts(self) -> list[Counted]:
         """Without each of sixteen parts of the records in turn, the rest standing for all: how far laws move is what
         they owe to chance.
@@ -90,11 +95,11 @@ class Counted:
 
     def tail_averaged(self, mu: float) -> Law:
         """TAP."""
-        return tail_law(self.rows, self.some, TailAveraged(mu=mu), DRAWS, 0)
+        return tail_law(self.rows, self.some, TailAveraged(mu=mu), self.draws, 0)
 
     def newton(self, mu: float) -> Law:
         """PRN."""
-        return recentred_law(self.rows, self.some, prn.Newton(mu=mu), DRAWS, 0)
+        return recentred_law(self.rows, self.some, prn.Newton(mu=mu), self.draws, 0)
 
     def chosen(self, mu: float) -> tuple[Choice, Law]:
         """DP-GD with settings chosen from moments, and its law."""

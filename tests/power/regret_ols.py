@@ -32,7 +32,7 @@ from simulators.ols import LeastSquares, experiment_of
 
 # Runs of every row; more of those within NEAR of the best, until the standard error of the median is at most ERRORS[0]
 # of it; of those recommended, ERRORS[1].
-RUNS, NEAR, ERRORS, MOST = 40, 1.4, (0.08, 0.03), 1000
+RUNS, NEAR, ERRORS, MOST = 40, 1.4, (0.08, 0.03), 2000
 # Other data sets for a forecast that is called reliable, and runs on each.
 SETS, RUNS_EACH = 100, 4
 DELTA = 1e-6
