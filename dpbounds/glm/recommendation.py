@@ -121,6 +121,13 @@ class Recommendation:
         return name if row.typical < ERROR_OF_ZERO else "zero"
 
     @property
+    def median(self) -> float:
+        """What half of the runs of the recommended row are predicted to stay below, to leading order where it is one of
+        least squares.
+        """
+        return min(self._least.typical, ERROR_OF_ZERO)
+
+    @property
     def doubt(self) -> str:
         """Why the predicted median of what is recommended is not to be relied on; empty where it is, or for w = 0."""
         row, problem = self._least, self.problem
