@@ -28,7 +28,7 @@ MOST_ENTRIES = 10**8
 # Clip levels at which sums of some rows are held against those of all, the lowest over the largest gradient.
 LEVELS, LOWEST_LEVEL = 33, 1e-3
 # Standard deviations beyond its mean at which a square is no longer put down to chance.
-BEYOND_CHANCE = 2.0
+BEYOND_CHANCE = 3.0
 # Where the least eigenvalue over the largest is below this, rows are not mapped: rounding would be magnified.
 LEAST_SPECTRUM = 1e-9
 # Rounding that a record at its bound may have.
@@ -129,8 +129,8 @@ class Rows:
     def unseen(self) -> Rows:
         """The same, standing for n other records of their law: what clipping adds at the fit is then a systematic part
         and chance, of which these records' own sum is one draw. `missing` has both, by level: the sum of other records
-        is normal with the covariance of one record's term n times, about 0 where the square of this one's is within two
-        standard deviations of chance's, else about this one's shrunk by chance's part.
+        is normal with the covariance of one record's term n times, about 0 where the square of this one's is within
+        three standard deviations of chance's, else about this one's shrunk by chance's part.
 
         A record's term is x clip(r) - A_c A^-1 x r: other records have another fit, which takes the part of chance away
         that is not clipped off; A_c is X'X of the rows within their limits.

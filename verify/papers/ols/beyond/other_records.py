@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -13,10 +13,12 @@ from dpbounds.ols.gram import Gram
 from verify.checks import Agreement, Fact, Within
 from verify.statements.claims import Claim
 
-N, D, SETS, STAND_INS, MU = 200, 2, 3000, 24, 3.0
+N, D, SETS, STAND_INS, MU = 400, 2, 2000, 60, 3.0
 SETTINGS = Descent(steps=30, rate=1.0, clip=0.03, average=0.5)
-# Standard errors are below 3 %; the law is linear in the chance of records, and 10 % too large with so few of them.
-TOLERANCE = 0.28
+# Seven standard errors of 4.5 %, and up to a tenth by which the law, linear in the chance of records, is too large.
+TOLERANCE = 0.4
+# Stand-ins of which parts are left out.
+LEFT_OUT = 5
 
 
 def _records(sets: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -52,16 +54,23 @@ def _forecasts(rng: np.random.Generator, factor: float = 1.0, own: bool = False)
 
     laws = [SETTINGS.law(others(one), MU) for one in rows]
     risks = np.array([float(law.risk) for law in laws])
-    yield Fact("mean", float(fresh.mean()), factor * float(risks.mean()), TOLERANCE)
-    medians = [law.quantiles[1] / law.relative for law in laws]
-    yield Fact("median", float(np.median(fresh)), factor * float(np.mean(risks * medians)), TOLERANCE)
-    conditional = np.array([float(SETTINGS.law(one, MU).risk) for one in rows])
-    yield Within("spread of forecasts over that of risks", np.log(risks).std() / np.log(conditional).std(), most=0.6)
-    left_out = np.log([float(SETTINGS.law(others(rows[0].without(part, 16)), MU).risk) for part in range(16)])
-    error = float(np.sqrt(15 * left_out.var()))
-    yield Within(
-        "standard error by parts left out, over the spread of forecasts", error / np.log(risks).std(), 0.3, 3.0
-    )
+    middles = risks * [law.quantiles[1] / law.relative for law in laws]
+    yield Fact("mean", float(fresh.mean()), factor * float(np.median(risks)), TOLERANCE)
+    yield Fact("median", float(np.median(fresh)), factor * float(np.median(middles)), TOLERANCE)
+    conditional = [float(SETTINGS.law(one, MU).risk) for one in rows]
+    spread = _spread(risks)
+    yield Within("spread of forecasts over that of risks", spread / _spread(conditional), most=0.6)
+    errors = []
+    for one in rows[:LEFT_OUT]:
+        left_out = [float(SETTINGS.law(others(one.without(part, 16)), MU).risk) for part in range(16)]
+        errors.append(np.sqrt(15 * np.log(left_out).var()))
+    yield Within("standard error by parts left out, over the spread", float(np.median(errors)) / spread, 0.3, 3.0)
+
+
+def _spread(risks: Sequence[float] | np.ndarray) -> float:
+    """Standard deviation of the logarithms, by quartiles: few stand-ins have chance sums that are taken for bias."""
+    low, high = np.quantile(np.log(risks), (0.25, 0.75))
+    return float(high - low) / 1.349
 
 
 def _forms(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
@@ -86,7 +95,8 @@ BEYOND_OTHER_RECORDS = Claim(
             "Of records that stand in for others of their law, the law of gradient descent whose sums of clipped "
             "gradients are moved by one normal vector, with the covariance $sum_i v_i v_i^top$ of $v_i = x_i "
             r'op("clip") (r_i) - A_c A^(-1) x_i r_i$ at the fit, $A_c$ that of the rows within their limits, gives '
-            "mean and median of the risk over runs and other records within 28 %, where errors do not depend on $x$;"
+            "mean and median of the risk over runs and other records within 40 %, in the middle of stand-ins, where "
+            "errors do not depend on $x$;"
         ),
         "its forecasts spread over stand-ins by at most .6 of what the risk over noise does over records;",
         "leaving out sixteenths of the records in turn tells that spread to a factor of 3;",
@@ -95,7 +105,9 @@ BEYOND_OTHER_RECORDS = Claim(
             "its law within .04 in probability."
         ),
     ),
-    setting="200 records, 2 columns, errors of Student's law with 4 degrees, one run on each of 3000 data sets.",
+    setting=(
+        "400 records, 2 columns, errors of Student's law with 4 degrees; 60 stand-ins, a run on each of 2000 data sets."
+    ),
     checks=(
         Agreement(
             decides="abc",
