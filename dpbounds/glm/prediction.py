@@ -70,6 +70,11 @@ class Prediction:
         """Smaller is better: those first whose prediction is reliable, then by error."""
         return not self.reliable, float(self.relative)
 
+    @property
+    def typical(self) -> float:
+        """The leading order, of which no median is computed."""
+        return float(self.relative)
+
 
 @typed
 def predict(problem: Problem, estimator: Estimator, calibration: Calibration = "tight") -> Prediction:

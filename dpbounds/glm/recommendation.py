@@ -22,7 +22,15 @@ from dpbounds.glm.links import Link
 from dpbounds.glm.prediction import ESTIMATORS, PRINTED, Prediction, predict, records_needed
 from dpbounds.glm.privacy import Calibration
 from dpbounds.glm.problem import MOST_RECORDS, Problem, build_problem
-from dpbounds.glm.surveys import USEFUL, MessagePrediction, WhatHelps, message_rows, what_helps
+from dpbounds.glm.surveys import (
+    FEWEST_PUBLIC,
+    LARGEST_NO_ROOT,
+    USEFUL,
+    MessagePrediction,
+    WhatHelps,
+    message_rows,
+    what_helps,
+)
 from dpbounds.values import Value
 
 Advice = Estimator | Literal["zero"]
@@ -79,8 +87,8 @@ class Recommendation:
     - `rows`: the printed ones, then the tight ones;
     - `advice`: among these `Estimator`s, `zero` where none is predicted to beat w = 0; `reason`: why, in a sentence;
     - `messages`: surveys by direction messages at the same budget, empty where none is defined or the rows were chosen;
-      `recommended`: the least predicted error of all; `useful`: whether it is below half of that of w = 0; `helps`:
-      what would, where it is not;
+      `recommended`: the least predicted error of all; `useful`: whether its median is below half of that of w = 0;
+      `helps`: what would, where it is not;
     - `more`: what ten times the records buy; `needed`: where a target was given.
     """
 
@@ -106,16 +114,39 @@ class Recommendation:
     @property
     def recommended(self) -> str:
         """The row of least predicted error among all that are private for every record, those first whose prediction is
-        reliable; `zero` where none is predicted to beat w = 0.
+        reliable; `zero` where it is not predicted to beat w = 0 in half of the runs.
         """
         row = self._least
         name = row.name if isinstance(row, MessagePrediction) else row.estimator
-        return name if float(row.relative) < ERROR_OF_ZERO else "zero"
+        return name if row.typical < ERROR_OF_ZERO else "zero"
+
+    @property
+    def median(self) -> float:
+        """What half of the runs of the recommended row are predicted to stay below, to leading order where it is one of
+        least squares.
+        """
+        return min(self._least.typical, ERROR_OF_ZERO)
+
+    @property
+    def doubt(self) -> str:
+        """Why the predicted median of what is recommended is not to be relied on; empty where it is, or for w = 0."""
+        row, problem = self._least, self.problem
+        if row.reliable or self.recommended == "zero":
+            return ""
+        if not isinstance(row, MessagePrediction):
+            return "the leading order of its error is not small, and has no mean beyond it."
+        if problem.m < FEWEST_PUBLIC * problem.p:
+            return f"m = {problem.m} public records are fewer than {FEWEST_PUBLIC} for each of {problem.p} coordinates."
+        if row.no_root > LARGEST_NO_ROOT:
+            return f"with probability {row.no_root:.2g} there is no estimate: n = {problem.n} is too small."
+        return (
+            f"n = {problem.n} is too small: the predicted error, {float(row.relative):.2g} of that of w = 0, is large."
+        )
 
     @property
     def useful(self) -> bool:
-        """Whether the best row has less than half the error of w = 0."""
-        return float(self._least.relative) < USEFUL
+        """Whether the best row has less than half the error of w = 0 in half of the runs."""
+        return self._least.typical < USEFUL
 
     @property
     def _least(self) -> Prediction | MessagePrediction:
@@ -160,7 +191,7 @@ def assess(
     printed = tuple(predict(problem, estimator, "printed") for estimator in wanted if estimator in PRINTED)
     best = min(tight, key=lambda row: row.rank)
     surveys = message_rows(problem) if estimators is None else ()
-    least = min(float(row.relative) for row in (*tight, *surveys))
+    least = min((*tight, *surveys), key=lambda row: row.rank)
     return Recommendation(
         problem=problem,
         constant=scale.constant(problem.link, problem.q),
@@ -171,7 +202,7 @@ def assess(
         more=tuple(_more(problem, best.estimator)),
         needed=None if target is None else _needed(problem, best.estimator, target),
         messages=surveys,
-        helps=what_helps(problem) if surveys and not least < USEFUL else None,
+        helps=what_helps(problem) if surveys and not least.typical < USEFUL else None,
     )
 
 

@@ -60,6 +60,11 @@ class MessagePrediction:
         """Smaller is better: those first whose prediction is reliable, then by error."""
         return not self.reliable, float(self.relative)
 
+    @property
+    def typical(self) -> float:
+        """What half of the runs stay below: of few records the mean is that of rare bad runs."""
+        return float(self.median)
+
 
 @dataclass(frozen=True, kw_only=True)
 class WhatHelps:

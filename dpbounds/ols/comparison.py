@@ -14,6 +14,7 @@ data and not private.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -39,6 +40,11 @@ SHORT_ROWS = 0.1
 # By how much PRN's estimate of X'X alone may be too small and the method still be recommended: the most that was
 # simulated.
 OPTIMISM = 6.0
+# The standard error of a forecast, relative to it, up to which it is called reliable, so that nine in ten are within a
+# tenth.
+LARGEST_SPREAD = 0.04
+# Where more gradients than this are clipped, what clipping adds is named as the reason of a large spread.
+MANY_CLIPPED = 0.05
 # Budgets that can be computed with; larger ones that are tried where no method is worth it, as multiples.
 EPSILONS, DELTAS, MOST_EPSILON = "[1e-6, 1e6]", "[1e-290, 1)", 1e6
 LARGER = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
@@ -64,6 +70,7 @@ class Comparison:
     failure: float
     choices: Choices
     stand_in: bool = False
+    counted: Counted | None = field(repr=False, default=None)
 
     def __post_init__(self) -> None:
         strange = [row for row in self.rows if not isinstance(row, Compared)]
@@ -91,6 +98,46 @@ class Comparison:
     def recommended(self) -> Compared:
         """The first of the ranking."""
         return self.ranking[0]
+
+    @cached_property
+    def spread(self) -> float | None:
+        """The standard error of the forecast of what is recommended, relative to it: where records stand in, as it owes
+        to them, by leaving out a sixteenth in turn (jackknife); where these records are meant, as it owes to the draws
+        of what is released beside gradients. None where no law gives a median.
+        """
+        best, counted = self.recommended, self.counted
+        law = None if counted is None else counted.law(best.scales)
+        if law is None or counted is None:
+            return None if best.median is None else 0.0
+        if not self.stand_in:
+            draws = np.array(law.draws or (law.relative, law.relative))
+            return float(draws.std(ddof=1) / draws.mean() / math.sqrt(len(draws)))
+        others = (part.law(best.scales) for part in counted.parts())
+        logs = np.log([float(one.risk) * one.quantiles[1] / one.relative for one in others if one is not None])
+        return math.sqrt((len(logs) - 1) * float(np.var(logs)))
+
+    @property
+    def doubt(self) -> str:
+        """Why the forecast of what is recommended is not to be relied on; empty where it is: `median` is then within a
+        tenth of that over runs on these records, or, where they stand in, over runs and others of their law.
+        """
+        best = self.recommended
+        if best.method == "zero":
+            return ""
+        if self.spread is None:
+            return f"no law of {best.label} gives the median of its risk."
+        if not isinstance(self.problem, ScaledData):
+            return "of X'X alone, rows are taken to be of one length and residuals normal."
+        if self.spread <= LARGEST_SPREAD:
+            return ""
+        error = f"(standard error {self.spread:.2g} of it)"
+        if not self.stand_in:
+            return f"it depends on a few draws of the noisy Hessian and of clip levels {error}."
+        if best.clipped is not None and best.clipped > MANY_CLIPPED:
+            return (
+                f"{best.clipped:.2g} of the gradients are clipped, and what that adds depends on the records {error}."
+            )
+        return f"n = {self.regime.features.n} records that stand in are too few {error}."
 
     @property
     def useful(self) -> bool:
@@ -121,8 +168,9 @@ class Comparison:
         return f"{order} {_WHY[best.method]}"
 
     def table(self) -> list[dict[str, Any]]:
-        """A row of JSON data for each method and accounting: noise, predicted risk in the data's units, in all, per
-        record and over that of theta = 0 (None if that is 0), what kind of number it is, and whether reliable.
+        """A row of JSON data for each method and accounting: noise, predicted risk in the data's units, in all, its
+        median over runs (None where no law gives it), per record and over that of theta = 0 (None if that is 0), what
+        kind of number it is, and whether reliable: of what is recommended for other records, where there is no `doubt`.
         """
         return [self._table_row(row) for row in self.rows]
 
@@ -137,12 +185,13 @@ class Comparison:
             "recommended": row.accounting == "tight" and row.method == self.recommended.method,
             **noise,
             "risk": risk,
+            "median": None if row.median is None else self.units * float(row.median),
             "risk_per_record": risk / self.regime.features.n,
             "over_zero": risk / signal if signal else None,
             "clipped": row.clipped,
             "reference": row.reference,
             "kind": row.risk.kind,
-            "reliable": row.reliable,
+            "reliable": row.reliable and not (self.stand_in and row is self.recommended and self.doubt),
         }
 
     def at(self, epsilon: float) -> Comparison:
@@ -253,9 +302,9 @@ def compare(
     `delta` is n^-2 if None. PRN's clip levels are `newton_clips`; if None, those of the records of a data set, and for
     a `Gram` those of rows of one length with normal residuals. `accountings`: those that are wanted; PRN and TAP are
     `tight`. `references`: with rows of DP-GD whose settings read the data unpaid, which are recommended only with
-    `stand_in`: the problem is public, or made up, and the private records are others like it; settings are then chosen
-    on every second record and judged on the others. The step size is that over lambda_max of the problem, times the
-    ratio of n.
+    `stand_in`: the problem is public, or made up, and the private records are others like it; laws with clipping are
+    then those of other records, not of these. The step size is that over lambda_max of the problem, times the ratio of
+    n.
 
     Raises `DomainError` for budgets outside their ranges, and sketches of fewer than d + 4 rows (IHM) or d + 2 (linear
     mixing), whose mean risk does not exist, or of more than can be accounted for.
@@ -275,7 +324,11 @@ def compare(
     counted = None
     if gram.signal > 0:
         bound = choices.outcome_bound
-        counted = Counted.of_data(problem) if isinstance(problem, ScaledData) else Counted.of_gram(gram, bound)
+        counted = (
+            Counted.of_data(problem, others=stand_in)
+            if isinstance(problem, ScaledData)
+            else Counted.of_gram(gram, bound)
+        )
     parts = Parts(
         gram=gram,
         data=data,
@@ -288,7 +341,7 @@ def compare(
     )
     rows = [row for accounting in accountings for row in parts.rows(accounting)]
     rows += [parts.newton(mu, clips), *parts.tail_averaged(mu)]
-    rows += parts.apart(mu) if stand_in else parts.references(mu) if references else ()
+    rows += parts.references(mu) if references or stand_in else ()
     return Comparison(
         rows=tuple(rows),
         regime=regime(data, epsilon, delta, failure=failure, steps=choices.steps, outcome_bound=choices.outcome_bound),
@@ -300,4 +353,5 @@ def compare(
         failure=failure,
         choices=replace(choices, failure=failure),
         stand_in=stand_in,
+        counted=counted,
     )

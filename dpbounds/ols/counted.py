@@ -12,8 +12,6 @@ import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-import numpy as np
-
 from dpbounds.arguments import typed
 from dpbounds.ols import newton as prn
 from dpbounds.ols.clipping import Choice, Descent, Law, Tuned, chosen_from_moments
@@ -24,30 +22,34 @@ from dpbounds.ols.clipping.tuning import tuned
 from dpbounds.ols.data import ScaledData
 from dpbounds.ols.gram import Gram
 from dpbounds.ols.risk import NoiseLaw
-from dpbounds.ols.scales import GradientDescentScales, HessianMixingScales
+from dpbounds.ols.scales import AveragedDescentScales, GradientDescentScales, HessianMixingScales
 from dpbounds.ols.tail_averaged import TailAveraged
 
 # Rows that stand for all, and in the law of settings that were tuned.
 ROWS, MORE_ROWS = 1000, 4000
-# Draws of what TAP and PRN release beside gradients.
-DRAWS = 8
+# Parts of the records that are left out in turn.
+PARTS = 16
+# Draws of what TAP and PRN release beside gradients, of typical rows and of records.
+DRAWS, MORE_DRAWS = 8, 16
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Counted:
     """Rows in units of their bounds, and whether they were made up to be typical of moments. Risks of theirs times
-    `unit` are in units of the problem.
+    `unit` are in units of the problem. `others`: laws are of n other records like these, not of these.
     """
 
     rows: Rows = field(repr=False)
     typical: bool
     unit: float = 1.0
+    others: bool = False
 
     @classmethod
     @typed
-    def of_data(cls, data: ScaledData) -> Counted:
+    def of_data(cls, data: ScaledData, *, others: bool = False) -> Counted:
         """All records. Raises `DomainError` where X explains nothing of the outcome."""
-        return cls(rows=rows_of(data.regressors, data.outcome), typical=False)
+        rows = rows_of(data.regressors, data.outcome)
+        return cls(rows=rows.unseen() if others else rows, typical=False, others=others)
 
     @classmethod
     @typed
@@ -62,29 +64,42 @@ class Counted:
         """A thousand."""
         return self.rows.thinned(ROWS)
 
-    def halves(self) -> tuple[Counted, Counted]:
-        """Every second record, each twice, and the others: what is chosen on one half is judged on the other, which the
-        choice has not seen. Itself twice where the rows are typical ones or too few.
-        """
-        if self.typical or self.rows.n < 4 * self.rows.d:
-            return self, self
-        X, y = self.rows.X, self.rows.y
-        halves = (rows_of(np.repeat(X[start::2], 2, axis=0), np.repeat(y[start::2], 2)) for start in (0, 1))
-        first, second = (replace(self, rows=rows) for rows in halves)
-        return first, second
+    @property
+    def draws(self) -> int:
+        """Of what is released beside gradients."""
+        return DRAWS if self.typical else MORE_DRAWS
 
-    def descent(self, one: Choice | Tuned, mu: float) -> Law:
+    def parts(self) -> list[Counted]:
+        """Without each of sixteen parts of the records in turn, the rest standing for all: how far laws move is what
+        they owe to chance.
+        """
+        rest = (self.rows.without(part, PARTS) for part in range(PARTS))
+        return [replace(self, rows=rows.unseen() if self.others else rows) for rows in rest]
+
+    def law(self, scales: object) -> Law | None:
+        """Of the methods whose settings are all that it takes, None for the others."""
+        match scales:
+            case TailAveraged():
+                return self.tail_averaged(scales.mu)
+            case prn.Newton():
+                return self.newton(scales.mu)
+            case AveragedDescentScales():
+                return self.descent(scales, scales.mu)
+            case _:
+                return None
+
+    def descent(self, one: Choice | Tuned | AveragedDescentScales, mu: float) -> Law:
         """DP-GD with given settings, on four thousand rows at most."""
         settings = Descent(steps=one.steps, rate=one.rate, clip=one.clip, average=one.average)
         return settings.law(self.rows.thinned(MORE_ROWS), mu)
 
     def tail_averaged(self, mu: float) -> Law:
         """TAP."""
-        return tail_law(self.rows, self.some, TailAveraged(mu=mu), DRAWS, 0)
+        return tail_law(self.rows, self.some, TailAveraged(mu=mu), self.draws, 0)
 
     def newton(self, mu: float) -> Law:
         """PRN."""
-        return recentred_law(self.rows, self.some, prn.Newton(mu=mu), DRAWS, 0)
+        return recentred_law(self.rows, self.some, prn.Newton(mu=mu), self.draws, 0)
 
     def chosen(self, mu: float) -> tuple[Choice, Law]:
         """DP-GD with settings chosen from moments, and its law."""

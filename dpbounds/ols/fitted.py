@@ -110,12 +110,13 @@ def released_forecast(release: TailRelease, theta: ArrayLike) -> Value:
 
 @typed
 def stand_in_forecast(settings: TailAveraged, ranges: Ranges, X: ArrayLike, y: ArrayLike) -> Law:
-    """The law of TAP, clipping counted, on records that stand in for others as many: public ones, or made up.
+    """The law of TAP, clipping counted, on as many other records of the law of those that stand in, which are public or
+    made up.
 
     What lies beyond a range is taken to its end. Raises `DomainError` for records that cannot be used, and where X
     explains nothing of the outcome.
     """
-    return Counted.of_data(ranges.data(X, y, beyond="clip")).tail_averaged(_zero_out(settings))
+    return Counted.of_data(ranges.data(X, y, beyond="clip"), others=True).tail_averaged(_zero_out(settings))
 
 
 def _zero_out(settings: TailAveraged) -> float:

@@ -65,12 +65,13 @@ def averaged_descent(problem: LeastSquares, settings: AveragedDescent, streams: 
 def _run(data: Scaled, settings: Descent, mu: float, draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     eta, sigma = settings.rate / float(np.linalg.eigvalsh(data.clipped_gram(1.0))[-1]), settings.noise(mu)
     theta, velocity = np.zeros((len(draws), data.X.shape[1])), np.zeros((len(draws), data.X.shape[1]))
-    total, share = np.zeros_like(theta), np.zeros(len(draws))
+    total, share, last = np.zeros_like(theta), np.zeros(len(draws)), settings.steps - 1
+    limits = (settings.clip / np.maximum(data.norms, 1e-300))[:, None]
     for t in range(settings.steps):
         residuals = data.y[:, None] - data.X @ theta.T
-        sizes = data.norms[:, None] * np.abs(residuals)
-        share = np.mean(sizes > settings.clip, axis=0)
-        residuals *= settings.clip / np.maximum(sizes, settings.clip, out=sizes)
+        if t == last:
+            share = np.mean(np.abs(residuals) > limits, axis=0)
+        np.minimum(np.maximum(residuals, -limits, out=residuals), limits, out=residuals)
         velocity = settings.momentum * velocity + residuals.T @ data.X + sigma * draws[:, t]
         theta = theta + eta * velocity
         if t >= settings.steps - settings.kept:

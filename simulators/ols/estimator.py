@@ -187,7 +187,7 @@ class LinearRegression(Parameters):
 
     def expected_excess(self, X: Any, y: Any) -> float:
         """The forecast of `excess_` from records that stand in for the private ones, public or made up, as many, before
-        or after `fit`: by the law of the method on them, which counts clipping. Costs nothing.
+        or after `fit`: by the law of the method on others of their law, which counts clipping. Costs nothing.
         """
         ranges, settings = self.prepared(_names(X), _finite("X", X, 2).shape[1])
         y = _finite("y", y, 1)

@@ -3,7 +3,8 @@
 `python -m tests.power.regret TOPIC --count 200 --out FILE` draws settings, asks the public call, simulates it and every
 alternative on fresh data, appends a line of JSON for each setting to FILE (a run that is broken off goes on there), and
 prints regret and calibration. A topic is a module `tests.power.regret_TOPIC` with `judge(number) -> dict`: `regret`,
-`reliable`, `ratio` (predicted over simulated median of what is recommended), and whatever else is worth keeping.
+`reliable`, `ratio` (predicted over simulated median of what is recommended), and whatever else is worth keeping; of
+these `regret_NAME`, `reliable_NAME` and `ratio_NAME` (another call), and `inside`, are summed up likewise.
 """
 
 from __future__ import annotations
@@ -11,42 +12,48 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-# Settings below are kept for choosing constants; those that judge are numbered from here.
-FIRST_JUDGED = 1000
+# Settings below are kept for choosing constants and have been looked at; those that judge are numbered from here.
+FIRST_JUDGED = 2000
 
 
-def rows_of(judge: Callable[[int], dict[str, Any]], count: int, out: Path | None) -> list[dict[str, Any]]:
-    """The first `count` judged settings; those that the file has are not run again."""
+def rows_of(
+    judge: Callable[[int], dict[str, Any]], count: int, out: Path | None, first: int = FIRST_JUDGED
+) -> list[dict[str, Any]]:
+    """The first `count` settings from `first` on; those that the file has are not run again."""
     known = [json.loads(line) for line in out.read_text().splitlines()] if out is not None and out.exists() else []
     rows = {row["number"]: row for row in known}
-    for number in range(FIRST_JUDGED, FIRST_JUDGED + count):
+    for number in range(first, first + count):
         if number not in rows:
             rows[number] = {"number": number, **judge(number)}
             if out is not None:
                 with out.open("a") as file:
                     file.write(json.dumps(rows[number]) + "\n")
-    return [rows[number] for number in range(FIRST_JUDGED, FIRST_JUDGED + count)]
+    return [rows[number] for number in range(first, first + count)]
 
 
 def summary(rows: Sequence[dict[str, Any]]) -> dict[str, float]:
     """Median regret, shares of small ones, share called reliable, and of these the share predicted within 10 %."""
-    regret = np.array([row["regret"] for row in rows], dtype=float)
-    reliable = [row["ratio"] for row in rows if row["reliable"]]
-    near = np.abs(np.array(reliable, dtype=float) - 1.0) <= 0.1
-    return {
-        "settings": float(len(rows)),
-        "median regret": float(np.median(regret)),
-        "regret at most 1.1": float(np.mean(regret <= 1.1)),
-        "regret at most 1.5": float(np.mean(regret <= 1.5)),
-        "reliable": len(reliable) / len(rows),
-        "of these within 10 %": float(near.mean()) if reliable else float("nan"),
-    }
+    found = {"settings": float(len(rows))}
+    for key in (key for key in rows[0] if key.startswith("regret")):
+        regret = np.array([row[key] for row in rows], dtype=float)
+        found |= {
+            f"median {key}": float(np.median(regret)),
+            f"{key} at most 1.1": float(np.mean(regret <= 1.1)),
+            f"{key} at most 1.5": float(np.mean(regret <= 1.5)),
+        }
+    for key in (key for key in rows[0] if key.startswith("reliable")):
+        reliable = [row[key.replace("reliable", "ratio")] for row in rows if row[key]]
+        near = np.abs(np.array(reliable, dtype=float) - 1.0) <= 0.1
+        found |= {key: len(reliable) / len(rows), f"{key}, within 10 %": float(near.mean()) if reliable else math.nan}
+    inside = [row["inside"] for row in rows if row.get("inside") is not None]
+    return found | ({"inside": float(np.mean(inside))} if inside else {})
 
 
 def main() -> None:
@@ -55,10 +62,11 @@ def main() -> None:
     parser.add_argument("topic")
     parser.add_argument("--count", type=int, default=20)
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--first", type=int, default=FIRST_JUDGED, help="number of the first setting")
     asked = parser.parse_args()
     judge = importlib.import_module(f"tests.power.regret_{asked.topic}").judge
-    for name, value in summary(rows_of(judge, asked.count, asked.out)).items():
-        print(f"{name:<24} {value:.3g}")
+    for name, value in summary(rows_of(judge, asked.count, asked.out, asked.first)).items():
+        print(f"{name:<28} {value:.3g}")
 
 
 if __name__ == "__main__":

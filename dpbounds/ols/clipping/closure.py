@@ -52,18 +52,27 @@ def _density(m: Arithmetic, x: Any) -> Any:
 
 class Sums(NamedTuple):
     """Of the clipped rows: `mean` of sum x_i clip(r_i) (..., d), `slope` J (..., d, d), `clipped` the share of rows
-    that are clipped (...).
+    that are clipped (...); `chance` (..., d, d): what a standard normal vector, the chance of other records, adds to
+    the sum, None where these records are meant.
     """
 
     mean: np.ndarray
     slope: np.ndarray
     clipped: np.ndarray
+    chance: np.ndarray | None = None
+
+    def pushed(self, gain: np.ndarray | float) -> np.ndarray | None:
+        """`gain` (..., q, d), or a number, times `chance`."""
+        if self.chance is None:
+            return None
+        return gain * self.chance if np.ndim(gain) == 0 else gain @ self.chance
 
 
 class Normal:
     """The law of an iterate with leading axes of draws, of what moves with it, and of the sum of averaged iterates.
 
-    `mean` (..., q) and `covariance` (..., q, q) of the state, whose first d entries are theta.
+    `mean` (..., q) and `covariance` (..., q, q) over noise of the state, whose first d entries are theta; `moved` (...,
+    q, d): what it is moved by the chance of other records, one standard normal vector in all steps.
     """
 
     def __init__(self, draws: tuple[int, ...], d: int, size: int | None = None) -> None:
@@ -72,21 +81,30 @@ class Normal:
         self.mean, self.covariance = np.zeros((*draws, size)), np.zeros((*draws, size, size))
         self._total, self._cross = np.zeros((*draws, d)), np.zeros((*draws, size, d))
         self._spread = np.zeros((*draws, d, d))
+        self.moved: np.ndarray | None = None
+        self._moved = np.zeros((*draws, d, d))
 
     @property
     def theta(self) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and covariance of the last iterate."""
-        return self.mean[..., : self.d], self.covariance[..., : self.d, : self.d]
+        """Mean and covariance of the last iterate, over noise and other records."""
+        covariance = self.covariance[..., : self.d, : self.d]
+        if self.moved is not None:
+            covariance = covariance + _square(self.moved[..., : self.d, :])
+        return self.mean[..., : self.d], covariance
 
     @property
     def averaged(self) -> tuple[np.ndarray, np.ndarray]:
         """Of the mean of the iterates that were added up; of the last where none was."""
         if not self.count:
             return self.theta
-        return self._total / self.count, self._spread / self.count**2
+        return self._total / self.count, (self._spread + _square(self._moved)) / self.count**2
 
-    def move(self, mean: np.ndarray, slope: np.ndarray, noise: np.ndarray) -> None:
-        """To a new mean, deviations multiplied by `slope` (..., q, q), with noise of covariance `noise`."""
+    def move(self, mean: np.ndarray, slope: np.ndarray, noise: np.ndarray, push: np.ndarray | None = None) -> None:
+        """To a new mean, deviations multiplied by `slope` (..., q, q), with noise of covariance `noise`; `push` (...,
+        q, d): by which the chance of other records moves the state.
+        """
+        if push is not None:
+            self.moved = push if self.moved is None else slope @ self.moved + push
         self.mean = mean
         moved = slope @ self.covariance @ np.swapaxes(slope, -1, -2) + noise
         self.covariance = (moved + np.swapaxes(moved, -1, -2)) / 2
@@ -95,12 +113,18 @@ class Normal:
 
     def add(self) -> None:
         """This iterate to the average."""
-        mean, covariance = self.theta
+        mean, covariance = self.mean[..., : self.d], self.covariance[..., : self.d, : self.d]
+        if self.moved is not None:
+            self._moved = self._moved + self.moved[..., : self.d, :]
         before = self._cross[..., : self.d, :]
         self._total = self._total + mean
         self._spread = self._spread + before + np.swapaxes(before, -1, -2) + covariance
         self._cross = self._cross + self.covariance[..., : self.d]
         self.count += 1
+
+
+def _square(root: np.ndarray) -> np.ndarray:
+    return root @ np.swapaxes(root, -1, -2)
 
 
 class Residuals(NamedTuple):
@@ -114,7 +138,9 @@ class Residuals(NamedTuple):
 def gradient_sums(rows: Rows, residuals: Residuals, clip: float | np.ndarray) -> Sums:
     """Each row's gradient clipped to length `clip` (...)."""
     found = sums(rows, residuals, np.asarray(clip)[..., None] / rows.lengths)
-    return found if rows.missing is None else found._replace(mean=found.mean + rows.missing.at(clip))
+    if rows.missing is None:
+        return found
+    return found._replace(mean=found.mean + rows.missing.at(clip), chance=rows.missing.chance(clip))
 
 
 @typed

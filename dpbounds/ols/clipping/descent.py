@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from dpbounds.arguments import typed
 from dpbounds.errors import DomainError, count, moderate, within
 from dpbounds.ols.clipping.closure import Normal, gradient_sums, residuals_at
-from dpbounds.ols.clipping.law import Law, quadratic
+from dpbounds.ols.clipping.law import Law, quadratic, risk_quantiles
 from dpbounds.ols.clipping.rows import Rows, rows_of
 
 MOST_STEPS = 100_000
@@ -77,15 +77,17 @@ class Descent:
         d, eta, sigma = rows.d, self.rate / rows.largest, self.noise(mu)
         shares, law = [], Normal((), d, 2 * d if self.momentum else d)
         noise = _noise(d, eta, sigma, bool(self.momentum))
+        gain = np.vstack([eta * np.eye(d), np.eye(d)][: 2 if self.momentum else 1])
         for t in range(self.steps):
             found = gradient_sums(rows, residuals_at(rows, law), self.clip)
             mean, slope = self._step(law.mean, found.mean, found.slope, eta)
-            law.move(mean, slope, noise)
+            law.move(mean, slope, noise, found.pushed(gain))
             shares.append(float(found.clipped))
             if t >= self.steps - self.kept:
                 law.add()
         bias, spread = quadratic(rows.gram.spectrum, *law.averaged)
-        return Law.of(float(bias + spread), float(bias), rows.gap, shares, n=rows.n, kind=rows.kind)
+        risk, quantiles = float(bias + spread), risk_quantiles(rows.gram.spectrum, *law.averaged)
+        return Law.of(risk, float(bias), rows.gap, shares, n=rows.n, kind=rows.kind, quantiles=quantiles)
 
     def _step(self, mean: np.ndarray, ascent: np.ndarray, J: np.ndarray, eta: float) -> tuple[np.ndarray, np.ndarray]:
         """The next mean of (theta[, v]), and what multiplies deviations from the mean."""

@@ -12,7 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtri
 
+from dpbounds.arguments import typed
 from dpbounds.errors import AccuracyError
 from dpbounds.ols.spectrum import Spectrum
 from dpbounds.values import Kind, Value
@@ -21,6 +23,10 @@ from dpbounds.values import Kind, Value
 NONE_CLIPPED = 1e-9
 # In units of the risk of theta = 0: beyond, iterates run away.
 MOST_RELATIVE = 1e6
+# Quantiles that are told: the median, and ends between which eight in ten runs are.
+LEVELS = (0.1, 0.5, 0.9)
+# Of a mixture of normals, and of each of them at least: its median is then within a percent.
+POINTS, FEWEST_POINTS = 4000, 500
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +35,8 @@ class Law:
     `estimate`; `relative`: over the risk of theta = 0; `bias`: the part of `relative` that the mean of the estimate
     leaves; `shares`: of the rows clipped in each step, the last of them `share_clipped`. `draws`: relative risks given
     each draw of what the method releases beside gradients, their mean `relative`; empty where there is none.
+    `quantiles`: relative risks that `LEVELS` (.1, .5, .9) of the runs stay below, as the estimate is taken to be normal
+    given the draw.
     """
 
     risk: Value
@@ -36,6 +44,7 @@ class Law:
     bias: float
     shares: tuple[float, ...]
     draws: tuple[float, ...] = ()
+    quantiles: tuple[float, ...] = ()
 
     @property
     def share_clipped(self) -> float:
@@ -43,9 +52,9 @@ class Law:
         return self.shares[-1]
 
     @property
-    def median(self) -> float:
-        """Of `draws`: the relative risk of the middle draw, below the mean where some draws are bad."""
-        return float(np.median(self.draws)) if self.draws else self.relative
+    def median(self) -> float | None:
+        """The relative risk that half of the runs stay below, where it is known."""
+        return self.quantiles[1] if self.quantiles else None
 
     @classmethod
     def of(
@@ -58,9 +67,10 @@ class Law:
         n: int = 1,
         draws: Sequence[float] = (),
         kind: Kind | None = None,
+        quantiles: Sequence[float] = (),
     ) -> Law:
-        """From risk, its part by bias, and the risk of theta = 0, all sums over n records; `kind` if the shares do not
-        decide it.
+        """From risk, its part by bias, its quantiles, and the risk of theta = 0, all sums over n records; `kind` if the
+        shares do not decide it.
 
         Raises `AccuracyError` where the iterates run away: a risk that is not finite, or a million times that of 0.
         """
@@ -79,6 +89,7 @@ class Law:
             bias=float(bias) / gap,
             shares=tuple(float(share) for share in shares),
             draws=tuple(float(draw) for draw in draws),
+            quantiles=tuple(float(value) / gap for value in quantiles),
         )
 
 
@@ -89,3 +100,28 @@ def quadratic(problem: Spectrum, mean: np.ndarray, covariance: np.ndarray) -> tu
     off = mean @ problem.basis - problem.theta
     turned = np.einsum("ji,...jk,ki->...i", problem.basis, covariance, problem.basis, optimize=True)
     return np.sum(problem.eigenvalues * off**2, axis=-1), np.sum(problem.eigenvalues * turned, axis=-1)
+
+
+@typed
+def risk_quantiles(
+    problem: Spectrum, mean: np.ndarray, covariance: np.ndarray, weights: np.ndarray | None = None
+) -> list[float]:
+    """Quantiles (.1, .5, .9) of ||theta - theta*||_A², theta a mixture of normals with means (..., d) and covariances
+    (..., d, d): of points of each, every coordinate of which is at the quantiles of its law (a Latin hypercube). nan of
+    what left floating point.
+    """
+    if not (np.isfinite(mean).all() and np.isfinite(covariance).all()):
+        return [math.nan] * len(LEVELS)
+    d, root = len(problem.theta), np.sqrt(problem.eigenvalues)
+    off = (root * (mean @ problem.basis - problem.theta)).reshape(-1, d)
+    turned = problem.basis.T @ covariance @ problem.basis
+    values, U = np.linalg.eigh((root[:, None] * turned * root).reshape(-1, d, d))
+    deviations, off = np.sqrt(np.maximum(values, 0.0)), np.einsum("td,tde->te", off, U)
+    number = max(FEWEST_POINTS, POINTS // len(off))
+    points = np.tile(ndtri((np.arange(number) + 0.5) / number), (d, 1))
+    points = np.random.default_rng(0).permuted(points, axis=1)
+    risks = np.sum((off[:, :, None] + deviations[:, :, None] * points) ** 2, axis=1)
+    each = np.repeat(np.ones(len(off)) if weights is None else weights, number)
+    order = np.argsort(risks, axis=None)
+    below = np.cumsum(each[order])
+    return risks.ravel()[order[np.searchsorted(below, below[-1] * np.array(LEVELS))]].tolist()

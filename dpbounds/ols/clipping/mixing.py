@@ -18,7 +18,7 @@ from dpbounds.arguments import typed
 from dpbounds.errors import DomainError, count, moderate, moderate_or_zero, real
 from dpbounds.ols.clipping.closure import Normal, residuals_at, sums
 from dpbounds.ols.clipping.descent import MOST_STEPS
-from dpbounds.ols.clipping.law import Law, quadratic
+from dpbounds.ols.clipping.law import Law, quadratic, risk_quantiles
 from dpbounds.ols.clipping.rows import Rows, rows_of
 from dpbounds.ols.risk.mixing import noise_levels
 from dpbounds.ols.risk.released import NoiseLaw
@@ -75,7 +75,9 @@ def mixing_law(
     for _ in range(count("steps", steps, most=MOST_STEPS)):
         shares.append(float(law.mean(path.advance(limits, keep_ridge))))
     bias, spread = quadratic(data.gram.spectrum, *path.law.theta)
-    return Law.of(float(law.mean(bias + spread)), float(law.mean(bias)), data.gap, shares, n=data.n, kind=data.kind)
+    quantiles = risk_quantiles(data.gram.spectrum, *path.law.theta, law.weights)
+    risk = float(law.mean(bias + spread))
+    return Law.of(risk, float(law.mean(bias)), data.gap, shares, n=data.n, kind=data.kind, quantiles=quantiles)
 
 
 class _Path:

@@ -3,7 +3,7 @@
 Histograms, noisy Hessian and noisy counts decide clip levels, preconditioner and gains; given them an iterate's law is
 that of `closure` with K_t = U s_t P U' and noise c_u / sqrt(share of the round mu²). A count's mean is taken under the
 iterate's law. Draws are the same at each call with a seed; their spread is part of what the methods do, and skewed: the
-mean over draws is `relative`, the middle one `median`.
+mean over draws and noise is `relative`, the median of both `median`.
 
 >>> rng = np.random.default_rng(0)
 >>> X = rng.uniform(-0.5, 0.5, (2000, 2))
@@ -26,7 +26,7 @@ from dpbounds.errors import count
 from dpbounds.ols import newton as prn
 from dpbounds.ols import tail_averaged as tap
 from dpbounds.ols.clipping.closure import Normal, Residuals, gradient_sums, residuals_at, unclipped_share
-from dpbounds.ols.clipping.law import Law, quadratic
+from dpbounds.ols.clipping.law import Law, quadratic, risk_quantiles
 from dpbounds.ols.clipping.rows import Rows, rows_of
 
 MOST_DRAWS = 10_000
@@ -118,9 +118,10 @@ def _law(rows: Rows, mean: np.ndarray, covariance: np.ndarray, shares: Sequence[
     """Means over draws."""
     bias, spread = quadratic(rows.gram.spectrum, mean, covariance)
     risks = bias + spread
-    clipped = [float(share.mean()) for share in shares]
+    clipped, draws = [float(share.mean()) for share in shares], (risks / rows.gap).tolist()
+    quantiles = risk_quantiles(rows.gram.spectrum, mean, covariance)
     return Law.of(
-        float(risks.mean()), float(bias.mean()), rows.gap, clipped, draws=(risks / rows.gap).tolist(), kind="estimate"
+        float(risks.mean()), float(bias.mean()), rows.gap, clipped, draws=draws, kind="estimate", quantiles=quantiles
     )
 
 
@@ -145,7 +146,10 @@ class _Tail:
             found, below = gradient_sums(rows, residuals, used), _counted(rows, residuals, c)
             sigma = (self.scales.gradients * used)[:, None, None]
             law.move(
-                law.mean + np.einsum("tij,tj->ti", K, found.mean), np.eye(rows.d) - K @ found.slope, sigma**2 * K @ K
+                law.mean + np.einsum("tij,tj->ti", K, found.mean),
+                np.eye(rows.d) - K @ found.slope,
+                sigma**2 * K @ K,
+                found.pushed(K),
             )
             if t >= settings.steps - settings.kept:
                 law.add()
@@ -183,6 +187,7 @@ class _Recentred:
                 law.mean + np.einsum("tij,tj->ti", K, found.mean),
                 np.eye(rows.d) - K @ found.slope,
                 sigma[:, None, None] ** 2 * K @ K,
+                found.pushed(K),
             )
             shares.append(found.clipped)
             if t < settings.steps - 1:

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -26,6 +27,8 @@ from dpbounds.values import Kind
 MOST_ENTRIES = 10**8
 # Clip levels at which sums of some rows are held against those of all, the lowest over the largest gradient.
 LEVELS, LOWEST_LEVEL = 33, 1e-3
+# Standard deviations beyond its mean at which a square is no longer put down to chance.
+BEYOND_CHANCE = 3.0
 # Where the least eigenvalue over the largest is below this, rows are not mapped: rounding would be magnified.
 LEAST_SPECTRUM = 1e-9
 # Rounding that a record at its bound may have.
@@ -59,10 +62,10 @@ class Rows:
 
     @property
     def kind(self) -> Kind | None:
-        """Of a law on these rows: where some stand for all nobody knows that nothing is clipped, so `estimate`; None
-        leaves it to the law.
+        """Of a law on these rows: where some stand for all, or all for others, nobody knows that nothing is clipped, so
+        `estimate`; None leaves it to the law.
         """
-        return None if self.weight == 1.0 else "estimate"
+        return None if self.weight == 1.0 and self.missing is None else "estimate"
 
     @property
     def gap(self) -> float:
@@ -93,12 +96,12 @@ class Rows:
         the sum L. Lengths stay those of the rows that were taken. Themselves where A_s is singular.
         """
         number = count("rows", number, least=1)
-        if number >= len(self.y) or number < 2 * self.d or self.weight != 1.0:
+        if number >= len(self.y) or number < 2 * self.d:
             return self
         r = self.y - self.X @ self.theta_star
         order = np.argsort(r * self.norms, kind="stable")
         taken = order[((np.arange(number) + 0.5) * (len(order) / number)).astype(int)]
-        weight = len(self.y) / number
+        weight = self.n / number
         values, U = np.linalg.eigh(self.gram.A)
         own, V = np.linalg.eigh(weight * self.X[taken].T @ self.X[taken])
         if own[0] <= LEAST_SPECTRUM * own[-1] or values[0] <= LEAST_SPECTRUM * values[-1]:
@@ -109,8 +112,43 @@ class Rows:
         rest = r[taken] - X @ np.linalg.lstsq(X, r[taken], rcond=None)[0]
         squares = weight * float(rest @ rest)
         rest *= np.sqrt(self.residual / squares) if squares > 0 else 0.0
-        some = replace(self, X=X, y=X @ self.theta_star + rest, norms=self.norms[taken], weight=weight)
+        some = replace(self, X=X, y=X @ self.theta_star + rest, norms=self.norms[taken], weight=weight, missing=None)
         return replace(some, missing=Missing.of(self, some))
+
+    @typed
+    def without(self, part: int, parts: int) -> Rows:
+        """Without each `parts`-th record from `part` on, the others standing for them."""
+        kept = np.arange(len(self.y)) % parts != part
+        X, y = self.X[kept], self.y[kept]
+        gram, weight = Gram.of_records(X, y), self.n / len(y)
+        more = Gram(A=weight * gram.A, b=weight * gram.b, y_squared=weight * gram.y_squared, n=self.n)
+        theta = more.spectrum.basis @ more.spectrum.theta
+        return Rows(X=X, y=y, norms=self.norms[kept], weight=weight, gram=more, theta_star=theta)
+
+    @typed
+    def unseen(self) -> Rows:
+        """The same, standing for n other records of their law: what clipping adds at the fit is then a systematic part
+        and chance, of which these records' own sum is one draw. `missing` has both, by level: the sum of other records
+        is normal with the covariance of one record's term n times, about 0 where the square of this one's is within
+        three standard deviations of chance's, else about this one's shrunk by chance's part.
+
+        A record's term is x clip(r) - A_c A^-1 x r: other records have another fit, which takes the part of chance away
+        that is not clipped off; A_c is X'X of the rows within their limits.
+        """
+        r = self.y - self.X @ self.theta_star
+        levels = _levels(self)
+        inverse = np.linalg.pinv(self.gram.A, hermitian=True)
+        moved = (self.X * r[:, None]) @ inverse
+        missing, roots = [], []
+        for level in levels:
+            limits = level / self.lengths
+            inside = self.X[np.abs(r) < limits]
+            terms = self.X * np.clip(r, -limits, limits)[:, None] - moved @ (self.weight * inside.T @ inside)
+            own, chance = self.weight * terms.sum(axis=0), self.weight * terms.T @ terms
+            missing.append((math.sqrt(_systematic(inverse, own, chance)) - 1.0) * own)
+            values, U = np.linalg.eigh(chance)
+            roots.append((U * np.sqrt(np.maximum(values, 0.0))) @ U.T)
+        return replace(self, missing=Missing(levels=levels, sums=np.array(missing), roots=np.array(roots)))
 
     def clipped_at_fit(self, levels: np.ndarray) -> np.ndarray:
         """sum x_i clip(r_i, level / ||x_i||) at the fit, (levels, d)."""
@@ -123,29 +161,53 @@ class Missing:
     """What some rows miss of the sums of all at the fit, by clip level: without it chance correlations of x with what
     is clipped off, which fewer rows have more of, would count as bias of clipping.
 
-    `levels` ascending, `sums` (levels, d). Sums of clipped gradients are proportional to the level below the first, and
-    are those without clipping, which agree, above the last.
+    `levels` ascending, `sums` (levels, d); `roots` (levels, d, d): of the covariance that the sums of other records
+    have, None where these records are meant. Sums of clipped gradients are proportional to the level below the first,
+    and are those without clipping, which agree, above the last.
     """
 
     levels: np.ndarray
     sums: np.ndarray
+    roots: np.ndarray | None = None
 
     @classmethod
     def of(cls, all_rows: Rows, some: Rows) -> Missing:
-        """By the sums of both at levels up to the largest gradient."""
-        largest = max(float(np.max(one.norms * np.abs(one.y - one.X @ one.theta_star))) for one in (all_rows, some))
-        levels = max(largest, 1e-300) * np.geomspace(LOWEST_LEVEL, 1.0, LEVELS)
-        return cls(levels=levels, sums=all_rows.clipped_at_fit(levels) - some.clipped_at_fit(levels))
+        """By the sums of both at levels up to the largest gradient, beside what `all_rows` miss themselves."""
+        before = all_rows.missing
+        levels = _levels(all_rows, some) if before is None else before.levels
+        sums = all_rows.clipped_at_fit(levels) - some.clipped_at_fit(levels)
+        return cls(levels=levels, sums=sums) if before is None else replace(before, sums=before.sums + sums)
 
     def at(self, clip: float | np.ndarray) -> np.ndarray:
         """(..., d), interpolated in the level's logarithm."""
+        return self._at(clip, self.sums)
+
+    def chance(self, clip: float | np.ndarray) -> np.ndarray | None:
+        """The root (..., d, d) likewise, None where there is none."""
+        return None if self.roots is None else self._at(clip, self.roots)
+
+    def _at(self, clip: float | np.ndarray, table: np.ndarray) -> np.ndarray:
         clip = np.asarray(clip, dtype=float)
         place = np.interp(np.log(clip), np.log(self.levels), np.arange(len(self.levels)))
         low = np.minimum(place.astype(int), len(self.levels) - 2)
-        share = (place - low)[..., None]
-        found = (1 - share) * self.sums[low] + share * self.sums[low + 1]
-        scale = np.where(clip >= self.levels[-1], 0.0, np.minimum(clip / self.levels[0], 1.0))
-        return scale[..., None] * found
+        share, scale = place - low, np.where(clip >= self.levels[-1], 0.0, np.minimum(clip / self.levels[0], 1.0))
+        share, scale = (part.reshape(part.shape + (1,) * (table.ndim - 1)) for part in (share, scale))
+        return scale * ((1 - share) * table[low] + share * table[low + 1])
+
+
+def _systematic(inverse: np.ndarray, own: np.ndarray, chance: np.ndarray) -> float:
+    """The share of own'A^-1 own that is not chance's: of normal sums of covariance `chance` it has mean tr A^-1 chance
+    and variance 2 tr (A^-1 chance)².
+    """
+    square, product = float(own @ inverse @ own), inverse @ chance
+    mean, deviation = float(np.trace(product)), math.sqrt(2.0 * float(np.sum(product * product.T)))
+    return 1.0 - mean / square if square > mean + BEYOND_CHANCE * deviation else 0.0
+
+
+def _levels(*rows: Rows) -> np.ndarray:
+    """Up to the largest gradient at the fit."""
+    largest = max(float(np.max(one.norms * np.abs(one.y - one.X @ one.theta_star))) for one in rows)
+    return max(largest, 1e-300) * np.geomspace(LOWEST_LEVEL, 1.0, LEVELS)
 
 
 @typed

@@ -89,7 +89,8 @@ def _relative(rows: Rows, mu: float, settings: np.ndarray) -> np.ndarray:
     noise = (eta * clip * np.sqrt(STEPS) / mu)[:, None, None] ** 2 * one
     for t in range(STEPS):
         found = gradient_sums(rows, residuals_at(rows, law), clip)
-        law.move(law.mean + eta[:, None] * found.mean, one - eta[:, None, None] * found.slope, noise)
+        steps = eta[:, None, None]
+        law.move(law.mean + eta[:, None] * found.mean, one - steps * found.slope, noise, found.pushed(steps * one))
         if t >= HALF:
             law.add()
     risks = [np.add(*quadratic(rows.gram.spectrum, *part)) for part in (law.theta, law.averaged)]

@@ -62,3 +62,22 @@ def test_estimators_that_need_public_records_are_refused_without():
         assess(problem(), estimators=())
     with pytest.raises(DomainError, match="target"):
         assess(problem(), target=2.0)
+
+
+def test_doubts_of_a_survey_have_their_reason():
+    settings = {"link": "logistic", "epsilon": 1.0, "delta": 1e-6, "p": 5}
+    good = recommend(**settings, n=10**6, m=10**4)
+    assert good.doubt == "" and good.median < good.messages[2].typical * 1.001 and good.useful
+    assert "public records are fewer" in recommend(**settings, n=10**6, m=40).doubt
+    few = recommend(**settings, n=2500, m=10**4)
+    assert few.recommended != "zero" and "too small" in few.doubt
+    nothing = recommend(**settings, n=50, m=10**4)
+    assert (nothing.recommended, nothing.doubt, nothing.median, nothing.useful) == ("zero", "", 1.0, False)
+    assert nothing.helps is not None
+
+
+def test_what_half_of_the_runs_reach_decides_whether_a_survey_is_useful():
+    """Of few records the mean is that of rare bad runs: above that of w = 0, where half of the runs are far below."""
+    found = recommend("poisson", n=20_711, m=2_090, epsilon=0.587, delta=1e-6, p=7, w_norm=1.6)
+    row = min(found.messages, key=lambda row: row.rank)
+    assert row.typical < float(row.relative) and found.useful is (row.typical < 0.5)

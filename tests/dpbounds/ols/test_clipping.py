@@ -6,10 +6,12 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from dpbounds import AccuracyError, DomainError
 from dpbounds.ols import clipping, risk
-from dpbounds.ols.clipping.law import Law
+from dpbounds.ols.clipping import Descent
+from dpbounds.ols.clipping.law import LEVELS, Law, risk_quantiles
 from dpbounds.ols.clipping.rows import rows_of
 from dpbounds.ols.gram import Gram
 from verify.papers.ols.tools.clipped_by_hand import toy
@@ -146,3 +148,52 @@ def test_tuned_settings_are_no_worse_than_those_of_a_grid():
             for clip in (0.02, 0.05, 0.1):
                 other = clipping.gradient_descent(X, y, mu=mu, steps=128, rate=rate, clip=clip, average=0.5)
                 assert found.law.relative <= 1.1 * other.relative
+
+
+def test_quantiles_are_those_of_quadratic_forms():
+    """One and seven degrees of freedom, a shifted one, and a mixture of two, by their own laws."""
+    one = Gram(A=np.eye(1), b=np.array([0.0]), y_squared=1.0, n=10).spectrum
+    shown = risk_quantiles(one, np.zeros(1), np.eye(1))
+    np.testing.assert_allclose(shown, stats.chi2.ppf(LEVELS, 1), rtol=0.01)
+    shown = risk_quantiles(one, np.array([3.0]), np.eye(1))
+    np.testing.assert_allclose(shown, stats.ncx2.ppf(LEVELS, 1, 9.0), rtol=0.01)
+    seven = Gram(A=np.eye(7), b=np.zeros(7), y_squared=1.0, n=10).spectrum
+    np.testing.assert_allclose(risk_quantiles(seven, np.zeros(7), np.eye(7)), stats.chi2.ppf(LEVELS, 7), rtol=0.03)
+    shown = risk_quantiles(one, np.zeros((2, 1)), np.array([[[1.0]], [[4.0]]]), np.array([3.0, 1.0]))
+    below = 0.75 * stats.chi2.cdf(shown, 1) + 0.25 * stats.chi2.cdf(np.array(shown) / 4, 1)
+    np.testing.assert_allclose(below, LEVELS, atol=0.01)
+    assert np.isnan(risk_quantiles(one, np.zeros(1), np.full((1, 1), np.inf))).all()
+
+
+def test_other_records_have_the_chance_that_these_have():
+    """Errors independent of x: the law for other records is nowhere near any single one's, and is near their mean."""
+    settings = Descent(steps=60, rate=1.0, clip=0.02, average=0.5)
+    own, others = [], []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        X = rng.uniform(-0.5, 0.5, (500, 2))
+        rows = rows_of(X, np.clip(X @ (0.6, -0.3) + 0.2 * rng.standard_t(3, 500), -1, 1))
+        own.append(float(settings.law(rows, 5.0).risk))
+        law = settings.law(rows.unseen(), 5.0)
+        others.append(float(law.risk))
+        assert law.risk.kind == "estimate" and rows.unseen().thinned(300).missing.roots is not None
+    assert np.std(np.log(own)) > 3 * np.std(np.log(others))
+    assert np.mean(others) == pytest.approx(np.mean(own), rel=4 * np.std(own) / np.mean(own) / np.sqrt(len(own)))
+
+
+def test_a_bias_beyond_chance_is_kept_for_other_records():
+    """Errors whose sign follows x: every data set has the same bias, and so has the law for others."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-0.5, 0.5, (4000, 1))
+    y = np.clip(0.6 * X[:, 0] + 0.5 * np.sign(X[:, 0]) * (rng.random(4000) < 0.1), -1, 1)
+    rows, settings = rows_of(X, y), Descent(steps=60, rate=1.0, clip=0.03, average=0.5)
+    law, others = settings.law(rows, 50.0), settings.law(rows.unseen(), 50.0)
+    assert others.bias == pytest.approx(law.bias, rel=0.1) and law.bias > 0.9 * law.relative
+
+
+def test_a_part_left_out_is_stood_for_by_the_rest():
+    rows = rows_of(*records(1600))
+    less = rows.without(0, 16)
+    assert less.n == rows.n and len(less.y) == 1500 and less.weight == pytest.approx(16 / 15)
+    np.testing.assert_allclose(less.weight * less.X.T @ less.X, less.gram.A, rtol=1e-12)
+    assert less.thinned(500).weight == pytest.approx(3.2)

@@ -9,7 +9,6 @@ import pytest
 
 from dpbounds import DomainError
 from dpbounds.ols import Ranges, bounded_data, compare, parsed_ranges
-from dpbounds.ols.counted import Counted
 
 RANGES = Ranges(columns=((0.0, 10.0), (-2.0, 2.0)), outcome=(-5.0, 15.0))
 
@@ -70,22 +69,33 @@ def test_short_rows_are_told_to_be_scaled():
 
 
 def test_settings_read_off_records_that_stand_in_count():
-    """The other rows are the same; settings are chosen on one half and judged on the other; curves keep the choice."""
+    """Rows without clipping counted are the same; curves keep the choice."""
     X, y = records(400)
     data = RANGES.data(X, y)
     found = compare(data, 0.5, 1e-6, accountings=("tight",), stand_in=True)
     other = compare(data, 0.5, 1e-6, accountings=("tight",), references=True)
-    assert found.rows[:-2] == other.rows[:-2] and found.recommended.method == "DP-GD-tuned" != other.recommended.method
+    assert [row for row in found.rows if row.clipped is None] == [row for row in other.rows if row.clipped is None]
+    assert found.recommended.method == "DP-GD-tuned" != other.recommended.method
     assert found.recommended.risk < other.recommended.risk and "stand in" in found.reason
     assert "DP-GD-tuned" in found.curves(2) and "DP-GD-tuned" not in other.curves(2)
+    assert (
+        found.spread is not None
+        and found.spread > 0.01
+        and all(row.risk.kind == "estimate" for row in found.rows if row.clipped is not None)
+    )
 
 
-def test_halves_are_records_that_the_choice_has_not_seen():
-    X, y = records(401)
-    whole = Counted.of_data(RANGES.data(X, y))
-    first, second = whole.halves()
-    own, other = ({row.tobytes() for row in half.rows.X} for half in (first, second))
-    assert not own & other and own | other == {row.tobytes() for row in whole.rows.X}
-    assert first.rows.n == 402 and second.rows.n == 400
-    few = Counted.of_data(RANGES.data(X[:9], y[:9]))
-    assert few.halves() == (few, few)
+def test_what_is_recommended_says_its_median_and_whether_it_is_reliable():
+    X, y = records(60)
+    few = compare(RANGES.data(X, y), 5.0, 1e-6, accountings=("tight",), stand_in=True)
+    taken = few.recommended
+    assert taken.median is not None and taken.interval is not None
+    assert taken.interval[0] < float(taken.median) < float(taken.risk) < taken.interval[1]
+    assert "standard error" in few.doubt
+    (row,) = [row for row in few.table() if row["recommended"]]
+    assert not row["reliable"] and row["median"] == few.units * float(taken.median)
+    own = compare(RANGES.data(*records(3000)), 5.0, 1e-6, accountings=("tight",))
+    assert own.doubt == "" and own.spread is not None and own.spread < 0.05
+    assert "X'X alone" in compare(own.problem.gram, 5.0, 1e-6, accountings=("tight",)).doubt
+    nothing = compare(RANGES.data(*records(30)), 1e-3, 1e-6, accountings=("tight",), stand_in=True)
+    assert not nothing.useful and "None of these is useful" in nothing.remedy

@@ -52,7 +52,7 @@ def _forecast(content: Mapping[str, Any]) -> str:
     if content["expected_excess_stand_in"] is not None:
         lines.append(
             "Expected mean squared distance of predictions from those of least squares without privacy, by the law of "
-            f"the method on the records that stand in: {content['expected_excess_stand_in']:.3g}."
+            f"the method on others of the law of the records that stand in: {content['expected_excess_stand_in']:.3g}."
         )
     if content["expected_excess"] is not None:
         name = (

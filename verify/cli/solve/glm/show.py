@@ -96,7 +96,8 @@ def _legend(rows: Sequence[Row]) -> None:
         _note(
             "Messages: a direction times a label in [-1, 1], with Gaussian noise, or a point of the sphere "
             "(hemisphere, cap), whose privacy is pure, without delta; all noise is under xy noise, all public records "
-            "under public cov. Their errors count the bend of the equation. zero: doing nothing."
+            "under public cov. Their errors are means that count the bend of the equation, reliable where it is small. "
+            "zero: doing nothing."
         )
     if any("median_simulated" in row for row in rows):
         _note("simulated: median over runs with a 95 % interval; a run without a root counts as infinite.")
@@ -110,6 +111,9 @@ def _advice(recommendation: Recommendation) -> None:
         _note(f"Among the estimators by least squares: {advice}. {recommendation.reason}")
     else:
         _note(f"Recommended at equal true privacy: {advice}. {recommendation.reason}")
+    if recommendation.messages and recommendation.recommended != "zero":
+        sure = f"Not reliable: {recommendation.doubt}" if recommendation.doubt else "Reliable."
+        _note(f"Half of its runs are predicted below {recommendation.median:.3g}. {sure}")
     if not recommendation.useful:
         _note("None of these is useful here: the best has more than half the error of w = 0. " + _help(recommendation))
     for more in recommendation.more:

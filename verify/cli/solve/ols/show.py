@@ -18,7 +18,7 @@ TITLES: dict[Accounting, str] = {
     "tight": "At equal true privacy",
     "experiments": "Under the paper's accounting",
 }
-COLUMNS = ("method", "noise", "risk", "over_zero", "clipped", "kind")
+COLUMNS = ("method", "noise", "risk", "median", "over_zero", "clipped", "kind")
 DIGITS, WIDTH = 3, 119
 
 Row = Mapping[str, Any]
@@ -52,7 +52,7 @@ def _table(title: str, pairs: Sequence[tuple[Compared, Row]]) -> None:
         cells = {"method": row["method"], "noise": _noise(compared), "kind": kind}
         cells |= {
             name: f"{row[name]:.{DIGITS}g}" if row[name] is not None else ""
-            for name in ("risk", "over_zero", "clipped")
+            for name in ("risk", "median", "over_zero", "clipped")
         }
         if "median_simulated" in row:
             median = Simulated(*(row[f"median_{part}"] for part in ("simulated", "low", "high")))
@@ -89,16 +89,18 @@ def _noise(row: Compared) -> str:
 def _legend(found: Comparison, rows: Sequence[Row]) -> None:
     own = " in the data's own units" if isinstance(found.problem, ScaledData) else ""
     _note(
-        f"risk: ||X (theta - theta*)||², a sum over records{own}; over_zero: over that of theta = 0. exact: expected "
-        "risk while nothing is clipped. estimate: AdaSSP to leading order (its mean is infinite); of a data set with "
-        "clipping counted, an approximation that --simulate tries, clipped being the share of rows in the last step; "
-        "of X'X alone on rows of one length, PRN's optimistic by up to a factor of 5. Rows without clipped do not "
-        "count it."
+        f"risk: ||X (theta - theta*)||², a sum over records{own}; over_zero: over that of theta = 0; median: half of "
+        "the runs stay below it, where a law says so. exact: expected risk while nothing is clipped. estimate: AdaSSP "
+        "to leading order (its mean is infinite); of a data set with clipping counted, an approximation that "
+        "--simulate tries, clipped being the share of rows in the last step; of X'X alone on rows of one length, PRN's "
+        "optimistic by up to a factor of 5. Rows without clipped do not count it."
     )
     if found.stand_in:
         _note(
-            "DP-GD's settings are read off the records that stand in: with them, and lambda_max of these records times "
-            "the ratio of n, it is private for others. reference marks it, as on your own records it would not be."
+            "Risks with clipping counted are those on as many other records of the same law, means and medians over "
+            "noise and records. DP-GD's settings are read off the records that stand in: with them, and lambda_max of "
+            "these records times the ratio of n, it is private for others. reference marks it, as on your own records "
+            "it would not be."
         )
     elif any(row["reference"] for row in rows):
         _note(
@@ -117,6 +119,7 @@ def _legend(found: Comparison, rows: Sequence[Row]) -> None:
 
 def _advice(found: Comparison, rows: Sequence[Row]) -> None:
     _note(f"Recommended at equal true privacy: {found.recommended.label}. {found.reason}")
+    _forecast(found)
     if found.remedy:
         _note(found.remedy)
     simulated = [
@@ -139,6 +142,18 @@ def _advice(found: Comparison, rows: Sequence[Row]) -> None:
     named = ", ".join(name for name, holds in flags.items() if holds) or "none of the paper's special regimes"
     totals = ", ".join(f"{one.method} {one.total * found.units:.3g}" for one in regime.guarantees)
     _note(f"Table 1 with constants 1: {named}; bounds {totals}; it expects {regime.expected}.")
+
+
+def _forecast(found: Comparison) -> None:
+    """Median and interval of what is recommended, and whether they are reliable."""
+    best = found.recommended
+    if best.median is not None and best.interval is not None:
+        low, median, high = (
+            f"{found.units * float(one):.3g}" for one in (best.interval[0], best.median, best.interval[1])
+        )
+        where = " on other records of this law" if found.stand_in else ""
+        sure = f"Not reliable: {found.doubt}" if found.doubt else "Reliable."
+        _note(f"Predicted of runs{where}: half below {median}, eight in ten between {low} and {high}. {sure}")
 
 
 def _note(text: str) -> None:
