@@ -60,6 +60,8 @@ def evaluated(content: Any) -> Evaluated:
         if content["format"] != FORMAT or content["kind"] not in _KINDS:
             raise DomainError("witness", content.get("format"), _ALLOWED)
         promise = promise_of(content["claim"])
+        # The pair is what is run, and may hold anything.
+        _finite({name: value for name, value in content.items() if name != "pair"})
         return _KINDS[content["kind"]](content, promise)
     except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
         if isinstance(error, DomainError) and error.parameter == "witness":
@@ -177,6 +179,17 @@ def _curve(content: Mapping[str, Any], promise: Promise) -> Evaluated:
 def _judged(spent: float, promise: Promise, words: str, content: Mapping[str, Any]) -> Evaluated:
     narrow = content.get("narrow", False) is True
     return Evaluated(exceeds(spent, promise, TOLERANCE_NARROW if narrow else TOLERANCE), spent, promise, words)
+
+
+def _finite(value: Any) -> None:
+    """Raises `DomainError` for nan and inf: a shift of nan would count as one without end."""
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        for one in value:
+            _finite(one)
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise DomainError("number", value, "finite")
 
 
 def _family(name: Any) -> Measured:

@@ -25,7 +25,7 @@ EXCEPTIONS: dict[str, str] = {
     "dpbounds.ftrl.strongly_convex.show.plot": "shows, and computes nothing",
     "dpbounds.ftrl.strongly_convex.show.table": "shows, and computes nothing",
     "dpbounds.audit.results.Audit.plot": "shows, and computes nothing",
-    "dpbounds.audit.testing.assert_private": "raises what an audit says",
+    "simulators.audit.asserting.assert_private": "raises what an audit says",
     **{
         f"simulators.audit.adapters.{name}": "hands on what another library does, and decides nothing"
         for name in ("estimator", "event", "measurement", "optimizer", "transformation")

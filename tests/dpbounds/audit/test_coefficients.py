@@ -129,6 +129,23 @@ def test_witnesses_are_evaluated_from_their_numbers_alone():
                     evaluated({key: value for key, value in content.items() if key != name})
 
 
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize(
+    ("kind", "numbers", "name"),
+    [
+        ("scale", {"family": "gaussian", "sum": 150.0, "number": 1000, "shift": [1.0], "alpha": 1e-6}, "shift"),
+        ("declared", {"family": "laplace", "shift": [2.0]}, "shift"),
+        ("singular", {"noise": 0.0, "moved": 1.0, "size": 1.0, "rounding": 1e-9}, "moved"),
+        ("means", {"first": [0.0, 100.0, 100], "second": [3.0, 100.0, 100], "alpha": 1e-6}, "second"),
+    ],
+)
+def test_numbers_that_are_not_finite_refute_nothing(kind, numbers, name, number):
+    """A witness is a file of anyone's: nan where a shift should be is no shift without end."""
+    broken = [number, 100.0, 100] if name == "second" else [number] if name == "shift" else number
+    with pytest.raises(DomainError, match="finite"):
+        evaluated(json.loads(json.dumps(witness(kind, {"epsilon": 1.0, "delta": 1e-5}, **{**numbers, name: broken}))))
+
+
 @pytest.mark.parametrize(
     "content",
     [None, 3, [], {}, "text", {"format": "other"}, {"format": "dpbounds audit witness 1", "kind": "exec", "claim": {}}],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from inspect import signature
+
 import numpy as np
 import pytest
 
@@ -72,3 +74,6 @@ def test_one_line_for_a_librarys_tests():
     assert_private(row.run, row.claim, **settings)
     with pytest.raises(AssertionError, match="refuted"):
         assert_private(broken, row.claim, **settings)
+    assert list(signature(assert_private).parameters) == list(signature(audit).parameters)
+    with pytest.raises(TypeError, match="adjacency"):
+        assert_private(row.run, row.claim)  # pyright: ignore[reportCallIssue]

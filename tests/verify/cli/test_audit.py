@@ -82,6 +82,10 @@ def test_a_witness_is_evaluated_again_and_is_data(folder):
         "nothing",
         json.dumps({**content, "sum": "x"}),
         json.dumps({**content, "kind": "run"}),
+        json.dumps(content)[:-40],
+        json.dumps({**content, "shift": [float("nan")]}),
+        json.dumps({**content, "alpha": 0.5}),
+        "[" * 100_000,
     ):
         (folder / "broken.json").write_text(broken)
         shown = dpbounds("audit", "--check", "broken.json", cwd=folder)
