@@ -202,7 +202,7 @@ def assess(
         more=tuple(_more(problem, best.estimator)),
         needed=None if target is None else _needed(problem, best.estimator, target),
         messages=surveys,
-        helps=what_helps(problem) if surveys and not least.typical < USEFUL else None,
+        helps=None if estimators is not None or least.typical < USEFUL else _helps(problem, best, bool(surveys)),
     )
 
 
@@ -249,6 +249,13 @@ def _reason(best: Prediction, rows: tuple[Prediction, ...]) -> str:
     second = min(others, key=lambda row: row.rank)
     times = float(second.relative) / float(best.relative)
     return f"{REASONS[best.estimator]} The next, {second.estimator}, has {times:.3g} times the error."
+
+
+def _helps(problem: Problem, best: Prediction, surveys: bool) -> WhatHelps:
+    """By messages, or where there are none by the best row of least squares, of which records alone are looked at."""
+    if surveys:
+        return what_helps(problem)
+    return WhatHelps(n=records_needed(problem, best.estimator, 0.25), epsilon=None)
 
 
 def _more(problem: Problem, estimator: Estimator) -> Iterator[MoreRecords]:

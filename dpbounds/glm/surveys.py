@@ -68,8 +68,9 @@ class MessagePrediction:
 
 @dataclass(frozen=True, kw_only=True)
 class WhatHelps:
-    """The least n (m in proportion), and the least epsilon, at which the best message's error is a quarter of that of
-    w = 0 to leading order; None where none within the ranges of `Problem` is enough.
+    """The least n (m in proportion), and the least epsilon, at which the error of the best message (where there is none
+    of the best estimator by least squares, of which n alone is looked at) is a quarter of that of w = 0 to leading
+    order; None where none within the ranges of `Problem` is enough.
     """
 
     n: int | None

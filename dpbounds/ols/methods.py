@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from dpbounds.arguments import typed
-from dpbounds.errors import DomainError, count, moderate, positive, within
+from dpbounds.errors import AccuracyError, DomainError, count, moderate, positive, within
 from dpbounds.ols import bounds, calibration, newton
 from dpbounds.ols.clipping import Choice, Law, Tuned
 from dpbounds.ols.clips import NewtonClips
@@ -101,9 +101,9 @@ class Choices:
 class Compared:
     """One method under one accounting: its noise and its predicted risk. `scales` is None for theta = 0, the settings
     for PRN and TAP. `reliable`: False where the leading order is not, as its noise is not small against A and the
-    ridge, and where clipping is not counted. `clipped`: the share of rows that the last step clips, if it was counted.
-    `median`: the risk that half of the runs stay below, `interval`: that one in ten and nine in ten do, where a law
-    gives them.
+    ridge, where clipping is not counted, and where the iterates run away (risk inf). `clipped`: the share of rows that
+    the last step clips, if it was counted. `median`: the risk that half of the runs stay below, `interval`: that one in
+    ten and nine in ten do, where a law gives them.
     """
 
     method: Method
@@ -180,8 +180,8 @@ class Parts:
     def tail_averaged(self, mu: float) -> Iterator[Compared]:
         """By its law, on the records or on typical rows; none where X explains nothing."""
         if self.counted is not None:
-            law = self.counted.tail_averaged(mu)
-            yield self._counted("TAP", "tight", TailAveraged(mu=mu), law)
+            row = Compared(method="TAP", accounting="tight", scales=TailAveraged(mu=mu), risk=_run_away())
+            yield self._by_law(row, lambda one: one.tail_averaged(mu))
 
     def references(self, mu: float) -> Iterator[Compared]:
         """DP-GD whose settings are chosen from moments, and on records from all of them."""
@@ -214,7 +214,8 @@ class Parts:
     def newton(self, mu: float, clips: NewtonClips) -> Compared:
         """By its law on records; of moments at the Hessian without its noise, in units of C_Y²."""
         if self.counted is not None and not self.counted.typical:
-            return self._counted("PRN", "tight", newton.Newton(mu=mu), self.counted.newton(mu))
+            row = Compared(method="PRN", accounting="tight", scales=newton.Newton(mu=mu), risk=_run_away())
+            return self._by_law(row, lambda one: one.newton(mu))
         settings, h = newton.Newton(mu=mu), clips.hessian
         bound, theta = self.choices.outcome_bound, np.linalg.pinv(self.gram.A, hermitian=True) @ self.gram.b
         shrunk = min(1.0, h**2 / max(np.trace(self.gram.A) / self.data.n, 1e-300))
@@ -265,7 +266,16 @@ class Parts:
         """The row as it is where nothing is clipped or there are no records, else with its law's risk."""
         if self.counted is None or self.counted.typical or not math.isfinite(row.risk):
             return row
-        found = law(self.counted)
+        return self._by_law(row, law)
+
+    def _by_law(self, row: Compared, law: Callable[[Counted], Law]) -> Compared:
+        """The row with its law's numbers; with an infinite risk that is not reliable where the iterates run away."""
+        try:
+            found = law(self.counted) if self.counted is not None else None
+        except AccuracyError:
+            found = None
+        if found is None:
+            return replace(row, risk=_run_away(), reliable=False)
         if found.risk.kind == "exact":
             return self._with_quantiles(replace(row, clipped=0.0), found)
         return replace(self._counted(row.method, row.accounting, row.scales, found), reliable=row.reliable)
@@ -313,6 +323,11 @@ class Parts:
             Compared(method="DP-GD", accounting=accounting, scales=scales, risk=risk),
             lambda one: one.gradient_descent(scales, self.choices.rate, self._bound),
         )
+
+
+def _run_away() -> Value:
+    """The risk of iterates that run away."""
+    return Value(math.inf, kind="estimate", source="dpbounds", convention="the iterates run away")
 
 
 def _settings(mu: float, one: Choice | Tuned) -> AveragedDescentScales:

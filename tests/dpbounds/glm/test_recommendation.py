@@ -81,3 +81,10 @@ def test_what_half_of_the_runs_reach_decides_whether_a_survey_is_useful():
     found = recommend("poisson", n=20_711, m=2_090, epsilon=0.587, delta=1e-6, p=7, w_norm=1.6)
     row = min(found.messages, key=lambda row: row.rank)
     assert row.typical < float(row.relative) and found.useful is (row.typical < 0.5)
+
+
+def test_what_helps_is_said_where_no_message_is_defined():
+    found = recommend("cubic", p=3, n=10**4, m=10**4, epsilon=1.0, delta=1e-6)
+    assert not found.messages and not found.useful and found.helps is not None and found.helps.n is not None
+    more = recommend("cubic", p=3, n=found.helps.n, m=found.helps.n, epsilon=1.0, delta=1e-6)
+    assert float(more.best.relative) < 0.26

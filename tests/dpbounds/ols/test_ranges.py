@@ -99,3 +99,12 @@ def test_what_is_recommended_says_its_median_and_whether_it_is_reliable():
     assert "X'X alone" in compare(own.problem.gram, 5.0, 1e-6, accountings=("tight",)).doubt
     nothing = compare(RANGES.data(*records(30)), 1e-3, 1e-6, accountings=("tight",), stand_in=True)
     assert not nothing.useful and "None of these is useful" in nothing.remedy
+
+
+def test_a_budget_at_which_iterates_run_away_has_advice_all_the_same():
+    X, y = records(60)
+    for stand_in in (False, True):
+        found = compare(RANGES.data(X, y), 0.001, 1e-6, accountings=("tight",), stand_in=stand_in)
+        away = [row for row in found.rows if row.method == "PRN"]
+        assert [float(row.risk) for row in away] == [math.inf] and not away[0].reliable
+        assert not found.useful and "None of these is useful" in found.remedy and math.isfinite(found.recommended.risk)

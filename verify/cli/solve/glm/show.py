@@ -84,8 +84,9 @@ def _cells(row: Row, names: Sequence[str]) -> dict[str, Any]:
 def _legend(rows: Sequence[Row]) -> None:
     _note(
         "Estimators: paper (Algorithms 1 and 3), pooled (Remark 11), public-covariance (x x' is not released), "
-        "no-public-data (scale from the private records). Errors to leading order; reliable: the mean is within 25 %, "
-        "else the error of the covariance, the bend of the scale's equation, or the error itself is not small."
+        "no-public-data (scale from the private records), zero (nothing). Errors to leading order; reliable: the mean "
+        "is within 25 %, else the error of the covariance, the bend of the scale's equation, or the error itself is "
+        "not small."
     )
     if any(row["calibration"] == "printed" for row in rows):
         _note(
@@ -96,8 +97,7 @@ def _legend(rows: Sequence[Row]) -> None:
         _note(
             "Messages: a direction times a label in [-1, 1], with Gaussian noise, or a point of the sphere "
             "(hemisphere, cap), whose privacy is pure, without delta; all noise is under xy noise, all public records "
-            "under public cov. Their errors are means that count the bend of the equation, reliable where it is small. "
-            "zero: doing nothing."
+            "under public cov. Their errors are means that count the bend of the equation, reliable where it is small."
         )
     if any("median_simulated" in row for row in rows):
         _note("simulated: median over runs with a 95 % interval; a run without a root counts as infinite.")
@@ -136,7 +136,8 @@ def _help(recommendation: Recommendation) -> str:
         return ""
     found = [f"n = {helps.n} users with m in proportion"] if helps.n is not None else []
     found += [f"epsilon = {helps.epsilon:.3g}"] if helps.epsilon is not None else []
-    return f"A message on a cap has a quarter of it with {' or '.join(found)}." if found else ""
+    what = "A message on a cap" if recommendation.messages else recommendation.best.estimator
+    return f"{what} has a quarter of it with {' or '.join(found)}." if found else ""
 
 
 def _note(text: str) -> None:

@@ -34,8 +34,7 @@ def run(arguments: Namespace) -> int:
     runs = _simulated(arguments, recommendation)
     rows = [_row(recommendation, row, runs.get((row.calibration, row.estimator), {})) for row in recommendation.rows]
     rows += [_message_row(recommendation, row, runs.get(("message", row.name), {})) for row in recommendation.messages]
-    if recommendation.messages:
-        rows.append(_nothing(recommendation))
+    rows.append(_nothing(recommendation))
     try:
         _write(arguments, recommendation, rows)
     finally:  # a full disk does not cost the numbers

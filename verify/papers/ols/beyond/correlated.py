@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
+import sympy
 
 from dpbounds.ols import tail_averaged as tap
 from dpbounds.ols.tail_averaged import SHARES, TailAveraged
-from verify.checks import Agreement, Fact, Search
+from verify.checks import Agreement, Fact, Search, Symbolic
 from verify.checks.domains import Real
 from verify.statements.claims import Claim
+from verify.statements.derivations import Derivation
 
 ROUNDS, D = 5, 2
 SIZE = ROUNDS * D
@@ -53,6 +56,30 @@ def _independent(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact
     yield Fact("rounded", round(128 / 115, 2), factor * 1.11, 1e-12)
 
 
+def _schwarz(times: int = 1) -> Iterator[tuple[str, Any, Any]]:
+    """(w'Sigma^-1 w)(a'Sigma a) - (w'a)² for Sigma = L L', a square."""
+    w, a = (sympy.Matrix(sympy.symbols(f"{name}1 {name}2", real=True)) for name in "wa")
+    diagonal, lower = sympy.symbols("l1 l3", positive=True), sympy.symbols("l2", real=True)
+    L = sympy.Matrix([[diagonal[0], 0], [lower, diagonal[1]]])
+    p, q = L.inv() * w, L.T * a
+    left = p.dot(p) * q.dot(q) - times * w.dot(a) ** 2
+    yield "the product less the square", left, (p[0] * q[1] - p[1] * q[0]) ** 2
+
+
+def _averages(more: int = 1) -> Iterator[tuple[Any, ...]]:
+    """The variance s² of one round by T c²/s² = mu², that of the mean of k rounds; and TAP's share."""
+    c, mu, T, k, s = sympy.symbols("c mu T k s", positive=True)
+    (deviation,) = sympy.solve(T * c**2 / s**2 - mu**2, s)
+    yield "the mean of $k$ of $T$ rounds", _variance_of_mean(deviation, k), more * c**2 / (k / T * mu**2)
+    settings = TailAveraged(mu=MU)
+    yield "TAP", sympy.Rational(settings.steps, settings.kept), more * sympy.Rational(128, 115)
+
+
+def _variance_of_mean(deviation: Any, k: Any) -> Any:
+    """The variance of a mean of k independent draws."""
+    return k * (deviation / k) ** 2
+
+
 BEYOND_TAP_CORRELATED = Claim(
     id="ols/beyond-tap-correlated",
     where="Beyond the paper",
@@ -73,8 +100,18 @@ BEYOND_TAP_CORRELATED = Claim(
     ),
     setting="5 rounds in 2 dimensions, any covariance and weights; 8 and 128 rounds of independent noise.",
     checks=(
+        Symbolic(
+            decides="abc",
+            residuals=_averages,
+            squares=_schwarz,
+            impostors={
+                "half the square": {"squares": {"times": 2}},
+                "twice the variance": {"residuals": {"more": 2}},
+            },
+        ),
         Search(
             decides="ac",
+            role="control",
             sides=_bound,
             box={
                 "root": (Real(-1.0, 1.0), SIZE * SIZE),
@@ -85,6 +122,22 @@ BEYOND_TAP_CORRELATED = Claim(
             evaluations=3000,
             impostors={"1 % more": {"sides": {"factor": 1.01}}},
         ),
-        Agreement(decides="bc", facts=_independent, impostors={"0.1 % more": {"facts": {"factor": 1.001}}}),
+        Agreement(
+            decides="bc", role="control", facts=_independent, impostors={"0.1 % more": {"facts": {"factor": 1.001}}}
+        ),
+    ),
+    derivation=Derivation(
+        text=(
+            "With $Sigma = L L^top$ the covariance of all rounds, $w = 1 times.o v$ for a unit vector $v$, and $p = "
+            "L^(-1) w$, $q = L^top a$, the inequality of Cauchy and Schwarz is $(w^top a)^2 = (p^top q)^2 <= norm(p)^2 "
+            "norm(q)^2 = w^top Sigma^(-1) w dot a^top Sigma a$, the difference being a sum of squares (proved for two "
+            "entries). An estimate $sum_t W_t (b + z_t)$ of $b$ is unbiased if $sum_t W_t = I$; along $v$ its "
+            "variance is $a^top Sigma a$ with $a_t = W_t^top v$, for which $w^top a = v^top v = 1$. A row whose "
+            "gradient is $c v$ in all rounds shifts the release by $c w$, at a cost of $c^2 w^top Sigma^(-1) w <= "
+            "mu^2$: the variance is at least $c^2\\/mu^2$. Independent noise of variance $s^2$ in each of $T$ rounds "
+            "costs $T c^2\\/s^2 = mu^2$, and the mean of $tau T$ rounds has $s^2\\/(tau T)$: the quotient is "
+            "$1\\/tau$, in TAP $128\\/115$."
+        ),
+        lemmas=("Cauchy-Schwarz",),
     ),
 )
