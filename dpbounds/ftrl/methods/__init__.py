@@ -1,7 +1,7 @@
 """Bounds for any linear first-order method with correlated noise on mu-strongly convex, L-smooth losses."""
 
 from dpbounds.ftrl.methods.bounds import MethodBound, bound_method, recheck
-from dpbounds.ftrl.methods.choosing import MethodTable, best_method, method_of_rate
+from dpbounds.ftrl.methods.choosing import MethodTable, best_method, best_noise, method_of_rate, step_of_rate
 from dpbounds.ftrl.methods.horizon import HorizonBound, bound_horizon
 from dpbounds.ftrl.methods.linear import (
     LinearMethod,
@@ -14,6 +14,7 @@ from dpbounds.ftrl.methods.linear import (
     triple_momentum,
 )
 from dpbounds.ftrl.methods.problem import GradientNoise, Stability
+from dpbounds.ftrl.methods.runs import bound_run
 
 __all__ = [
     "GradientNoise",
@@ -23,8 +24,10 @@ __all__ = [
     "MethodTable",
     "Stability",
     "best_method",
+    "best_noise",
     "bound_horizon",
     "bound_method",
+    "bound_run",
     "check_converges",
     "gradient_descent",
     "heavy_ball",
@@ -33,5 +36,6 @@ __all__ = [
     "nesterov",
     "recheck",
     "standard_triple_momentum",
+    "step_of_rate",
     "triple_momentum",
 ]
