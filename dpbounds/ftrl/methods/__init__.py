@@ -13,6 +13,7 @@ from dpbounds.ftrl.methods.linear import (
     standard_triple_momentum,
     triple_momentum,
 )
+from dpbounds.ftrl.methods.momentum import MomentumGain, momentum_gain
 from dpbounds.ftrl.methods.problem import GradientNoise, Stability
 from dpbounds.ftrl.methods.runs import bound_run
 
@@ -22,6 +23,7 @@ __all__ = [
     "LinearMethod",
     "MethodBound",
     "MethodTable",
+    "MomentumGain",
     "Stability",
     "best_method",
     "best_noise",
@@ -32,6 +34,7 @@ __all__ = [
     "gradient_descent",
     "heavy_ball",
     "method_of_rate",
+    "momentum_gain",
     "named_method",
     "nesterov",
     "recheck",

@@ -100,7 +100,7 @@ def best_method(
         try:
             check_converges(method, mu, high)
         except DomainError as error:
-            left_out += [(name, kind, str(error)) for kind in noises]
+            left_out.extend((name, kind, str(error)) for kind in noises)
             continue
         for kind in noises:
             try:
