@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from dpbounds.circle.polynomials import exact
 from dpbounds.errors import AccuracyError, DomainError
 from dpbounds.ftrl.correlations import HalfPowers, damped_anti_pgd, from_coefficients, independent, nu
 from dpbounds.ftrl.methods import (
@@ -157,6 +158,13 @@ def test_differences_are_those_of_neighbours():
     assert (inner @ s[: loop.size])[4] == p1 and np.array_equal(inner[5:], whole[5 : loop.size, : loop.size])
 
 
+def test_weighted_interpolations_are_their_sum():
+    loop = Loop.of(NESTEROV, noise_system(from_coefficients([1.0, -0.5]), exact), 0.1, 1.0, 2, exact, own_slope=True)
+    weights = [exact(float(k)) for k in range(len(loop.pairs()))]
+    total = sum(w * loop.interpolation(*pair) for w, pair in zip(weights, loop.pairs(), strict=True))
+    assert (loop.interpolations(loop.pairs(), np.array(weights, dtype=object)) == total).all()
+
+
 def test_units_scale_as_they_should():
     first = bound_method(unit_noise(from_coefficients([1.0, -0.5])), HALF, mu=0.1, L=1.0)
     other = bound_method(
@@ -202,12 +210,12 @@ def test_rational_half_powers_are_noise_of_finite_memory():
 
 def test_least_squares_is_below_its_bound():
     """One-dimensional least squares with Gaussian inputs: E F = eta s / (2 (2 - 3 eta h)) with s the residual noise."""
-    for eta, exact in ((0.1, 0.0294117647), (0.3, 0.1363636364)):
+    for eta, known in ((0.1, 0.0294117647), (0.3, 0.1363636364)):
         noise = GradientNoise(co=3.0, gradient=-1.0)
         found = bound_method(
             unit_noise(independent()), gradient_descent(eta=eta), mu=0.999, L=1.0, gradient_noise=noise
         )
-        assert exact <= found.value <= 1.0005 * exact and found.statement == "time average"
+        assert known <= found.value <= 1.0005 * known and found.statement == "time average"
 
 
 def test_errors_of_the_gradient_add():
