@@ -28,7 +28,8 @@ SIDES: dict[str, Side] = {
     "zero": "nearest",
     "pole": "nearest",
 }
-FOUND = ("lower", "upper", "ratio", "every_noise", "rate", "zero", "pole", "statement", "status", "failure")
+FOUND = ("lower", "upper", "ratio", "every_noise", "rate", "zero", "pole", "memory")
+FOUND += ("statement", "status", "failure")
 DIGITS = 5
 MEASURES = {"f": "F - F*", "distance": "|x - theta*|^2", "gradient": "|grad F|^2"}
 
@@ -51,6 +52,7 @@ def found_row(bound: MethodBound) -> Row:
         "every_noise": float(bound.lower_every_noise),
         "rate": bound.method.rate(bound.mu, bound.L),
         **roots,
+        "memory": bound.memory,
         "statement": bound.statement,
         "status": "certified" if bound.is_certified else "estimate",
     }

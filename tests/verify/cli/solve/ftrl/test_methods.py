@@ -32,7 +32,11 @@ def test_a_row_per_method_and_noise(capsys):
     assert found[0]["upper"] == pytest.approx(0.0386087965, rel=1e-7) and found[0]["status"] == "estimate"
     assert found[0]["lower"] == pytest.approx(0.0263157895, rel=1e-9)
     for row in found:
-        assert row["every_noise"] <= row["lower"] <= row["upper"] and row["ratio"] == row["upper"] / row["lower"]
+        assert (
+            row["memory"] == 2
+            and row["every_noise"] <= row["lower"] <= row["upper"]
+            and row["ratio"] == row["upper"] / row["lower"]
+        )
 
 
 def test_certified_rows_are_saved_and_proved_again(capsys, tmp_path):
