@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import numpy as np
+
 from dpbounds.arguments import typed
 from dpbounds.errors import AccuracyError, DomainError, choice, moderate
 from dpbounds.ftrl.correlations import Correlation, independent
@@ -37,6 +39,9 @@ from dpbounds.ftrl.design.participation import SINGLE, Participation, sensitivit
 from dpbounds.ftrl.design.prefix_sums import prefix_sum
 from dpbounds.ftrl.design.robust import robust
 from dpbounds.ftrl.design.watching import Progress, Watch, no_progress
+from dpbounds.ftrl.linear_regression import condition_number
+from dpbounds.ftrl.methods.linear import heavy_ball
+from dpbounds.ftrl.methods.momentum import momentum_gain
 from dpbounds.values import Value
 
 # By default; more gain less than a thousandth.
@@ -135,7 +140,19 @@ class Design:
             said.append("The sensitivity of some row is an upper bound; its privacy holds, its loss may be less.")
         if self.unknown_spectrum:
             said.append("designed: the least worst ratio over a family of spectra, not the best for this one.")
+        if self.rate_of_momentum is not None:
+            gain = momentum_gain(self.rate_of_momentum, condition_number(self.objective.eigenvalues))
+            said.append(gain.sentence if gain else "That momentum pays on a class of losses is not proved at its rate.")
         return tuple(said)
+
+    @property
+    def rate_of_momentum(self) -> float | None:
+        """1 - the spectral radius of heavy ball with one learning rate, in one pass; None for anything else."""
+        objective, eigenvalues = self.objective, self.objective.eigenvalues
+        rates, low, high = objective.learning_rates, float(eigenvalues.min()), float(eigenvalues.max())
+        if not (objective.momentum > 0 and np.ptp(rates) == 0 and low < high and self.participation == SINGLE):
+            return None
+        return heavy_ball(eta=float(rates[0]), momentum=objective.momentum).rate(low, high)
 
     @cached_property
     def _independent(self) -> Loss:

@@ -22,12 +22,13 @@ from typing import Any, get_args
 import numpy as np
 
 from dpbounds.arguments import typed
-from dpbounds.errors import DomainError, choice, count, listed, positive, real
+from dpbounds.errors import AccuracyError, DomainError, choice, count, listed, positive, real
 from dpbounds.ftrl.methods.every_noise import least_over_noises
 from dpbounds.ftrl.methods.linear import LinearMethod, check_converges
 from dpbounds.ftrl.methods.loops import Measure
 from dpbounds.ftrl.methods.noises import noise_system
-from dpbounds.ftrl.methods.problem import CONVENTIONS, GradientNoise, Problem, Stability, Statement
+from dpbounds.ftrl.methods.problem import CONVENTIONS, GradientNoise, Problem, Proved, Stability, Statement
+from dpbounds.ftrl.methods.program import Infeasible
 from dpbounds.ftrl.strongly_convex.bounds import outwards, proves
 from dpbounds.ftrl.strongly_convex.noise import Noise, fields
 from dpbounds.values import Value
@@ -144,8 +145,9 @@ def bound_method(
     """The worst mean error of a method over all mu-strongly convex, L-smooth losses, from both sides.
 
     `measure`: "f", F(x) - F*; "distance", |x - theta*|^2; "gradient", |grad F(x)|^2, all at the method's output.
-    `memory` past gradients are used, up to 12. `noise.sigma_sgd` and `gradient_noise` are errors of the gradient,
-    without correlation in time. With `certify` the value and stability are proved in exact fractions.
+    `memory` past gradients are used, up to 12, or one where the solver fails with more. `noise.sigma_sgd` and
+    `gradient_noise` are errors of the gradient, without correlation in time. With `certify` the value and stability are
+    proved in exact fractions.
 
     Raises `DomainError` for arguments outside their ranges, for a method that diverges on a quadratic of the class, and
     for noise without finite memory; `AccuracyError` where no storage function with this memory exists, where stability
@@ -158,7 +160,7 @@ def bound_method(
     noise_system(noise.correlation, float)  # refuses noise without finite memory
     check_converges(method, low, high)
     problem = Problem(method, noise, low, high, measure, gradient_noise)
-    found = problem.bounded(past, certify=certify)
+    past, found = _bounded(problem, past, certify=certify)
     stability = problem.stabilised(past, certify=certify)
     curvature, lower = problem.worst(certify=certify)
     return MethodBound(
@@ -235,6 +237,18 @@ def recheck(data: Mapping[str, Any]) -> MethodBound:
         stability=stability,
         seconds=time.perf_counter() - started,
     )
+
+
+def _bounded(problem: Problem, memory: int, *, certify: bool) -> tuple[int, Proved]:
+    """With one past gradient where more are too many for the solver."""
+    if memory > 1:
+        try:
+            return memory, problem.bounded(memory, certify=certify)
+        except Infeasible:
+            raise
+        except AccuracyError:
+            memory = 1
+    return memory, problem.bounded(memory, certify=certify)
 
 
 def _matrix(parameter: str, rows: Any) -> np.ndarray:

@@ -53,7 +53,8 @@ CONVENTION, SOURCE = "F - F*", "dpbounds, chain of storage functions"
 class HorizonBound:
     """lower <= sup of the mean error over the class <= value, after T steps from |theta_0 - theta*| <= `initial`.
 
-    - `value`: of E F(x_T) - F* or of its mean over x_1, ..., x_T; kind `upper` if certified, in exact fractions;
+    - `value`: of E F(x_T) - F* or of its mean over x_1, ..., x_T, for draws of this `variance`; kind `upper` if
+      certified, in exact fractions;
     - `lower`: an estimate of the error on F = `curvature` |theta|^2 / 2.
     """
 
@@ -63,6 +64,7 @@ class HorizonBound:
     value: Value
     lower: Value
     curvature: float
+    variance: float
     seconds: float
 
     @property
@@ -132,6 +134,7 @@ def bound_horizon(
         value=value,
         lower=lower,
         curvature=curvature,
+        variance=N,
         seconds=time.perf_counter() - started,
     )
 

@@ -159,6 +159,20 @@ class Loop:
         apart, slopes = i.place - j.place, i.slope - j.slope
         return -symmetric(j.slope, apart) - np.outer(slopes, slopes) / (2 * self.smoothness)
 
+    def interpolations(self, pairs: list[tuple[Point, Point]], weights: np.ndarray) -> np.ndarray:
+        """The weighted sum of their quadratic parts, by points: far fewer products than one by one."""
+        places, slopes = (np.array([getattr(point, name) for point in self.points]) for name in ("place", "slope"))
+        at = {id(point): k for k, point in enumerate(self.points)}
+        mixed, curved = (zeros_of((len(self.points),) * 2, self.number) for _ in range(2))
+        for weight, (i, j) in zip(weights, pairs, strict=True):
+            a, b = at[id(i)], at[id(j)]
+            mixed[b, b] += weight
+            mixed[b, a] -= weight
+            curved[[a, b], [a, b]] += weight
+            curved[[a, b], [b, a]] -= weight
+        crossed = slopes.T @ (mixed @ places)
+        return (crossed + crossed.T) / 2 - slopes.T @ (curved @ slopes) / (2 * self.smoothness)
+
     def measure(self, name: Measure) -> np.ndarray:
         """The quadratic part of what is judged: (mu / 2) |x|^2 of F, |x|^2, or |grad F|^2 at y, or at x with a gradient
         of its own.

@@ -17,10 +17,11 @@ import numpy as np
 
 from dpbounds.circle.polynomials import exact
 from dpbounds.errors import AccuracyError, nonnegative, real
+from dpbounds.ftrl.methods.coordinates import RIDGES, Units, units, whitened
 from dpbounds.ftrl.methods.linear import LinearMethod
 from dpbounds.ftrl.methods.loops import Loop, Measure, symmetric
 from dpbounds.ftrl.methods.noises import NoiseSystem, noise_system, zeros_of
-from dpbounds.ftrl.methods.program import MARGIN, solve, units
+from dpbounds.ftrl.methods.program import MARGIN, solve
 from dpbounds.ftrl.methods.proof import (
     Unproved,
     balanced,
@@ -150,7 +151,7 @@ class Problem:
         loop = self.loop(system, memory, float)
         scale = units(self.loop(system, 0, float), loop, self.L, self.measure, draws, errors)
 
-        def attempt(margin: float) -> Proved:
+        def attempt(scale: Units, margin: float) -> Proved:
             found = solve(
                 loop, scale, self.measure, draws, errors, extra=self.form(loop), margin=margin, inaccurate=certify
             )
@@ -159,7 +160,7 @@ class Problem:
             multipliers = balanced(loop, found.multipliers, self.measure)
             return Proved(found.P, multipliers, self.proved(memory, found.P, multipliers))
 
-        return _first(attempt)
+        return _first(attempt, scale, lambda ridge: whitened(loop, scale, self.L, draws, errors, ridge))
 
     def stabilised(self, memory: int, *, certify: bool) -> Stability:
         """Stability, with no past gradients if that is enough, else with one, else with as many as the bound."""
@@ -169,7 +170,7 @@ class Problem:
             loop = self.at_y(system, held, float)
             scale = units(self.at_y(system, 0, float), loop, self.L, "distance", draws, errors)
 
-            def attempt(margin: float) -> Stability:
+            def attempt(scale: Units, margin: float) -> Stability:
                 options: Any = {"extra": self.form(loop), "stable": True, "margin": margin, "inaccurate": certify}
                 found = solve(loop, scale, "distance", draws, errors, **options)
                 multipliers = balanced(loop, found.multipliers, "distance")
@@ -179,7 +180,7 @@ class Problem:
                     self.prove_stable(stability)
                 return stability
 
-            return _first(attempt)
+            return _first(attempt, scale, lambda ridge: whitened(loop, scale, self.L, draws, errors, ridge))
 
         tried = sorted({0, min(1, memory), memory})
         for held in tried[:-1]:
@@ -230,14 +231,28 @@ class Problem:
         proves_coercive(loop, P, found.multipliers, found.past)
 
 
-def _first(attempt: Callable[[float], _Result]) -> _Result:
-    """What is found with the smallest margin whose proof holds; the last refusal where none does."""
+def _first(attempt: Callable[[Units, float], _Result], scale: Units, otherwise: Callable[[float], Units]) -> _Result:
+    """What is found in these units, else in whitened ones, with the smallest margin whose proof holds; the first
+    refusal where there is none.
+    """
+    try:
+        return _with_margin(attempt, scale)
+    except AccuracyError as refusal:
+        for ridge in RIDGES:
+            try:
+                return _with_margin(attempt, otherwise(ridge))
+            except AccuracyError:
+                continue
+        raise refusal from None
+
+
+def _with_margin(attempt: Callable[[Units, float], _Result], scale: Units) -> _Result:
     for margin in MARGINS[:-1]:
         try:
-            return attempt(margin)
+            return attempt(scale, margin)
         except Unproved:
             continue
-    return attempt(MARGINS[-1])
+    return attempt(scale, MARGINS[-1])
 
 
 def nearest_outwards(number: Any, kind: Kind) -> float:

@@ -14,10 +14,10 @@ That E |s_t|^2 is bounded is shown by a second function W = s' P s + sum_k gamma
 between past points. The inequality is strict, that is W falls by some c |s|^2, which is at least c' W as phi <=
 (L - mu) |y|^2 / 2: then E W_{t+1} <= (1 - c') E W_t + a constant.
 
-Everything is solved in units in which the loop moves by about 1: the condition of the program then hardly depends on
-the step size.
+Everything is solved in the units of `coordinates`.
 
 >>> from dpbounds.ftrl.correlations import independent
+>>> from dpbounds.ftrl.methods.coordinates import units
 >>> from dpbounds.ftrl.methods.linear import gradient_descent
 >>> from dpbounds.ftrl.methods.noises import noise_system
 >>> loop = Loop.of(gradient_descent(eta=1.0), noise_system(independent(), float), 0.1, 1.0, 0, float)
@@ -35,8 +35,8 @@ from typing import Any
 import numpy as np
 
 from dpbounds.errors import AccuracyError
-from dpbounds.ftrl.methods.loops import Loop, Measure, Point
-from dpbounds.ftrl.methods.quadratics import closed_loop, second_moment
+from dpbounds.ftrl.methods.coordinates import Units
+from dpbounds.ftrl.methods.loops import Loop, Measure, Point, symmetric
 
 # Accuracies asked of the solver, of which the first that it reaches is taken; and by how much the inequalities are
 # strict at first, in the units of the program: what its inaccuracy may not use up.
@@ -55,47 +55,8 @@ class Storage:
     value: float
 
 
-@dataclass(frozen=True, eq=False)
-class Units:
-    """Units of state and inputs together, of the multipliers, and of the value; `moves` are the steps of the state."""
-
-    all: np.ndarray
-    moves: np.ndarray
-    multiplier: float
-    value: float
-
-
-def units(bare: Loop, loop: Loop, L: float, measure: Measure, draws: float, errors: float) -> Units:
-    """Root mean squares on the quadratics of curvature mu, (mu L)^{1/2} and L, the largest of them; `bare` is the loop
-    without memory.
-
-    A difference q_k is about k steps of y, or twice y where that is less.
-    """
-    mu, size = float(loop.mu), bare.size
-    squares, steps, values, energies = [], [], [], []
-    for h in (mu, float(np.sqrt(mu * L)), L):
-        delta = closed_loop(bare, h)
-        moment = draws * second_moment(delta, bare.draw) + errors * second_moment(delta, bare.error)
-        places = [point[:size] for point in (bare.y, bare.x)[: len(bare.kinds)]]
-        moved = [place @ delta for place in places]
-        driven = draws * float(places[0] @ bare.draw) ** 2 + errors * float(places[0] @ bare.error) ** 2
-        rows = np.vstack([np.eye(size), *places, *moved])
-        found = np.einsum("ij,jk,ik->i", rows, moment, rows)
-        found[size + len(places) :] += driven
-        squares.append(np.concatenate([found, (h - mu) ** 2 * found[size : size + len(places)]]))
-        steps.append(np.einsum("ij,jk,ik->i", delta, moment, delta) + draws * bare.draw**2 + errors * bare.error**2)
-        output = float(bare.x[:size] @ moment @ bare.x[:size])
-        values.append(output * (h / 2 if measure == "f" else h * h if measure == "gradient" else 1.0))
-        energies.append(h / 2 * squares[-1][size])
-    spread = np.sqrt(np.maximum(np.max(squares, axis=0), np.finfo(float).tiny))
-    kinds, lags = len(bare.kinds), np.arange(1, loop.memory + 1)
-    sizes, moves = [spread[:size]], [np.sqrt(np.maximum(np.max(steps, axis=0), np.finfo(float).tiny))]
-    for place, step, slope in spread[size:].reshape(3, kinds).T:
-        slopes = np.full(loop.memory, slope)
-        sizes += [np.minimum(lags * step, 2.0 * place), slopes]
-        moves += [np.full(loop.memory, step), slopes]
-    sizes.append(spread[size + 2 * kinds :])
-    return Units(np.concatenate(sizes), np.concatenate(moves), max(values) / max(energies), max(values))
+class Infeasible(AccuracyError):
+    """The solver says that there is no such storage function."""
 
 
 def solve(
@@ -118,55 +79,96 @@ def solve(
     """
     import cvxpy as cp
 
-    size, unit = loop.size, scale.all
-    S, squares = scale.moves, np.outer(unit, unit)
-    draw, error = loop.draw / S, loop.error / S
+    size, basis = loop.size, scale.all
+    draw, error = scale.steps @ loop.draw, scale.steps @ loop.error
     pairs, past_pairs = loop.pairs(), loop.past_pairs() if stable else []
+    share = scale.multiplier / scale.value
+    mixing, forms = _weighted(loop, pairs, basis, share)
     P = cp.Variable((size, size), symmetric=True)
-    multipliers, past = cp.Variable(len(pairs), nonneg=True), cp.Variable(len(past_pairs), nonneg=True)
+    weights = cp.Variable(len(forms), nonneg=True)
+    multipliers, past = mixing @ weights, None
 
-    def forms(chosen: list[tuple[Point, Point]]) -> list[np.ndarray]:
-        return [loop.interpolation(i, j) * squares * (scale.multiplier / scale.value) for i, j in chosen]
-
-    inequality = (
-        _growth(P, loop.step * (unit / S[:, None]), unit[:size] / S) + loop.measure(measure) * squares / scale.value
-    )
-    inequality += sum(multipliers[k] * form for k, form in enumerate(forms(pairs)))
+    inequality = _growth(P, scale.steps @ loop.step @ basis, scale.steps @ basis[:size])
+    inequality += basis.T @ loop.measure(measure) @ basis / scale.value
+    inequality += _sum(weights, forms)
     constraints = []
     if extra is not None:
-        inequality += (error @ P @ error) * (extra * squares)
+        inequality += (error @ P @ error) * (basis.T @ extra @ basis)
     if extra is not None or errors > 0:
         constraints.append(error @ P @ error >= 0)
     signs, judged = balance(loop, pairs, measure)
-    constraints += [signs @ multipliers == -judged / scale.multiplier, inequality << -margin * np.eye(loop.width)]
+    constraints += [
+        (signs @ mixing) @ weights == -judged / scale.multiplier,
+        inequality << -margin * np.eye(loop.width),
+    ]
     if stable:
-        again = unit[:size] / S
-        scaled = [form[:size, :size] / np.outer(again, again) for form in forms(past_pairs)]
-        below = P - sum((past[k] * form for k, form in enumerate(scaled)), 0.0)
-        constraints.append(below >> margin * np.eye(size))
+        below = P
         if past_pairs:
-            constraints.append(at_lags(loop, past_pairs)[1:] @ past == carried(loop, pairs) @ multipliers)
+            states = np.eye(loop.width, size) @ np.linalg.inv(scale.steps)
+            past_mixing, past_forms = _weighted(loop, past_pairs, states, share)
+            past_weights = cp.Variable(len(past_forms), nonneg=True)
+            past = past_mixing @ past_weights
+            below = P - _sum(past_weights, past_forms)
+            held, ahead = at_lags(loop, past_pairs)[1:] @ past_mixing, carried(loop, pairs) @ mixing
+            constraints.append(held @ past_weights == ahead @ weights)
+        constraints.append(below >> margin * np.eye(size))
     cost = draws * (draw @ P @ draw) + errors * (error @ P @ error)
     what = "stability on the whole class" if stable else "a bound"
     _run(
         cp.Problem(cp.Minimize(cost), constraints),
-        f"storage program: no function of the state with memory {loop.memory} shows {what}; take a larger memory",
+        f"storage program: the solver finds no function of the state with memory {loop.memory} that shows {what}; the "
+        "method may diverge on the class, or its steps be too small for floats: take a larger memory, or other steps",
         inaccurate,
     )
     found = np.asarray(P.value)
     return Storage(
-        P=(found + found.T) / 2 * scale.value / np.outer(S, S),
+        P=_symmetric(scale.steps.T @ _symmetric(found) @ scale.steps * scale.value),
         multipliers=np.maximum(np.asarray(multipliers.value), 0.0) * scale.multiplier,
-        past=np.maximum(np.asarray(past.value), 0.0) * scale.multiplier if past_pairs else np.zeros(0),
+        past=np.zeros(0) if past is None else np.maximum(np.asarray(past.value), 0.0) * scale.multiplier,
         value=float(np.asarray(cost.value)) * scale.value,
     )
 
 
-def _growth(P: Any, step: np.ndarray, sizes: np.ndarray) -> Any:
-    """V(s_{t+1}) - V(s_t) as an expression in P, which is in the units of steps."""
-    now = np.eye(len(sizes), step.shape[1]) * sizes[:, None]
+def _weighted(
+    loop: Loop, pairs: list[tuple[Point, Point]], basis: np.ndarray, share: float
+) -> tuple[np.ndarray, list[np.ndarray]]:
+    """What gets a weight: I_ij, and I_ij + I_ji, in which no phi is left; both as 1 in size. As columns over the
+    multipliers of `pairs`, and as forms in the coordinates of the basis.
+
+    At small steps the sum for two near points is a small form with a large weight, where each alone is a large one.
+    """
+    places = {(id(i), id(j)): k for k, (i, j) in enumerate(pairs)}
+    columns, forms = [], []
+    for k, (i, j) in enumerate(pairs):
+        apart, slopes, slope = (row @ basis for row in (i.place - j.place, i.slope - j.slope, j.slope))
+        curved = np.outer(slopes, slopes) * (share / (2.0 * float(loop.smoothness)))
+        other = places[id(j), id(i)]
+        parts = [((k,), -symmetric(slope, apart) * share - curved)]
+        parts += [((k, other), symmetric(slopes, apart) * share - 2.0 * curved)] if k < other else []
+        for chosen, form in parts:
+            size = max(float(np.linalg.norm(form)), np.finfo(float).tiny)
+            columns.append(np.zeros(len(pairs)))
+            columns[-1][list(chosen)] = 1.0 / size
+            forms.append(form / size)
+    return np.array(columns).T, forms
+
+
+def _sum(weights: Any, forms: list[np.ndarray]) -> Any:
+    """The weighted sum as an expression, in one product."""
+    import cvxpy as cp
+
+    columns = np.array([form.ravel() for form in forms]).T
+    return cp.reshape(columns @ weights, forms[0].shape, order="C")
+
+
+def _growth(P: Any, step: np.ndarray, now: np.ndarray) -> Any:
+    """V(s_{t+1}) - V(s_t) as an expression in P; both as rows in the coordinates of P, over those of the program."""
     mixed = now.T @ P @ step
     return mixed + mixed.T + step.T @ P @ step
+
+
+def _symmetric(matrix: np.ndarray) -> np.ndarray:
+    return (matrix + matrix.T) / 2.0
 
 
 def balance(loop: Loop, pairs: list[tuple[Point, Point]], measure: Measure) -> tuple[np.ndarray, np.ndarray]:
@@ -204,14 +206,18 @@ def _run(problem: Any, otherwise: str, inaccurate: bool) -> None:
         try:
             with warnings.catch_warnings(action="ignore", category=UserWarning):  # of what the status says
                 problem.solve(solver=cp.CLARABEL, **options)
-        except cp.SolverError as error:
-            status = str(error)
+        except cp.SolverError:
+            status = "an error"
             continue
         status = str(problem.status)
         if status == cp.OPTIMAL:
             return
         if status == cp.INFEASIBLE:
-            raise AccuracyError(otherwise)
+            raise Infeasible(otherwise)
     if inaccurate and status == cp.OPTIMAL_INACCURATE:
         return
-    raise AccuracyError(f"storage program: the solver reached none of its accuracies, it ended with: {status}")
+    raise AccuracyError(
+        f"storage program: the solver reached none of its accuracies, it ended with {status}; floats may have too few "
+        "digits for such small steps or such a condition number, and whether there is a bound is open: take larger "
+        "steps or another memory"
+    )

@@ -18,7 +18,6 @@ import numpy as np
 from dpbounds.circle.polynomials import exact
 from dpbounds.errors import AccuracyError
 from dpbounds.ftrl.methods.loops import Loop, Measure, Point
-from dpbounds.ftrl.methods.noises import zeros_of
 from dpbounds.ftrl.methods.program import at_lags, balance, carried
 
 
@@ -36,11 +35,11 @@ def positive_definite(matrix: np.ndarray) -> bool:
     for k, row in enumerate(rows):
         if not row[k] > 0:
             return False
-        for below in rows[k + 1 :]:
-            factor = below[k] / row[k]
+        for below in range(k + 1, len(rows)):
+            factor = row[below] / row[k]
             if factor != 0:
-                for column in range(k + 1, len(rows)):
-                    below[column] -= factor * row[column]
+                for column in range(below, len(rows)):  # the upper triangle says it all
+                    rows[below][column] -= factor * row[column]
     return True
 
 
@@ -100,7 +99,7 @@ def proves(
     signs, judged = balance(loop, pairs, measure)
     if any(_dot(row, weights) != -int(j) for row, j in zip(signs, judged, strict=True)):
         raise Unproved("storage: the values of the loss do not cancel exactly")
-    inequality = _added(loop, loop.growth(P) + loop.measure(measure), pairs, weights)
+    inequality = loop.growth(P) + loop.measure(measure) + loop.interpolations(pairs, weights)
     energy = loop.error @ P @ loop.error
     if extra is not None:
         inequality = inequality + energy * extra
@@ -118,7 +117,7 @@ def proves_coercive(loop: Loop, P: np.ndarray, multipliers: np.ndarray, past: np
         for row, gamma in zip(at_lags(loop, between)[1:], carried(loop, pairs), strict=True):
             if _dot(row, held) != _dot(gamma, weights):
                 raise Unproved("storage: past values of the loss are not those of its multipliers")
-    forms = _added(loop, zeros_of((loop.width, loop.width), loop.number), between, held)
+    forms = loop.interpolations(between, held)
     if not positive_definite(P - forms[: loop.size, : loop.size]):
         raise Unproved("storage: it is not shown to be positive, so that it shows no stability")
 
@@ -128,14 +127,6 @@ def _weights(values: np.ndarray, length: int) -> np.ndarray:
     if len(found) != length or any(weight < 0 for weight in found):
         raise Unproved(f"storage: it takes {length} multipliers of at least 0")
     return found
-
-
-def _added(loop: Loop, form: np.ndarray, pairs: list[tuple[Point, Point]], weights: np.ndarray) -> np.ndarray:
-    """The form with the weighted quadratic parts of I_ij."""
-    for weight, (i, j) in zip(weights, pairs, strict=True):
-        if weight != 0:
-            form = form + weight * loop.interpolation(i, j)
-    return form
 
 
 def _dot(row: np.ndarray, weights: np.ndarray) -> Any:

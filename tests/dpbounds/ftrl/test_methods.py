@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from dpbounds.circle.polynomials import exact
 from dpbounds.errors import AccuracyError, DomainError
 from dpbounds.ftrl.correlations import HalfPowers, damped_anti_pgd, from_coefficients, independent, nu
 from dpbounds.ftrl.methods import (
@@ -13,11 +14,13 @@ from dpbounds.ftrl.methods import (
     bound_method,
     gradient_descent,
     heavy_ball,
+    named_method,
     nesterov,
     recheck,
     standard_triple_momentum,
     triple_momentum,
 )
+from dpbounds.ftrl.methods.coordinates import differences
 from dpbounds.ftrl.methods.loops import Loop
 from dpbounds.ftrl.methods.noises import noise_system
 from dpbounds.ftrl.methods.proof import positive_definite
@@ -123,6 +126,45 @@ def test_small_steps_of_momentum_are_feasible(kappa):
         assert found.is_certified and 1.0 < found.ratio < 2.1
 
 
+# (method, kappa, eta, what upper over lower may be at most).
+SMALL = [
+    ("heavy-ball", 1e3, 1e-6, 1.94),
+    ("heavy-ball", 1e6, 1e-6, 2.0),
+    ("nesterov", 1e3, 1e-4, 1.94),
+    ("nesterov", 1e6, 1e-6, 2.0),
+    ("triple", 1e3, 1e-6, 1.01),
+    ("triple", 1e6, 1e-4, 3.4),
+]
+
+
+@pytest.mark.parametrize(("name", "kappa", "eta", "most"), SMALL)
+def test_the_smallest_steps_have_certified_bounds(name, kappa, eta, most):
+    found = bound_method(unit_noise(independent()), named_method(name, eta=eta, mu=1 / kappa), mu=1 / kappa, L=1.0)
+    assert found.is_certified and 1.0 < found.ratio < most
+
+
+def test_small_steps_with_noise_that_nearly_cancels():
+    noise = unit_noise(damped_anti_pgd(1e-5))  # feasible whatever the noise: said to be infeasible without `whitened`
+    assert bound_method(noise, gradient_descent(eta=1e-6), mu=1e-4, L=1.0).ratio < 1.01
+
+
+def test_differences_are_those_of_neighbours():
+    loop = Loop.of(NESTEROV, noise_system(independent(), float), 0.1, 1.0, 2, float, own_slope=True)
+    whole, inner = differences(loop)
+    s = np.random.default_rng(1).normal(size=loop.width)
+    theta, step, q1, q2, p1, p2, qx1, qx2, px1, px2, p0, px0 = s
+    wanted = [theta, step, q1, q2 - q1, p1 - p0, p2 - p1, qx1 - q1, qx2 - q2, px1 - p1, px2 - p2, p0, px0 - p0]
+    assert whole @ s == pytest.approx(wanted)
+    assert (inner @ s[: loop.size])[4] == p1 and np.array_equal(inner[5:], whole[5 : loop.size, : loop.size])
+
+
+def test_weighted_interpolations_are_their_sum():
+    loop = Loop.of(NESTEROV, noise_system(from_coefficients([1.0, -0.5]), exact), 0.1, 1.0, 2, exact, own_slope=True)
+    weights = [exact(float(k)) for k in range(len(loop.pairs()))]
+    total = sum(w * loop.interpolation(*pair) for w, pair in zip(weights, loop.pairs(), strict=True))
+    assert (loop.interpolations(loop.pairs(), np.array(weights, dtype=object)) == total).all()
+
+
 def test_units_scale_as_they_should():
     first = bound_method(unit_noise(from_coefficients([1.0, -0.5])), HALF, mu=0.1, L=1.0)
     other = bound_method(
@@ -168,12 +210,12 @@ def test_rational_half_powers_are_noise_of_finite_memory():
 
 def test_least_squares_is_below_its_bound():
     """One-dimensional least squares with Gaussian inputs: E F = eta s / (2 (2 - 3 eta h)) with s the residual noise."""
-    for eta, exact in ((0.1, 0.0294117647), (0.3, 0.1363636364)):
+    for eta, known in ((0.1, 0.0294117647), (0.3, 0.1363636364)):
         noise = GradientNoise(co=3.0, gradient=-1.0)
         found = bound_method(
             unit_noise(independent()), gradient_descent(eta=eta), mu=0.999, L=1.0, gradient_noise=noise
         )
-        assert exact <= found.value <= 1.0005 * exact and found.statement == "time average"
+        assert known <= found.value <= 1.0005 * known and found.statement == "time average"
 
 
 def test_errors_of_the_gradient_add():

@@ -96,6 +96,14 @@ def test_fewer_participations_than_fit(run):
     assert all(row["ratio"] >= 1 for row in rows)
 
 
+def test_what_momentum_buys_on_a_class_is_said_where_it_is_proved(run):
+    asked = "design ftrl --steps 24 --noiseless --initial 1 --eigenvalues 1 .1"
+    said = "Momentum under correlated noise"
+    assert said in run(f"{asked} --eta .001 --momentum .9801")[1]
+    assert "is not proved at its rate" in run(f"{asked} --eta 2.5 --momentum .4")[1]
+    assert said not in run(f"{asked} --eta .001")[1]
+
+
 def test_heavy_ball_and_unknown_spectrum(run):
     momentum = rows_of(run, f"{RUN} --noiseless --momentum 0.5")
     assert momentum[2]["ratio"] < 1.5

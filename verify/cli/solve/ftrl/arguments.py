@@ -19,10 +19,13 @@ MECHANISMS = (
     "damped-anti-pgd",
     "coefficients",
 )
+# Searched for with --method alone: `dpbounds.ftrl.methods.best_noise`.
+METHOD_MECHANISMS = ("arma",)
 PROGRAMS = ("causal", "f", "theta", "paper")
 # Those of `dpbounds.ftrl.methods`.
 METHODS = ("gd", "heavy-ball", "nesterov", "triple")
 MEASURES = ("f", "distance", "gradient")
+OBJECTIVES = ("last", "mean")
 
 ABOUT = (
     "Error F - F* of DP-FTRL in the long run, or with --T after so many steps. For mean estimation and linear "
@@ -42,7 +45,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         help="default: strongly-convex if --program or --certify is given, else linear-regression",
     )
     command.add_argument(
-        "--eta", nargs="+", type=float, required=True, help="learning rates, absolute: not in units of 1 / L"
+        "--eta", nargs="+", type=float, help="learning rates, absolute: not in units of 1 / L (or --rate)"
     )
     command.add_argument(
         "--kappa",
@@ -64,9 +67,10 @@ def _add_mechanisms(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--mechanism",
         nargs="+",
-        choices=MECHANISMS,
+        choices=(*MECHANISMS, *METHOD_MECHANISMS),
         metavar="NAME",
-        help=f"{', '.join(MECHANISMS)} (default: sgd, which is independent noise, best-nu and optimal)",
+        help=f"{', '.join(MECHANISMS)} (default: sgd, which is independent noise, best-nu and optimal); with --method "
+        "also arma, the best of one zero and one pole",
     )
     command.add_argument(
         "--nu",
@@ -74,7 +78,9 @@ def _add_mechanisms(command: argparse.ArgumentParser) -> None:
         help="damping of nu and damped-anti-pgd (default: for nu the best, for damped-anti-pgd eta * mu)",
     )
     command.add_argument(
-        "--coefficients", metavar="FILE", help="weights of the mechanism coefficients: a JSON list beta_0, beta_1, ..."
+        "--coefficients",
+        metavar="FILE",
+        help="weights of the mechanism coefficients: a JSON list beta_0, beta_1, ..., or with --horizon a list of rows",
     )
 
 
@@ -117,7 +123,8 @@ def _add_finite_time(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--initial",
         type=float,
-        help="length of theta_0 - theta*, in equal parts along the eigenvectors, for --T (default: 0)",
+        help="length of theta_0 - theta*, in equal parts along the eigenvectors, for --T (default: 0); for --horizon "
+        "at most so long, in any direction",
     )
 
 
@@ -143,14 +150,31 @@ def _add_strongly_convex(group: argparse._ArgumentGroup) -> None:
 
 def _add_methods(group: argparse._ArgumentGroup) -> None:
     """Their defaults are the theory's, so None here."""
-    group.add_argument("--method", nargs="+", choices=METHODS, help="with sgd, damped-anti-pgd or coefficients")
+    group.add_argument(
+        "--method", nargs="+", choices=METHODS, help="with sgd, damped-anti-pgd, arma or coefficients (default: sgd)"
+    )
+    group.add_argument(
+        "--rate",
+        nargs="+",
+        type=float,
+        help="in place of --eta and --momentum: every method with 1 - RATE on the slowest quadratic, beside each other "
+        "(default: sgd and arma)",
+    )
+    group.add_argument(
+        "--horizon",
+        nargs="+",
+        type=int,
+        metavar="T",
+        help="bound F - F* after T steps from --initial, with noise for T",
+    )
+    group.add_argument("--objective", choices=OBJECTIVES, help="of --horizon: x_T or the mean (default: last)")
     group.add_argument("--momentum", type=float, help="of heavy-ball and nesterov (default: tuned to eta and mu)")
     group.add_argument(
         "--output", choices=("x", "y"), help="judge the iterate or where the gradient is taken (default: x)"
     )
     group.add_argument("--average", type=float, metavar="DECAY", help="judge a_t = DECAY a_{t-1} + (1 - DECAY) x_t")
     group.add_argument("--measure", choices=MEASURES, help="F - F*, |x - theta*|^2 or |grad F|^2 (default: f)")
-    group.add_argument("--memory", type=int, help="past gradients that a proof may use (default: 2)")
+    group.add_argument("--memory", type=int, help="past gradients that a proof may use (default: 2, horizon 1)")
 
 
 def _add_output(group: argparse._ArgumentGroup) -> None:

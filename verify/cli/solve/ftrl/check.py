@@ -23,7 +23,7 @@ from dpbounds.ftrl.strongly_convex import ConvexBound, Noise, recertify
 from dpbounds.ftrl.strongly_convex.answers import UNPROVED, condition_number, contradiction, least_work
 from verify.cli.console import print_json
 from verify.cli.files import read, write
-from verify.cli.solve.ftrl import methods
+from verify.cli.solve.ftrl import methods_check
 from verify.cli.solve.ftrl.rows import SIMULATED, Case, Row, row_of, show
 from verify.running.store import strict
 
@@ -43,15 +43,15 @@ def knows(file: str) -> bool:
         return False
     if not isinstance(content, Mapping):
         return True
-    return content.get("format") == FORMAT or "program" in content or methods.is_stored(content)
+    return content.get("format") == FORMAT or "program" in content or methods_check.is_stored(content)
 
 
 def run(arguments: Namespace) -> int:
     """Prove every bound of the file again and print them; `DomainError` for the first that is not one."""
     path = Path(arguments.check)
     content = _read(path)
-    if methods.is_stored(content):
-        return methods.check(path, content, as_json=arguments.json)
+    if methods_check.is_stored(content):
+        return methods_check.check(path, content, as_json=arguments.json)
     stored = _stored(path)
     proofs = [(f"row {number}", entry) for number, entry in enumerate(stored, 1) if _claims_proof(path, number, entry)]
     if not proofs:

@@ -22,8 +22,14 @@ SPECTRUM = ("spectrum", "eigenvalues", "decay")
 FINITE_TIME = ("T", "initial")
 STRONGLY_CONVEX = ("program", "certify", "adversarial", "L", "max_lag", "nodes", "method")
 # With --method alone, and those that it does not take.
-METHODS = ("momentum", "output", "average", "measure", "memory")
-NOT_METHODS = ("program", "max_lag", "nodes", "simulate", "plot")
+METHODS = ("momentum", "output", "average", "measure", "memory", "rate", "horizon", "objective")
+NOT_METHODS = {
+    "program": "draws are independent of the past",
+    "max_lag": "--memory says what a proof may use",
+    "nodes": "there is no grid of frequencies",
+    "simulate": "simulators.ftrl.first_order runs methods from Python",
+    "T": "--horizon T --initial D bounds the error after T steps",
+}
 # Where there is no --mechanism; for the mean the best nu is the optimum.
 DEFAULTS = {
     "mean-estimation": ["sgd", "optimal"],
@@ -35,7 +41,7 @@ DEFAULTS = {
 def run(arguments: Namespace) -> int:
     """One row per problem, learning rate, budget and mechanism."""
     problem = _problem(arguments)
-    default = ["sgd"] if arguments.method else DEFAULTS[problem]
+    default = ["sgd", *(["arma"] if arguments.rate else [])] if arguments.method else DEFAULTS[problem]
     arguments.mechanism = arguments.mechanism or default
     check_coefficients(arguments)
     check_target("save", arguments.save)
@@ -81,7 +87,7 @@ def _problem(arguments: Namespace) -> str:
     homes = {
         "strongly-convex (which --program, --certify and --method choose)": STRONGLY_CONVEX,
         "linear-regression": SPECTRUM,
-        "mean-estimation or linear-regression": FINITE_TIME,
+        "mean-estimation or linear-regression": FINITE_TIME if arguments.method is None else (),
         "linear-regression or strongly-convex": ("kappa", "dimension"),
     }
     for home, names in homes.items():
@@ -89,7 +95,7 @@ def _problem(arguments: Namespace) -> str:
             value = getattr(arguments, name)
             if problem not in home and value is not None and value is not False:
                 raise DomainError(name, value, f"left out with --problem {problem}", f"it belongs to {home}")
-    if arguments.initial is not None and arguments.T is None:
+    if arguments.initial is not None and arguments.T is None and arguments.method is None:
         raise DomainError("initial", arguments.initial, "left out without --T", "in the long run it is forgotten")
     if arguments.nu is not None:  # whether or not a mechanism takes it
         within("nu", arguments.nu, "[0, 1]")
@@ -97,10 +103,14 @@ def _problem(arguments: Namespace) -> str:
 
 
 def _check_method(arguments: Namespace) -> None:
-    """Options of --method come with it, those of programs without it."""
+    """Options of --method come with it, those of programs without it; a step size or a rate."""
     with_method = arguments.method is not None
     for name in NOT_METHODS if with_method else METHODS:
         value = getattr(arguments, name)
         if value is not None and value is not False:
             allowed = "left out with --method" if with_method else "left out without --method"
-            raise DomainError(name, value, allowed)
+            raise DomainError(name, value, allowed, NOT_METHODS.get(name, ""))
+    if not with_method and "arma" in (arguments.mechanism or ()):
+        raise DomainError("mechanism", "arma", "left out without --method", "optimal searches among half powers")
+    if arguments.eta is None and arguments.rate is None:
+        raise DomainError("eta", None, "given", "or --rate with --method")

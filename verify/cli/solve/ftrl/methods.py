@@ -1,4 +1,8 @@
-"""`dpbounds solve ftrl --method`: bounds for first-order methods, a row per method, noise and class."""
+"""`dpbounds solve ftrl --method`: bounds for first-order methods, a row per method, noise and class.
+
+What is asked is checked before the first row is computed. A row that solver or proof cannot do stays in the table
+without numbers; the exit status is then 3.
+"""
 
 from __future__ import annotations
 
@@ -8,185 +12,179 @@ import json
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from dpbounds import DomainError
 from dpbounds.errors import positive
+from dpbounds.ftrl.correlations import independent
 from dpbounds.ftrl.mechanisms import search_of
-from dpbounds.ftrl.methods import LinearMethod, MethodBound, bound_method, check_converges, named_method, recheck
+from dpbounds.ftrl.methods import LinearMethod, MethodBound, best_noise, bound_method, check_converges, named_method
 from dpbounds.ftrl.strongly_convex import Noise
 from dpbounds.ftrl.strongly_convex.programs import least_curvature
-from dpbounds.showing import Side, rounded
-from verify.cli.console import print_json, print_table, progress
+from verify.cli.console import progress
 from verify.cli.files import write
-from verify.cli.solve.ftrl.budgets import budgets, sentences
+from verify.cli.solve.ftrl import methods_show
+from verify.cli.solve.ftrl.arguments import METHOD_MECHANISMS
+from verify.cli.solve.ftrl.budgets import budgets
 from verify.cli.solve.ftrl.mechanisms import fixed_correlation
-from verify.cli.solve.ftrl.show import print_sentences
+from verify.cli.solve.ftrl.methods_show import Row, found_row
 from verify.running.store import strict
 
-Row = dict[str, Any]
-
-ALLOWED = "a file of bounds that dpbounds saved"
-COLUMNS = ("method", "mechanism", "kappa", "eta", "rho", "rate", "lower", "upper", "ratio", "every_noise")
-COLUMNS += ("adversarial", "standard_error", "statement", "status", "seconds")
-ENDS = ("lower", "upper", "ratio", "every_noise", "rate", "adversarial", "standard_error")
-DIGITS = 5
-MEASURES = {"f": "F - F*", "distance": "|x - theta*|^2", "gradient": "|grad F|^2"}
+# What --rate and --horizon do not take, and why.
+NOT_RATE = {
+    "eta": "a rate says eta; give one of the two",
+    "momentum": "a rate says momentum too",
+    "output": "methods are compared at x",
+    "average": "methods are compared at x",
+    "horizon": "a rate is of the long run; give --eta",
+}
+NOT_HORIZON = {
+    "measure": "it bounds F - F*",
+    "save": "its proof is not stored; --json has the numbers",
+    "adversarial": "the search is for the long run",
+}
+HORIZON = ("objective", "initial")
 
 
 def run(arguments: Namespace) -> int:
-    """Solve, save and print; 3 if a row could not be computed."""
-    cases = list(_cases(arguments))
-    rows, found = [], []
-    with progress("solve") as show_progress:
-        for done, (row, noise, method, options) in enumerate(cases):
-            label = f"{row['method']}, {row['mechanism']}, kappa = {row['kappa']:g}, eta = {row['eta']:g}"
-            show_progress(done, len(cases), label)
-            started = time.perf_counter()
-            try:
-                bound = bound_method(noise, method, **options)
-                row |= _found(bound)
-                found.append(bound)
-                if arguments.adversarial:
-                    row |= _adversary(noise, method, bound)
-            except DomainError:  # a range that only the theory knows: exit status 2, not a row that failed
-                raise
-            except (ValueError, ArithmeticError, MemoryError) as error:
-                row |= {"status": "failed", "failure": f"{label}: {error}"}
-            rows.append({**row, "seconds": round(time.perf_counter() - started, 3)})
-    if arguments.save is not None and found:
-        content = [bound.data() for bound in found if bound.is_certified]
-        write("save", arguments.save, (json.dumps(strict(content), indent=1, allow_nan=False) + "\n").encode())
-    if arguments.json:
-        print_json(rows)
+    """Solve, save, draw and print; 3 if a row could not be computed."""
+    _check(arguments)
+    left_out: list[Row] = []
+    found: list[MethodBound] = []
+    if arguments.horizon is not None:
+        rows = importlib.import_module("verify.cli.solve.ftrl.methods_horizon").solved(arguments)
+    elif arguments.rate is not None:
+        rows, found, left_out = importlib.import_module("verify.cli.solve.ftrl.methods_rated").solved(arguments)
     else:
-        _show(rows, arguments)
+        rows, found = _solved(arguments)
+    if arguments.save is not None and found:
+        content = [bound.data() for bound in found]
+        write("save", arguments.save, (json.dumps(strict(content), indent=1, allow_nan=False) + "\n").encode())
+    if arguments.plot is not None and any(row["upper"] is not None for row in rows):
+        setting = "eta" if arguments.rate is None else "rate"
+        importlib.import_module("verify.cli.solve.ftrl.plot").save_methods(arguments.plot, rows, setting)
+    methods_show.show(rows, left_out, arguments)
     failures = [row["failure"] for row in rows if row["failure"]]
     for failure in failures:
         print(f"dpbounds: {failure}", file=sys.stderr)
     return 3 if failures else 0
 
 
-def _cases(arguments: Namespace) -> Iterator[tuple[Row, Noise, LinearMethod, dict[str, Any]]]:
-    """What is asked for each row, every argument in its range."""
+def attempted(row: Row, label: str, work: Callable[[], Row]) -> Row:
+    """The row with what was found, or with why nothing was; a range that only the theory knows ends the command."""
+    started = time.perf_counter()
+    try:
+        row = row | work()
+    except DomainError:  # exit status 2, not a row that failed
+        raise
+    except (ValueError, ArithmeticError, MemoryError) as error:
+        row = row | {"status": "failed", "failure": f"{label}: {error}"}
+    return {**row, "seconds": round(time.perf_counter() - started, 3)}
+
+
+def adversary(bound: MethodBound) -> Row:
+    """The error of the worst loss found, in runs that the search has not seen."""
+    search = importlib.import_module("simulators.ftrl").adversarial_method_lower
+    found = search(bound.noise, bound.method, mu=bound.mu, L=bound.L, measure=bound.measure)
+    return {"adversarial": float(found.value), "standard_error": found.standard_error}
+
+
+def method_of(arguments: Namespace, name: Any, eta: float, mu: float) -> LinearMethod:
+    """The method by name, at the output that is judged."""
+    taken = arguments.momentum if name in ("heavy-ball", "nesterov") else None
+    method = named_method(name, eta=eta, mu=mu, momentum=taken).output(arguments.output or "x")
+    return method if arguments.average is None else method.averaged(decay=arguments.average)
+
+
+def dimension_of(arguments: Namespace) -> int:
+    """As given, by default 1."""
+    return 1 if arguments.dimension is None else arguments.dimension
+
+
+def smoothness(arguments: Namespace) -> float:
+    """L, by default 1."""
+    return positive("L", 1.0 if arguments.L is None else arguments.L)
+
+
+def _check(arguments: Namespace) -> None:
+    """Options that contradict each other."""
     if arguments.kappa is None:
         raise DomainError("kappa", None, "given with --method", "mu = L / kappa")
+    for other, refused in (("rate", NOT_RATE), ("horizon", NOT_HORIZON)):
+        for name in refused if getattr(arguments, other) is not None else ():
+            value = getattr(arguments, name)
+            if value is not None and value is not False:
+                raise DomainError(name, value, f"left out with --{other}", refused[name])
+    if arguments.horizon is None:
+        for name in HORIZON:
+            if getattr(arguments, name) is not None:
+                raise DomainError(name, getattr(arguments, name), "left out without --horizon T")
+    elif arguments.initial is None:
+        raise DomainError("initial", None, "given with --horizon", "|theta_0 - theta*| is at most so much")
+    if arguments.horizon is not None and arguments.sigma_sgd:
+        raise DomainError("sigma_sgd", arguments.sigma_sgd, "0 with --horizon", "it knows the draws alone")
     if arguments.save is not None and not arguments.certify:
         raise DomainError("save", arguments.save, "given with --certify", "only bounds with a proof are saved")
-    L = positive("L", 1.0 if arguments.L is None else arguments.L)
     for mechanism in arguments.mechanism:
-        if search_of(mechanism, arguments.nu):
-            allowed = "sgd, damped-anti-pgd or coefficients with --method"
-            raise DomainError("mechanism", mechanism, allowed, "the program needs noise of finite memory")
+        _check_mechanism(mechanism, arguments)
+
+
+def _check_mechanism(mechanism: Any, arguments: Namespace) -> None:
+    """Noise that a search for one half power or more finds has no finite memory."""
+    searched = search_of(mechanism, arguments.nu) is not None
+    if arguments.rate is not None and mechanism not in ("sgd", *METHOD_MECHANISMS):
+        raise DomainError("mechanism", mechanism, "sgd or arma with --rate", "arma is the best found for each method")
+    if arguments.horizon is not None and (searched or mechanism in METHOD_MECHANISMS):
+        allowed = "sgd, nu with --nu, damped-anti-pgd, anti-pgd, optimal-counting or coefficients with --horizon"
+        raise DomainError("mechanism", mechanism, allowed, "the others are searched for the long run")
+    if arguments.horizon is None and (searched or mechanism in ("nu", "optimal-counting")) and arguments.nu != 1:
+        allowed = "sgd, damped-anti-pgd, arma or coefficients with --method"
+        remedy = "the program needs noise of finite memory: take arma, or for gradient descent leave --method out"
+        raise DomainError("mechanism", mechanism, allowed, remedy)
+
+
+def _solved(arguments: Namespace) -> tuple[list[Row], list[MethodBound]]:
+    """A row for each learning rate, and the bounds that were found."""
+    cases = list(_cases(arguments))
+    rows, found = [], []
+    with progress("solve") as show_progress:
+        for done, (row, noise, method, options) in enumerate(cases):
+            label = f"{row['method']}, {row['mechanism']}, kappa = {row['kappa']:g}, eta = {row['eta']:g}"
+            show_progress(done, len(cases), label)
+
+            def work(
+                row: Row = row, noise: Noise = noise, method: LinearMethod = method, options: Row = options
+            ) -> Row:
+                if row["mechanism"] == "arma":
+                    searched = {name: options[name] for name in ("mu", "L", "measure")}
+                    noise = best_noise(noise, method, **searched)
+                bound = bound_method(noise, method, **options)
+                found.append(bound)
+                return found_row(bound) | (adversary(bound) if arguments.adversarial else {})
+
+            rows.append(attempted(row, label, work))
+    return rows, found
+
+
+def _cases(arguments: Namespace) -> Iterator[tuple[Row, Noise, LinearMethod, dict[str, Any]]]:
+    """What is asked for each row, every argument in its range."""
+    L = smoothness(arguments)
     asked = itertools.product(arguments.kappa, arguments.eta, budgets(arguments), arguments.method, arguments.mechanism)
     for kappa, eta, budget, name, mechanism in asked:
         mu = least_curvature(L, kappa)
-        taken = arguments.momentum if name in ("heavy-ball", "nesterov") else None
-        method = named_method(name, eta=eta, mu=mu, momentum=taken).output(arguments.output or "x")
-        if arguments.average is not None:
-            method = method.averaged(decay=arguments.average)
+        method = method_of(arguments, name, eta, mu)
         check_converges(method, mu, L)
         noise = Noise(
-            correlation=fixed_correlation(mechanism, arguments, eta * mu),
+            correlation=independent() if mechanism == "arma" else fixed_correlation(mechanism, arguments, eta * mu),
             rho=budget.rho,
-            d=1 if arguments.dimension is None else arguments.dimension,
+            d=dimension_of(arguments),
             clip_norm=arguments.clip_norm,
             sigma_sgd=arguments.sigma_sgd,
         )
         row = {"method": name, "mechanism": mechanism, "kappa": kappa, "eta": eta, "rho": budget.rho}
-        row |= {"measure": arguments.measure or "f", "average": arguments.average, "output": arguments.output or "x"}
-        row |= dict.fromkeys((*ENDS, "statement", "status", "failure"))
+        row |= methods_show.asked(arguments)
         options = {"mu": mu, "L": L, "measure": row["measure"], "certify": arguments.certify}
         if arguments.memory is not None:
             options["memory"] = arguments.memory
         yield row, noise, method, options
-
-
-def _found(bound: MethodBound) -> Row:
-    return {
-        "lower": float(bound.lower),
-        "upper": float(bound.value),
-        "ratio": bound.ratio,
-        "every_noise": float(bound.lower_every_noise),
-        "rate": bound.method.rate(bound.mu, bound.L),
-        "statement": bound.statement,
-        "status": "certified" if bound.is_certified else "estimate",
-    }
-
-
-def _adversary(noise: Noise, method: LinearMethod, bound: MethodBound) -> Row:
-    """The error of the worst loss found, in runs that the search has not seen."""
-    search = importlib.import_module("simulators.ftrl").adversarial_method_lower
-    found = search(noise, method, mu=bound.mu, L=bound.L, measure=bound.measure)
-    return {"adversarial": float(found.value), "standard_error": found.standard_error}
-
-
-def _show(rows: Sequence[Row], arguments: Namespace) -> None:
-    """The table, and below it what its columns are."""
-    shown = [_rounded(row) for row in rows]
-    hidden = {name for name in ("rho",) if len({row[name] for row in rows}) == 1}
-    print_table(shown, [name for name in COLUMNS if name not in hidden and any(row[name] is not None for row in rows)])
-    print()
-    what = MEASURES[rows[0]["measure"]]
-    about = [
-        f"lower <= sup of the mean of {what} over mu-strongly convex, L-smooth F, mu = L / kappa, <= upper, for draws "
-        "independent of the past. lower: the worst quadratic. ratio: upper / lower.",
-        "rate: of the slowest quadratic. every_noise: no noise of the same privacy is below, an estimate.",
-        "statement: of the limit of the mean, or of its average over time.",
-    ]
-    if any(row["adversarial"] is not None for row in rows):
-        about.append("adversarial: the largest mean in simulations of losses with piecewise-linear gradients.")
-    status = {row["status"] for row in rows}
-    if "certified" in status:
-        about.append("certified: both proved in fractions; lower is rounded down, upper and ratio up.")
-    if "estimate" in status:
-        about.append("estimate: floating point, nothing is proved (--certify does).")
-    print_sentences([*about, *sentences(list(budgets(arguments)))])
-
-
-def _rounded(row: Row) -> Row:
-    """To the digits of the table, the lower ends downwards, the others upwards."""
-    sides: dict[str, Side] = {
-        "lower": "lower",
-        "every_noise": "lower",
-        "upper": "upper",
-        "ratio": "upper",
-        "rate": "nearest",
-        "adversarial": "nearest",
-        "standard_error": "nearest",
-    }
-    return {
-        name: rounded(value, sides[name], DIGITS) if name in sides and value is not None else value
-        for name, value in row.items()
-    }
-
-
-def is_stored(content: Any) -> bool:
-    """Whether the content of a file is bounds of methods, sound or not."""
-    entries = content if isinstance(content, list) else [content]
-    return bool(entries) and all(isinstance(entry, Mapping) and entry.get("kind") == "storage" for entry in entries)
-
-
-def check(path: Path, content: Any, *, as_json: bool) -> int:
-    """Prove every bound of the file again and print them; `DomainError` for the first that is not one."""
-    rows = []
-    for number, entry in enumerate(content if isinstance(content, list) else [content], 1):
-        started = time.perf_counter()
-        try:
-            found = recheck(entry)
-        except (ValueError, ArithmeticError, TypeError) as error:
-            reason = " ".join(f"bound {number}: {error}".split())
-            raise DomainError("check", path, ALLOWED, reason) from None
-        row = {"method": found.method.name, "mechanism": found.noise.correlation.name, "measure": found.measure}
-        row |= {"kappa": found.kappa, "L": found.L, "rho": found.noise.rho}
-        rows.append({**row, **_found(found), "seconds": round(time.perf_counter() - started, 3)})
-    if as_json:
-        print_json(rows)
-        return 0
-    columns = ("method", "mechanism", "measure", "kappa", "L", "rho", "lower", "upper", "ratio", "statement", "status")
-    print_table([_rounded(row) for row in rows], columns)
-    said = "1 bound" if len(rows) == 1 else f"{len(rows)} bounds"
-    print(f"{path}: {said} certified again, from the storage functions alone.")
-    return 0

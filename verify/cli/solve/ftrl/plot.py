@@ -10,6 +10,7 @@ from pathlib import Path
 
 from reports.results import Picture, Series
 from verify.cli.files import write
+from verify.cli.solve.ftrl.methods_show import MEASURES
 from verify.cli.solve.ftrl.rows import Row
 from verify.cli.solve.pictures import drawn
 
@@ -46,6 +47,33 @@ def picture(rows: Sequence[Row]) -> Picture:
     ]
     if simulated:
         ordinate += f"; simulated: {' and '.join(simulated)}"
+    return Picture(x=x, y=ordinate, log=("x", "y"), series=tuple(one for one in series if one.x))
+
+
+def save_methods(file: str, rows: Sequence[Row], setting: str) -> None:
+    """The same for bounds of first-order methods, which `setting` (eta or rate) tunes."""
+    write("plot", file, drawn(methods_picture(rows, setting), Path(file).suffix.lower()))
+
+
+def methods_picture(rows: Sequence[Row], setting: str) -> Picture:
+    """Both ends of each method and mechanism over the first of kappa, T, the setting and the budget that varies; and,
+    for each method, what it is not below with any noise.
+    """
+    candidates = [axis for axis in ("kappa", "T", setting, "rho") if axis in rows[0]]
+    varying = [axis for axis in candidates if len({row[axis] for row in rows}) > 1]
+    x = (varying or candidates)[0]
+    others = [axis for axis in varying if axis != x]
+    named = [{**row, "mechanism": f"{row['method']}, {row['mechanism']}"} for row in rows]
+    series: list[Series] = []
+    for label, members in _groups(named, others).items():
+        ordered = sorted(members, key=lambda row: row[x])
+        series += [_series(label, end, x, end, ordered) for end in ("upper", "lower")]
+    floors = [{**row, "mechanism": f"{row['method']}, any noise"} for row in rows if row["every_noise"] is not None]
+    for label, members in _groups(floors, others).items():
+        once = {row[x]: row for row in members}
+        series.append(_series(label, "lower", x, "every_noise", [once[place] for place in sorted(once)]))
+    proved = all(row["status"] != "estimate" for row in rows)
+    ordinate = f"{MEASURES[rows[0]['measure']]}, upper ends {'certified' if proved else 'are estimates'}"
     return Picture(x=x, y=ordinate, log=("x", "y"), series=tuple(one for one in series if one.x))
 
 

@@ -24,9 +24,10 @@ from dpbounds.ftrl.methods import (
     standard_triple_momentum,
     triple_momentum,
 )
+from dpbounds.ftrl.methods.coordinates import Units
 from dpbounds.ftrl.methods.loops import Loop, Measure
 from dpbounds.ftrl.methods.noises import noise_system
-from dpbounds.ftrl.methods.program import Units, solve
+from dpbounds.ftrl.methods.program import solve
 from dpbounds.ftrl.methods.quadratics import quadratic_error
 from dpbounds.ftrl.strongly_convex import Noise
 from verify.checks import Agreement, Fact, Holds, Inequality, Times, Within
@@ -227,7 +228,7 @@ def _free_storage(rng: np.random.Generator, checked: bool = True) -> Iterator[Ho
     """Gradient descent with eta mu > 2 diverges on every quadratic; a P < 0 satisfies the inequality for a bound."""
     method, noise = gradient_descent(eta=25.0), Noise(correlation=correlations.independent(), rho=0.5)
     loop = Loop.of(method, noise_system(noise.correlation, float), MU, L, 0, float)
-    scale = Units(np.ones(2), np.ones(1), 1.0, 1.0)
+    scale = Units(np.eye(2), np.eye(1), 1.0, 1.0)
     P, weight = np.array([[-1.0]]), 26.0
     form = (
         loop.growth(P)

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg import toeplitz
 
-from dpbounds.ftrl.methods import bound_horizon, gradient_descent, heavy_ball, nesterov
+from dpbounds.ftrl.correlations import from_coefficients
+from dpbounds.ftrl.methods import bound_horizon, bound_run, gradient_descent, heavy_ball, nesterov
 from verify.checks import Agreement, Fact, Within
 from verify.papers.ftrl.tools.gram_programs import worst_error
 from verify.statements.claims import Claim
@@ -39,6 +40,9 @@ def _horizon(rng: np.random.Generator, factor: float = 1.0, foreseen: int = 0) -
         chain = bound_horizon(B, method, T, window=1, **options)
         yield Within(f"{label}: a window of 1 over it", float(chain.value) / oracle, 1 - 1e-6, 1.2)
         yield Within(f"{label}: over the worst quadratic, at least", chain.ratio, 1.0)
+        gamma = np.linalg.norm(np.linalg.inv(B), axis=0).max()
+        run = bound_run(from_coefficients(weights), method, T, window=T, rho=gamma**2 / 2.0, **options)
+        yield Fact(f"{label}, of that privacy", float(run.value), oracle, 1e-5)
 
 
 HORIZON = Claim(
