@@ -108,6 +108,8 @@ BASES = (
     "solve ftrl --kappa 10 --eta 0.1",
     "solve ftrl --kappa 10 --eta 0.1 --program f --nodes 100 --max-lag 5 --mechanism sgd",
     "solve ftrl --kappa 9 --eta 0.1 --certify --max-lag 5 --coefficients weights.json --mechanism coefficients",
+    "solve ftrl --kappa 10 --method gd --rate 0.1 --mechanism sgd",
+    "solve ftrl --kappa 10 --eta 0.1 --method gd --horizon 3 --initial 1",
     "solve ftrl --problem mean-estimation --eta 0.1",
     "solve ftrl --decay 1 --d 5 --eta 0.1 --T 10",
     "solve iv --n 2000 --p 2 --q 2 --rho1 1 --rho2 1 --T 4",

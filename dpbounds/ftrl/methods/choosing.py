@@ -138,6 +138,7 @@ def best_noise(noise: Noise, method: LinearMethod, *, mu: float, L: float, measu
         except AccuracyError:
             return np.inf
 
+    choice("measure", measure, get_args(Measure))
     check_converges(method, mu, L)
     rate = max(method.rate(mu, L), NEAREST)
     simplex = np.log([[2.0 * rate, 0.5], [0.2, 0.5], [2.0 * rate, 0.9]])

@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 from dpbounds.arguments import typed
-from dpbounds.errors import DomainError, count, moderate, positive
+from dpbounds.errors import LARGEST, DomainError, count, moderate, moderate_or_zero
 from dpbounds.ftrl.correlations.base import Correlation
 from dpbounds.ftrl.methods.horizon import MOST_STEPS, HorizonBound, Objective, bound_horizon
 from dpbounds.ftrl.methods.linear import LinearMethod
@@ -38,7 +38,7 @@ def bound_run(
     is the bound for the variance that the result states. Arguments and errors as there.
     """
     steps = count("T", T, most=MOST_STEPS)
-    energy = count("d", d) * positive("clip_norm", clip_norm) ** 2 / (2.0 * moderate("rho", rho))
+    energy = count("d", d, most=LARGEST) * moderate("clip_norm", clip_norm) ** 2 / (2.0 * moderate("rho", rho))
     gamma = correlation.sensitivity(steps)
     if not 0 < energy * gamma**2 < float("inf"):
         raise DomainError("correlation", correlation.name, "one of finite sensitivity", "its inverse grows: damp it")
@@ -48,7 +48,7 @@ def bound_run(
         steps,
         mu=mu,
         L=L,
-        initial=initial,
+        initial=moderate_or_zero("initial", initial),
         variance=energy * gamma**2,
         objective=objective,
         window=window,

@@ -3,8 +3,8 @@
 import pytest
 
 from dpbounds.errors import DomainError
-from dpbounds.ftrl.correlations import independent
-from dpbounds.ftrl.methods import best_method, best_noise, gradient_descent, method_of_rate, momentum_gain
+from dpbounds.ftrl.correlations import anti_pgd, independent
+from dpbounds.ftrl.methods import best_method, best_noise, bound_run, gradient_descent, method_of_rate, momentum_gain
 from dpbounds.ftrl.strongly_convex import Noise
 from dpbounds.showing import rounded
 
@@ -77,5 +77,24 @@ def test_noise_is_searched_for_methods_that_converge():
     white = Noise(correlation=independent(), rho=0.5, d=3, sigma_sgd=0.1)
     found = best_noise(white, gradient_descent(eta=0.1), mu=0.1, L=1.0, measure="distance")
     assert (found.rho, found.d, found.sigma_sgd) == (0.5, 3, 0.1) and found.correlation != white.correlation
+    with pytest.raises(DomainError, match="measure = F"):
+        best_noise(white, gradient_descent(eta=0.1), mu=0.1, L=1.0, measure="F")  # pyright: ignore[reportArgumentType]
     with pytest.raises(DomainError, match="spectral radius"):
         best_noise(white, gradient_descent(eta=3.0), mu=0.1, L=1.0)
+
+
+@pytest.mark.parametrize("changed", [{"initial": 1e300}, {"clip_norm": 1e300}, {"d": 10**300}, {"d": 0}, {"rho": 0.0}])
+def test_a_run_is_of_moderate_size(changed):
+    with pytest.raises(DomainError, match=next(iter(changed))):
+        bound_run(
+            independent(), gradient_descent(eta=0.1), 2, **({"mu": 0.1, "L": 1.0, "initial": 1.0, "rho": 0.5} | changed)
+        )
+
+
+def test_a_run_has_the_draws_of_its_budget():
+    """gamma_2^2 = 2 for differences, and variances are proportional to d clip_norm^2 / rho."""
+    options = {"mu": 0.1, "L": 1.0, "initial": 0.0, "rho": 0.25, "d": 3, "clip_norm": 2.0, "certify": False}
+    found = bound_run(anti_pgd(), gradient_descent(eta=0.1), 2, **options)
+    assert found.variance == pytest.approx(3 * 4 * 2 / 0.5)
+    with pytest.raises(DomainError, match="above 0"):
+        bound_run(anti_pgd(), gradient_descent(eta=0.1), 2, **{**options, "mu": 0.0})
