@@ -29,6 +29,8 @@ from verify.checks import Agreement, Fact, Holds, Times
 from verify.statements.claims import Claim
 
 LINE = np.linspace(-40.0, 40.0, 800_001)
+# By far more than audits of laws take, which end where their resolution is reached: verdicts do not hang on the machine.
+SECONDS = 300.0
 
 
 def _normal(mean: float, variance: float = 1.0) -> np.ndarray:
@@ -82,9 +84,9 @@ def _verdicts(rng: np.random.Generator, noise: float = 1.0) -> Iterator[Holds]:
     epsilon = 2 * (1 - float(ndtr(-0.5)))  # at which delta of mu = 1 is computed from its two tails
     delta = float(ndtr(0.5 - epsilon) - math.exp(epsilon) * ndtr(-0.5 - epsilon))
     for claim in ({"mu": 1.0}, (epsilon, delta)):
-        found = audit(step, claim, adjacency="zero-out", domain=Box(shape=(2, 500)), law=gaussian(), seconds=20.0)
+        found = audit(step, claim, adjacency="zero-out", domain=Box(shape=(2, 500)), law=gaussian(), seconds=SECONDS)
         yield Holds(f"a right step is consistent with {found.claim.text}", found.verdict == "consistent")
-        short = audit(step, {"mu": 0.9}, adjacency="zero-out", domain=Box(shape=(2, 500)), law=gaussian(), seconds=20.0)
+        short = audit(step, {"mu": 0.9}, adjacency="zero-out", domain=Box(shape=(2, 500)), law=gaussian(), seconds=SECONDS)
         yield Holds("a tenth less is refuted with a witness", short.verdict == "refuted" and _again(short, step))
 
     def count(data: np.ndarray, seed: int) -> float:
@@ -98,13 +100,13 @@ def _verdicts(rng: np.random.Generator, noise: float = 1.0) -> Iterator[Holds]:
     refuted = loud.verdict == "refuted" and loud.epsilon[0] < math.log(5) and _again(loud, answer)
     yield Holds("an answer of epsilon log 5 is refuted at a half by an event", refuted)
     box = Box(shape=(4,), low=0, high=1)
-    found = audit(count, 0.5, adjacency="replace-one", domain=box, law=laplace(2.0), seconds=20.0)
+    found = audit(count, 0.5, adjacency="replace-one", domain=box, law=laplace(2.0), seconds=SECONDS)
     yield Holds("a right count with Laplace noise is consistent", found.verdict == "consistent")
 
 
 def _again(found: Audit, mechanism: Callable[..., Any]) -> bool:
     """Whether the witness refutes by its numbers, and by those that its runs give anew."""
-    anew = rerun(found.witness, mechanism, seconds=20.0).content
+    anew = rerun(found.witness, mechanism, seconds=SECONDS).content
     return evaluated(found.witness).refuted and anew is not None and evaluated(anew).refuted
 
 
@@ -158,7 +160,7 @@ def _right(rng: np.random.Generator, noise: float = 1.0) -> Iterator[Holds]:
         rows.append((label, shift, lambda rng: rng.standard_normal(1000), (epsilon, 1e-5), gaussian(1.0)))
     for label, shift, draw, claim, law in rows:
         run = _shifted(shift, draw, noise)
-        found = audit(run, claim, adjacency="zero-out", domain=MOVED, law=law, alpha=RARE, seconds=20.0)
+        found = audit(run, claim, adjacency="zero-out", domain=MOVED, law=law, alpha=RARE, seconds=SECONDS)
         yield Holds(f"{label} is consistent", found.verdict == "consistent")
     event = GaussianEvent(kind="poisson", noise_multiplier=noise, sampling_probability=0.1)
     claim = (poisson_epsilon(1.0, 0.1, 1, 1e-5)[1], 1e-5)
@@ -186,7 +188,7 @@ def _short(rng: np.random.Generator, share: float = 1.0) -> Iterator[Holds]:
         shift = np.zeros(number)
         shift[0] = 1.0
         run = _shifted(shift, lambda rng, number=number: rng.standard_normal(number), 1 - share * error)
-        settings: dict[str, Any] = {"adjacency": "zero-out", "domain": MOVED, "law": gaussian(), "seconds": 20.0}
+        settings: dict[str, Any] = {"adjacency": "zero-out", "domain": MOVED, "law": gaussian(), "seconds": SECONDS}
         found = audit(run, {"mu": 1.0}, resolution=error, **settings)
         numbers = {"coordinates": float(number), "error": error}
         yield Holds(f"{error:g} less noise is refuted", found.verdict == "refuted" and _again(found, run), numbers)
