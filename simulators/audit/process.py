@@ -74,12 +74,14 @@ class Runner:
 
     Before a seeded call the global states of `random` and `numpy.random` are set from the seed, so that a mechanism
     that draws from them repeats. With seed None neither is: the mechanism runs as shipped. Use as a context. Raises
-    `DomainError` for a limit that is not above 0, and where processes cannot be forked.
+    `DomainError` for a limit that is not above 0, and where processes cannot be forked or may have no children.
     """
 
     def __init__(self, mechanism: Callable[..., Any], *, seconds: float, memory: float = MEMORY) -> None:
         if "fork" not in multiprocessing.get_all_start_methods():
             raise DomainError("mechanism", mechanism, "run where processes can be forked", "use Linux or WSL")
+        if multiprocessing.current_process().daemon:
+            raise DomainError("mechanism", mechanism, "run in a process that may have children", "no worker of a Pool")
         self.mechanism, self.memory = mechanism, int(positive("memory", memory))
         self.deadline = time.monotonic() + positive("seconds", seconds)
         self.calls, self.deaths, self.printed = 0, 0, ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import random
 import resource
@@ -272,6 +273,12 @@ def test_memory_and_children_of_a_mechanism_end_with_it():
     with Runner(hangs, seconds=0.3) as runner:
         (outcome,) = runner.run([np.ones(2)], [(0, 1)])
     assert outcome.status == "slow" and not outcome.ran
+
+
+def test_workers_of_a_pool_are_told_that_they_cannot_audit(monkeypatch):
+    monkeypatch.setitem(multiprocessing.current_process()._config, "daemon", True)  # pyright: ignore
+    with pytest.raises(DomainError, match="may have children"):
+        audit(hangs, (1.0, 1e-5), adjacency="replace-one", domain=UNIT, law=gaussian(), seconds=2.0)
 
 
 # --- results ---
