@@ -29,7 +29,7 @@ from verify.checks import Agreement, Fact, Holds, Times
 from verify.statements.claims import Claim
 
 LINE = np.linspace(-40.0, 40.0, 800_001)
-# By far more than audits of laws take, which end where their resolution is reached: verdicts do not hang on the machine.
+# More than audits of laws take, which end where their resolution is reached: verdicts do not hang on the machine.
 SECONDS = 300.0
 
 
@@ -84,9 +84,10 @@ def _verdicts(rng: np.random.Generator, noise: float = 1.0) -> Iterator[Holds]:
     epsilon = 2 * (1 - float(ndtr(-0.5)))  # at which delta of mu = 1 is computed from its two tails
     delta = float(ndtr(0.5 - epsilon) - math.exp(epsilon) * ndtr(-0.5 - epsilon))
     for claim in ({"mu": 1.0}, (epsilon, delta)):
-        found = audit(step, claim, adjacency="zero-out", domain=Box(shape=(2, 500)), law=gaussian(), seconds=SECONDS)
+        settings: dict[str, Any] = {"adjacency": "zero-out", "domain": Box(shape=(2, 500)), "law": gaussian()}
+        found = audit(step, claim, **settings, seconds=SECONDS)
         yield Holds(f"a right step is consistent with {found.claim.text}", found.verdict == "consistent")
-        short = audit(step, {"mu": 0.9}, adjacency="zero-out", domain=Box(shape=(2, 500)), law=gaussian(), seconds=SECONDS)
+        short = audit(step, {"mu": 0.9}, **settings, seconds=SECONDS)
         yield Holds("a tenth less is refuted with a witness", short.verdict == "refuted" and _again(short, step))
 
     def count(data: np.ndarray, seed: int) -> float:
