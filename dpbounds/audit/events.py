@@ -89,10 +89,14 @@ def event_epsilon(hits: tuple[int, int], trials: tuple[int, int], delta: float, 
 @typed
 def sampled_epsilon(first: np.ndarray, second: np.ndarray, delta: float, alpha: float) -> Sampled:
     """A lower bound on epsilon from outputs (n, p) under two neighbours: the best event of the first halves, counted on
-    the second halves.
+    the second halves; 0 where no event is shown to be likelier than delta. Raises `DomainError` for fewer than two
+    outputs on a side.
     """
+    for name, side in (("first", first), ("second", second)):
+        if len(side) < 2:
+            raise DomainError(name, f"{len(side)} outputs", "two outputs or more")
     halves = [(outputs[: len(outputs) // 2], outputs[len(outputs) // 2 :]) for outputs in (first, second)]
-    best: tuple[float, Event | None, bool] = (-1.0, None, True)
+    best: tuple[float, Event | None, bool] = (-math.inf, None, True)
     for forward in (True, False):
         likely, other = (halves[0][0], halves[1][0]) if forward else (halves[1][0], halves[0][0])
         for events, hits in _candidates(likely, other):

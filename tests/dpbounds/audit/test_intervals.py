@@ -175,3 +175,14 @@ def test_events_are_chosen_on_one_half_and_counted_on_the_other():
 def test_refusals(call):
     with pytest.raises(DomainError):
         call()
+
+
+@pytest.mark.parametrize("number", [2, 3, 10, 50])
+@pytest.mark.parametrize("delta", [0.01, 0.5, 0.999])
+def test_too_few_outputs_show_nothing(number, delta):
+    """No event is likelier than delta from so few."""
+    rng = np.random.default_rng(number)
+    for draw in (lambda: rng.standard_normal((number, 1)), lambda: np.zeros((number, 1))):
+        assert sampled_epsilon(draw(), draw(), delta, 1e-6).epsilon == 0
+    with pytest.raises(DomainError, match="two outputs"):
+        sampled_epsilon(np.zeros((1, 1)), np.zeros((number, 1)), delta, 1e-6)
