@@ -2,7 +2,8 @@
 
 Each file holds one bound, of each kind of noise in turn, with one to three changes: a number a little off or wildly,
 one put in another's place, other types, entries left out, added or exchanged. What `dpbounds solve --check` or
-`verify/standalone_checker.py` accepts is held against a quadrature that neither uses, the row against its certificate.
+`verify/standalone_checker.py` accepts is held against a quadrature that neither uses, the row against its certificate;
+and the former accepts nothing that the latter refuses.
 
     python -m tests.fuzz.certificates --count 1000         # a few minutes
 """
@@ -209,16 +210,18 @@ def by_balls(row: Any, folder: Path) -> bool:
         return False
 
 
-def by_fractions(row: Any, folder: Path) -> tuple[float, float] | None:
-    """The ends that the standalone checker proves, None where it refuses."""
+def by_fractions(row: Any, folder: Path) -> tuple[tuple[float, float] | None, bool]:
+    """The ends that the standalone checker proves, None where it does not; whether it refuses."""
     file = folder / "changed.json"
     file.write_text(json.dumps({"rows": [row]}))
     try:
         found = standalone.proved(standalone.read(str(file))[0])
-    except (standalone.Refused, standalone.CannotDecide):
-        return None
+    except standalone.CannotDecide:
+        return None, False
+    except standalone.Refused:
+        return None, True
     upper = min(high for name, (_, high) in found.ends.items() if name != "lower")
-    return float(found.ends["lower"][0]), float(upper)
+    return (float(found.ends["lower"][0]), float(upper)), False
 
 
 def run(count: int, seed: int = 0) -> tuple[Counter[str], list[str]]:
@@ -228,10 +231,10 @@ def run(count: int, seed: int = 0) -> tuple[Counter[str], list[str]]:
         for number in range(count):
             rng = random.Random(f"{seed} {number}")
             row = changed(rows[number % len(rows)], rng)
-            claimed, accepted = by_fractions(row, Path(name)), by_balls(row, Path(name))
+            (claimed, refused), accepted = by_fractions(row, Path(name)), by_balls(row, Path(name))
             counts["both" if claimed and accepted else "fractions" if claimed else "balls" if accepted else "none"] += 1
             if claimed or accepted:
-                reason = false_in(row, claimed)
+                reason = "refused by the standalone checker" if refused else false_in(row, claimed)
                 wrong += [f"{seed} {number}: {reason}: {json.dumps(row)}"] if reason else []
     return counts, wrong
 

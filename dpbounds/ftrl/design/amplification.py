@@ -31,6 +31,10 @@ ALL_ORDERS, LARGEST_ORDER, ORDER_FACTOR = 64, 8192, 1.1
 WIDEST, SHARE = 1e-3, 1e-3
 # The search ends where between these shares of epsilon are spent.
 LEAST_SPENT, AIM, MOST_EVALUATIONS = 0.999, 0.9995, 60
+_NOT_FOUND = (
+    f"noise with Poisson sampling was not found within {MOST_EVALUATIONS} evaluations; take a larger epsilon or delta, "
+    "or leave amplification out (--no-amplification)"
+)
 
 
 def poisson_noise_multiplier(epsilon: float, delta: float, sampling_rate: float, steps: int) -> float:
@@ -54,11 +58,14 @@ def poisson_noise_multiplier(epsilon: float, delta: float, sampling_rate: float,
 
 
 def renyi_noise_multiplier(epsilon: float, delta: float, sampling_rate: float, steps: int) -> float:
-    """The same by `renyi_epsilon`, without a package: never less noise than privacy takes, and somewhat more."""
+    """The same by `renyi_epsilon`, without a package: never less noise than privacy takes, and somewhat more.
+
+    Raises `AccuracyError` where the orders tried show no noise to be enough: for tiny epsilon or delta.
+    """
     target = moderate("epsilon", epsilon)
 
     def excess(multiplier: float) -> float:
-        return math.log(renyi_epsilon(multiplier, delta, sampling_rate, steps) / (AIM * target))
+        return math.log(max(renyi_epsilon(multiplier, delta, sampling_rate, steps), 1e-300) / (AIM * target))
 
     return _crossing(excess, 1.0, 2.0)
 
@@ -132,6 +139,8 @@ def _crossing(excess: Callable[[float], float], start: float, factor: float) -> 
             low, high = high, (factor * high[0], excess(factor * high[0]))
         else:
             low, high = (low[0] / factor, excess(low[0] / factor)), low
+    if not high[1] <= 0 < low[1]:
+        raise AccuracyError(_NOT_FOUND)
     (a, above), (b, below) = low, high
     for _ in range(MOST_EVALUATIONS):
         finite = math.isfinite(above) and math.isfinite(below)
@@ -144,4 +153,4 @@ def _crossing(excess: Callable[[float], float], start: float, factor: float) -> 
             a, above, below = middle, found, below / 2.0
         else:
             b, below, above = middle, found, above / 2.0
-    raise AccuracyError(f"noise with Poisson sampling was not found within {MOST_EVALUATIONS} evaluations")
+    raise AccuracyError(_NOT_FOUND)

@@ -92,8 +92,8 @@ def bound_row(found: ConvexBound) -> dict[str, Any]:
 def contradiction(stored: Mapping[str, Any], proved: Mapping[str, Any], free: Collection[str] = ()) -> str:
     """How a stored row says something else, or more, than the one that was proved again; "" if it does not.
 
-    Ends must follow from the proved ones and not be much worse, gap and ratio be those of the stored ends, the rest be
-    equal but for what is `free`.
+    Ends must follow from the proved ones and not be much worse, the upper one be the tightest of the stored bounds, gap
+    and ratio be those of the stored ends, the rest be equal but for what is `free`.
     """
     for name, value in proved.items():
         given = stored.get(name)
@@ -106,6 +106,9 @@ def contradiction(stored: Mapping[str, Any], proved: Mapping[str, Any], free: Co
         if not follows:
             return f"{name} is not what its certificate proves"
     lower, upper = stored["lower"], stored["upper"]
+    tightest = "value" if stored["tightest"] == "program" else stored["tightest"]
+    if tightest not in free and upper != stored[tightest]:
+        return "upper is not its tightest bound"
     derived = {"gap": upper - lower, "ratio": upper / lower}
     return next((f"{name} is not that of its ends" for name, value in derived.items() if stored[name] != value), "")
 

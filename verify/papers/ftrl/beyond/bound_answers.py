@@ -129,8 +129,11 @@ def _changed(
         forged = _forged(row, name, CHANGES[name](row))
         said = judge(forged, again if proved else forged)
         yield Holds(f"a changed {name} is refused and named", said.startswith(f"{name} is not"))
-    wider = _forged(row, "upper", row["upper"] * (1 + 1e-8))
-    yield Holds("an end a little further out still follows", not judge(wider, again))
+    further = row["upper"] * (1 + 1e-8)
+    apart = _forged(row, "upper", further)
+    yield Holds("an end a little further out than its own bound is refused", judge(apart, again).startswith("upper"))
+    tightest = "value" if row["tightest"] == "program" else row["tightest"]
+    yield Holds("both a little further out still follow", not judge({**apart, tightest: further}, again))
     yield Holds("what is free may be anything", not judge({**row, "value": 0.0}, again, free=("value",)))
 
 

@@ -140,6 +140,7 @@ def test_any_change_is_refused_by_the_checksum(capsys, tmp_path, saved):
         ("ratio", 1.0, ["row 2", "ratio"]),
         ("upper", None, ["row 2", "upper"]),
         ("tightest", "contraction", ["row 2", "tightest"]),
+        ("value", "further", ["row 2", "upper is not its tightest bound"]),
         ("clip_norm", True, ["row 2", "clip_norm"]),
         ("adversarial2", 1.0, ["row 2", "columns"]),
         ("certificate", None, ["row 2"]),
@@ -150,7 +151,7 @@ def test_any_change_is_refused_by_the_checksum(capsys, tmp_path, saved):
 def test_a_forged_row_with_a_right_checksum_is_refused(capsys, tmp_path, saved, name, value, words):
     content = json.loads(saved[0].read_text())
     content["rows"] = content["rows"][1:3]
-    content["rows"][1][name] = value
+    content["rows"][1][name] = content["rows"][1][name] * (1 + 1e-8) if value == "further" else value
     content["checksum"] = hashlib.sha256(json.dumps(content["rows"], sort_keys=True).encode()).hexdigest()[:32]
     assert refused(call(capsys, "solve", "--check", written(tmp_path, content)), "check = ", *words)
 
