@@ -212,8 +212,12 @@ def plan(
     )
     accounting: Accounting = "exact" if installed() else "renyi"
 
+    known: dict[int, dict[int, float]] = {}
+
     def amplified(training: Training) -> dict[int, float]:
-        return amplified_multipliers(training, budget, accounting, progress) if amplification else {}
+        if amplification and training.epochs not in known:
+            known[training.epochs] = amplified_multipliers(training, budget, accounting, progress)
+        return known.get(training.epochs, {})
 
     found: tuple[Passes, ...] = ()
     if len(several) > 1 or work is not None:

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from dpbounds import DomainError, privacy
+from dpbounds import AccuracyError, DomainError, privacy
 from dpbounds.ftrl.correlations import independent, optimal_counting
 from dpbounds.ftrl.design import (
     Objective,
@@ -283,6 +283,20 @@ def test_spent_by_orders_falls_with_noise_and_grows_with_steps():
     few = [renyi_epsilon(sigma, 1e-5, 0.1, 10) for sigma in (0.3, 1.0, 3.0, 1e4)]
     assert all(one > two >= 0 for one, two in pairwise(few))
     assert renyi_epsilon(1.0, 1e-5, 0.1, 20) > few[1] and renyi_epsilon(1.0, 1e-5, 0.2, 10) > few[1]
+
+
+@pytest.mark.parametrize(
+    "asked", [(1.0, 0.9, 0.1, 10), (1e-3, 0.5, 0.1, 10), (1e5, 1e-6, 0.1, 2), (1.0, 1e-200, 0.1, 10)]
+)
+def test_orders_hold_at_the_ends_of_their_ranges(asked):
+    multiplier = renyi_noise_multiplier(*asked)
+    assert renyi_epsilon(multiplier, *asked[1:]) <= asked[0]
+
+
+def test_orders_that_show_nothing_say_so():
+    """Below what orders up to thousands can tell at this delta, whatever the noise."""
+    with pytest.raises(AccuracyError, match="larger epsilon or delta"):
+        renyi_noise_multiplier(1e-4, 1e-6, 0.1, 10)
 
 
 @pytest.mark.parametrize("bad", [(0.0, 1e-5, 0.1, 3), (1.0, 1.0, 0.1, 3), (1.0, 1e-5, 0.0, 3), (1.0, 1e-5, 0.1, 0)])

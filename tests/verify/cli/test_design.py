@@ -182,6 +182,17 @@ def test_a_changed_design_is_refused(run, tmp_path, changed, named):
     assert not (tmp_path / "new.npz").exists()
 
 
+def test_a_saved_design_that_claims_too_little_noise_is_refuted_by_the_audit(run, tmp_path):
+    """The file is believed, and says so; what is exported can be decided without it."""
+    assert run(f"{RUN} --rho 0.5 --save design.json")[0] == 0
+    saved = json.loads((tmp_path / "design.json").read_text())
+    for share, verdict in ((1.0, 0), (0.5, 1)):
+        saved["designed"]["sensitivity"]["number"] *= share
+        (tmp_path / "design.json").write_text(json.dumps(saved))
+        assert "as the file says" in run("design ftrl --saved design.json --export npz --out new.npz")[1]
+        assert run("audit --coefficients new.npz --rho 0.5")[0] == verdict
+
+
 def test_simulated_beside_predicted(run):
     words = f"{RUN} --initial 2 --sigma-sgd 0.5 --batch-size 2 --simulate 400"
     rows = rows_of(run, words)

@@ -59,5 +59,5 @@ def _promised(design: Export) -> dict[str, object]:
 def _said(design: Export) -> str:
     return (
         f"{design.stream.name} noise of {design.stream.steps} steps, noise_multiplier = {design.noise_multiplier:.6g}, "
-        f"rho = {design.rho:.6g} as the file says; dpbounds audit --coefficients proves it from the archive."
+        f"rho = {design.rho:.6g} as the file says: dpbounds audit --coefficients decides that from the archive."
     )
