@@ -118,9 +118,10 @@ class Comparison:
 
     @property
     def doubt(self) -> str:
-        """Why the forecast of what is recommended is not to be relied on; empty where it is: nine in ten of such
-        medians are meant to be within a tenth of that over runs on these records, or, where they stand in, over runs and
-        others of their law. `python -m tests.power.regret ols` measures how many are.
+        """Why the forecast of what is recommended is not to be relied on; empty where it is.
+
+        Nine in ten of such medians are meant to be within a tenth of that over runs on these records, or, where they
+        stand in, over runs and others of their law; `python -m tests.power.regret ols` measures how many are.
         """
         best = self.recommended
         if best.method == "zero":
