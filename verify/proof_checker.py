@@ -56,7 +56,8 @@ LEMMAS = (  # by the names under which the books have them
     "theorem, Schur complement, Loewner monotony, Parseval, residues, geometric series, binomial series, induction, "
     "monotony, mean value theorem, concavity, smooth convex functions, linearity, independence, total expectation, "
     "Isserlis, Stein, Markov, union bound, data processing, Rényi divergence of normal laws, zCDP of a sum, GDP of a "
-    "sum, privacy profile of the Gaussian mechanism, Davidson and Szarek, matrix Chernoff, basic composition"
+    "sum, privacy profile of the Gaussian mechanism, Davidson and Szarek, matrix Chernoff, basic composition, "
+    "substitution"
 )
 
 

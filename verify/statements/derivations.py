@@ -33,6 +33,7 @@ LEMMAS: Mapping[str, str] = {
     "induction": "True for the first, and for the next whenever for one: true for all.",
     "monotony": "A function whose derivative has one sign is monotone; of one variable at a time.",
     "mean value theorem": "$f(b) - f(a) = f'(c) (b - a)$.",
+    "substitution": "$integral f(g(u)) g'(u) dif u = integral f(x) dif x$, principal values too.",
     "concavity": "A concave function is least at an end of an interval, a convex one largest.",
     "smooth convex functions": (
         "$f(y) >= f(x) + chevron.l nabla f(x), y - x chevron.r + norm(nabla f(y) - nabla f(x))^2\\/(2 L)$ for convex, "

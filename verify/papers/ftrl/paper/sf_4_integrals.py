@@ -10,15 +10,18 @@ import sympy
 from verify.checks import Inequality, Symbolic
 from verify.checks.domains import Real
 from verify.papers.ftrl.tools.first_kind import (
+    as_controls,
     at_both_levels,
     certificate_factor,
     factor,
     first_kind,
     logarithm,
     lower_certificate,
+    turned,
     upper_certificate,
 )
 from verify.statements.claims import Claim
+from verify.statements.derivations import Derivation
 
 COMPLEMENT = {"complement": Real(1e-150, 1.0, "log")}
 
@@ -29,6 +32,31 @@ def _quarter(m, integrand) -> Any:
 
 
 # --- Properties F.8 and F.9 ---
+
+
+def _root_turned(power: int = 1) -> Iterator[tuple[Any, ...]]:
+    """1 + m sin^2 omega and the squared derivative at tan omega = tan(psi) / sqrt(1 + m)."""
+    ratio, p = sympy.symbols("m p", positive=True)
+    rest = 1 - (ratio / (1 + ratio)) ** power * p
+    sine, slope = turned(1 / (1 + ratio), p)
+    yield "$1 + m sin^2 omega$", 1 + ratio * sine, 1 / rest
+    yield "$(dif omega\\/dif psi)^2$", slope, 1 / ((1 + ratio) * rest**2)
+
+
+def _fractions_turned(sign: int = 1) -> Iterator[tuple[Any, ...]]:
+    """1 / (1 - alpha^2 sin^2 omega) there, in partial fractions."""
+    ratio, c, p = sympy.symbols("m c p", positive=True)
+    n = ratio + c
+    stated = ratio / n + sign * c / n / (1 - n / (1 + ratio) * p)
+    yield "$1\\/(1 - alpha^2 sin^2 omega)$", 1 / (1 - c * turned(1 / (1 + ratio), p)[0]), stated
+
+
+ROOT_TURNED = Symbolic(residuals=_root_turned, impostors={"modulus k^2": {"residuals": {"power": 2}}})
+TURNED = (
+    "Let $tan omega = tan psi\\/sqrt(1 + m)$, $p = sin^2 psi$, $k^2 = m\\/(1 + m)$: $psi$ runs through the same "
+    "quarter, $1 + m sin^2 omega = 1\\/(1 - k^2 p)$ and $dif omega = dif psi\\/(sqrt(1 + m) (1 - k^2 p))$, so $dif "
+    "omega\\/sqrt(1 + m sin^2 omega) = dif psi\\/(sqrt(1 + m) sqrt(1 - k^2 sin^2 psi))$, for every $m > 0$. "
+)
 
 
 def _first_kind(m, ratio):
@@ -50,14 +78,20 @@ PROP_F_8 = Claim(
     ),
     setting="$10^(-9) <= m <= 10^12$: the paper uses it for all $m > 0$.",
     remark="True for all $m > 0$, as it is used.",
-    checks=at_both_levels(
-        left=_first_kind,
-        right=_first_kind_printed,
-        box={"ratio": Real(1e-9, 1e12, "log")},
-        impostors={
-            "modulus k^2": {"right": lambda m, ratio: m.elliptic_k(ratio / (1 + ratio)) / m.sqrt(1 + ratio)},
-        },
+    checks=(
+        ROOT_TURNED,
+        *as_controls(
+            at_both_levels(
+                left=_first_kind,
+                right=_first_kind_printed,
+                box={"ratio": Real(1e-9, 1e12, "log")},
+                impostors={
+                    "modulus k^2": {"right": lambda m, ratio: m.elliptic_k(ratio / (1 + ratio)) / m.sqrt(1 + ratio)},
+                },
+            )
+        ),
     ),
+    derivation=Derivation(text=TURNED, lemmas=("substitution",)),
 )
 
 
@@ -108,19 +142,34 @@ PROP_F_9 = Claim(
     setting="$m <= 10^6$, as it is used.",
     remark="For $alpha^2 > 1$ both sides are Cauchy principal values, without which neither exists.",
     checks=(
-        *at_both_levels(
-            left=_third_kind,
-            right=_third_kind_printed,
-            box={"ratio": Real(1e-6, 1e6, "log"), "characteristic": Real(-20.0, 0.999)},
-            where=lambda ratio, characteristic: abs(ratio + characteristic) > 1e-3,
-            impostors={"sign": {"right": {"sign": -1}}},
+        ROOT_TURNED,
+        Symbolic(residuals=_fractions_turned, impostors={"sign": {"residuals": {"sign": -1}}}),
+        *as_controls(
+            at_both_levels(
+                left=_third_kind,
+                right=_third_kind_printed,
+                box={"ratio": Real(1e-6, 1e6, "log"), "characteristic": Real(-20.0, 0.999)},
+                where=lambda ratio, characteristic: abs(ratio + characteristic) > 1e-3,
+                impostors={"sign": {"right": {"sign": -1}}},
+            )
         ),
-        *at_both_levels(
-            left=_principal_value,
-            right=_principal_value_printed,
-            box={"ratio": Real(1e-3, 1e3, "log"), "characteristic": Real(1.001, 100.0, "log")},
-            impostors={"no principal value": {"right": lambda m, ratio, characteristic: _first_kind(m, ratio)}},
+        *as_controls(
+            at_both_levels(
+                left=_principal_value,
+                right=_principal_value_printed,
+                box={"ratio": Real(1e-3, 1e3, "log"), "characteristic": Real(1.001, 100.0, "log")},
+                impostors={"no principal value": {"right": lambda m, ratio, characteristic: _first_kind(m, ratio)}},
+            )
         ),
+    ),
+    derivation=Derivation(
+        text=TURNED
+        + (
+            "There $1\\/(1 - alpha^2 sin^2 omega) = m\\/n + (alpha^2\\/n)\\/(1 - n\\/(1 + m) p)$, so the integral "
+            "is $1\\/sqrt(1 + m)$ times $m\\/n K(k) + alpha^2\\/n Pi(n\\/(1 + m), k)$; the pole of $alpha^2 > 1$ goes "
+            "over into that of $Pi$, and the principal value with it."
+        ),
+        lemmas=("substitution", "linearity"),
     ),
 )
 

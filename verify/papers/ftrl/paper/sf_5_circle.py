@@ -14,9 +14,7 @@ from verify.checks import Agreement, Fact, Identity, Symbolic, Within
 from verify.checks.domains import Real, Whole
 from verify.checks.impostors import Times
 from verify.papers.ftrl.paper.sc_1_operators import KERNEL
-from verify.papers.ftrl.tools.first_kind import (
-    at_both_levels,
-)
+from verify.papers.ftrl.tools.first_kind import as_controls, at_both_levels, turned
 from verify.statements.claims import Claim, Correction, Fault
 from verify.statements.derivations import Derivation
 
@@ -198,6 +196,31 @@ def _floats(rng: np.random.Generator) -> Iterator[Fact]:
     yield Fact("first moment of |omega|", float(weights @ omega), np.pi**2, 1e-12)
 
 
+def _distance_turned(power: int = 1) -> Iterator[tuple[Any, ...]]:
+    """|1 - a - e^{i omega}|^2 and the squared derivative at tan(omega / 2) = a / (2 - a) tan psi."""
+    a, p = sympy.symbols("a p", positive=True)
+    sine, slope = turned((a / (2 - a)) ** 2, p)
+    rest = 1 - (1 - a) ** power / (1 - a / 2) ** 2 * p
+    yield "$abs(1 - a - e^(i omega))^2$", a**2 + 4 * (1 - a) * sine, a**2 / rest
+    yield "$(dif omega\\/(2 dif psi))^2$", slope, (a / (2 - a) / rest) ** 2
+
+
+def _distances_turned(sign: int = 1) -> Iterator[tuple[Any, ...]]:
+    """|1 - b - e^{i omega}|^2 there, with alpha^2 as printed."""
+    a, b, p = sympy.symbols("a b p", positive=True)
+    sine, _ = turned((a / (2 - a)) ** 2, p)
+    rest = 1 - (1 - a) / (1 - a / 2) ** 2 * p
+    printed = 1 - sign * (b**2 * (1 - a) - a**2 * (1 - b)) / (b**2 * (1 - a / 2) ** 2) * p
+    yield "$abs(1 - b - e^(i omega))^2$", b**2 + 4 * (1 - b) * sine, b**2 * printed / rest
+
+
+DISTANCE_TURNED = Symbolic(residuals=_distance_turned, impostors={"(1 - a)^2 in k": {"residuals": {"power": 2}}})
+TURNED = (
+    "Let $tan(omega\\/2) = a\\/(2 - a) tan psi$, $p = sin^2 psi$: $psi$ runs through a quarter as $omega$ goes from 0 "
+    "to $pi$, the integrals are twice those, $E_a^2 = abs(1 - a - e^(i omega))^2 = a^2 + 4 (1 - a) sin^2(omega\\/2) = "
+    "a^2\\/(1 - k^2 p)$ and $dif omega = 2 a\\/(2 - a) dif psi\\/(1 - k^2 p)$. "
+)
+
 LEM_F_15 = Claim(
     id="ftrl/lem-f.15",
     where="Lemma F.15",
@@ -208,15 +231,22 @@ LEM_F_15 = Claim(
     ),
     setting="$10^(-12) <= a <= 1 - 10^(-9)$.",
     checks=(
-        *at_both_levels(
-            left=_inverse_distance,
-            right=_inverse_printed,
-            box={"a": Real(1e-12, 1.0 - 1e-9, "logit")},
-            digits=70,
-            lost=25,
-            impostors={"modulus 1 - a": {"right": lambda m, a: 4 / (2 - a) * m.elliptic_k(1 - a)}},
+        DISTANCE_TURNED,
+        *as_controls(
+            at_both_levels(
+                left=_inverse_distance,
+                right=_inverse_printed,
+                box={"a": Real(1e-12, 1.0 - 1e-9, "logit")},
+                digits=70,
+                lost=25,
+                impostors={"modulus 1 - a": {"right": lambda m, a: 4 / (2 - a) * m.elliptic_k(1 - a)}},
+            )
         ),
-        Agreement(facts=_floats, impostors={"1e-9 off": {"facts": Times(1.0 + 1e-9)}}),
+        Agreement(facts=_floats, impostors={"1e-9 off": {"facts": Times(1.0 + 1e-9)}}, role="control"),
+    ),
+    derivation=Derivation(
+        text=TURNED + "So $dif omega\\/E_a = 2\\/(2 - a) dif psi\\/sqrt(1 - k^2 sin^2 psi)$.",
+        lemmas=("substitution",),
     ),
 )
 
@@ -257,13 +287,27 @@ LEM_F_16 = Claim(
     hypotheses="$0 < a, b < 1$.",
     setting="On both sides of $a = b$.",
     checks=(
-        *at_both_levels(
-            decides="a",
-            left=_ratio_integral,
-            right=_ratio_printed,
-            box={"a": UNIT, "b": UNIT},
-            impostors={"1 + 1e-20": {"right": Times("1.00000000000000000001")}},
+        DISTANCE_TURNED.deciding("a"),
+        Symbolic(decides="a", residuals=_distances_turned, impostors={"sign of alpha^2": {"residuals": {"sign": -1}}}),
+        *as_controls(
+            at_both_levels(
+                decides="a",
+                left=_ratio_integral,
+                right=_ratio_printed,
+                box={"a": UNIT, "b": UNIT},
+                impostors={"1 + 1e-20": {"right": Times("1.00000000000000000001")}},
+            )
         ),
         Symbolic(decides="b", residuals=_decomposition, impostors={"sign": {"residuals": {"sign": -1}}}),
+    ),
+    derivation=Derivation(
+        text="(a) "
+        + TURNED
+        + (
+            "Likewise $E_b^2 = b^2 (1 - alpha^2 p)\\/(1 - k^2 p)$, so $E_a\\/E_b^2 dif omega = 2 a^2\\/(b^2 (2 - a)) "
+            "dif psi\\/((1 - alpha^2 sin^2 psi) sqrt(1 - k^2 sin^2 psi))$, twice. (b) $E_a\\/E_b^2 = E_a^2\\/(E_a "
+            "E_b^2)$, and (101) splits $E_a^2$."
+        ),
+        lemmas=("substitution",),
     ),
 )

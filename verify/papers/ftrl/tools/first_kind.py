@@ -15,6 +15,19 @@ def at_both_levels(**fields: Any) -> tuple[Identity, Identity]:
     return check, replace(check, random_points=150, level="full", impostors={})
 
 
+def as_controls(checks: tuple[Identity, ...]) -> tuple[Identity, ...]:
+    """The same checks beside a proof."""
+    return tuple(check.as_control() for check in checks)
+
+
+def turned(r: Any, p: Any) -> tuple[Any, Any]:
+    """sin^2 omega at tan^2 omega = r tan^2 psi, p = sin^2 psi, and (d omega / d psi)^2."""
+    import sympy
+
+    sine = r * p / (1 - (1 - r) * p)
+    return sine, sympy.diff(sine, p) ** 2 * p * (1 - p) / (sine * (1 - sine))
+
+
 # With k' = sqrt(1 - k^2) (`complement`) and l = log(4 / k').
 
 
