@@ -16,6 +16,8 @@ from dpbounds.ftrl import correlations
 from dpbounds.ftrl.linear_regression import gaussian_r_squared
 from verify.checks import Agreement, Fact, Search, Symbolic, Times, Within
 from verify.checks.domains import Real
+from verify.papers.ftrl.paper.s2_2_linear_regression import proved_lower
+from verify.papers.ftrl.paper.sc_1_operators import HALVES, KERNEL
 from verify.papers.ftrl.tools.input_laws import PLANAR, gaussian, planar
 from verify.papers.ftrl.tools.second_moments import Systems
 from verify.papers.ftrl.tools.weights import inverse_step
@@ -38,16 +40,19 @@ def _gradient(rng: np.random.Generator, half: float = 1.0) -> Iterator[Fact]:
     yield Fact("E g against the slope of F", float(np.mean(inputs * theta * inputs)), (F[1] - F[0]) / 2)
 
 
-def _mean_gradient(half: str = "1/2") -> Iterator[tuple[str, sympy.Expr]]:
-    """grad of half * E (y - <theta, x>)^2 less E g, four points (x, y) of the plane with any weights."""
+def _mean_gradient(half: str = "1/2") -> Iterator[tuple[str, sympy.Expr, sympy.Expr]]:
+    """Half the difference of half * E (y - <theta, x>)^2 a step of 1 to both sides, its slope since it is a parabola,
+    and E g: four points (x, y) of the plane with any weights.
+    """
     theta = sympy.symbols("t0:2")
-    total, gradient = sympy.Integer(0), [sympy.Integer(0)] * 2
-    for n in range(4):
-        p, x, y = sympy.Symbol(f"p{n}"), sympy.symbols(f"x{n}_0:2"), sympy.Symbol(f"y{n}")
-        error = sum(t * entry for t, entry in zip(theta, x, strict=True)) - y
-        total += sympy.Rational(half) * p * error**2
-        gradient = [g + p * error * entry for g, entry in zip(gradient, x, strict=True)]
-    yield from ((f"dF/dtheta_{i} - E g_{i}", sympy.diff(total, t) - gradient[i]) for i, t in enumerate(theta))
+    points = [(sympy.Symbol(f"p{n}"), sympy.symbols(f"x{n}_0:2"), sympy.Symbol(f"y{n}")) for n in range(4)]
+    for i in range(2):
+        slope = gradient = sympy.Integer(0)
+        for p, x, y in points:
+            error = sum(t * entry for t, entry in zip(theta, x, strict=True)) - y
+            slope += sympy.Rational(half) * p * ((error + x[i]) ** 2 - (error - x[i]) ** 2) / 2
+            gradient += p * error * x[i]
+        yield f"$diff F\\/diff theta_{i}$", slope, gradient
 
 
 def _halved(
@@ -122,7 +127,21 @@ EQ_22 = Claim(
                 },
                 vectorised=True,
                 impostors={"F without 1/2": {"sides": {"half": 1.0}}},
+                role="control",
             ),
+            KERNEL.deciding("b"),
+            HALVES.deciding("b"),
+            proved_lower().deciding("b"),
+        ),
+        derivation=Derivation(
+            text=(
+                "(a) The gradient of $1/2 EE (y - chevron.l theta, x chevron.r)^2$ is $EE g$ term by term. (b) For $F$ "
+                'without $1/2$, $op("Tr")[H S]$, Theorem C.18 gives $(eta sigma_s^2)/2 op("Tr")[H] + (eta^2 '
+                "sigma_w^2)/(2 pi) integral abs(B)^2 h dif omega$, at least the same with $eta sigma_w^2\\/2 chevron.l "
+                "beta, T beta chevron.r$, $sigma_w^2 = G^2 gamma_oo^2\\/(2 rho)$ (`ftrl/thm-c.18-a`), and for every "
+                '$beta$ $(eta sigma_s^2\\/2 + eta^2 G^2\\/(4 rho)) op("Tr")[H]$ (`ftrl/thm-c.18-b`): half of these.'
+            ),
+            lemmas=("linearity", "independence", "Jensen", "Cauchy-Schwarz", "Parseval", "geometric series"),
         ),
     ),
 )

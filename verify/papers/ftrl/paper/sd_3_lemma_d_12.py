@@ -115,6 +115,51 @@ def _response_formula(rng: np.random.Generator, *, diagonal: int = 1) -> Iterato
         yield Fact(f"E U_(t,{tau})", found, stated, 0, numbers=traces)
 
 
+class _Symbols:
+    """d = 1, two inputs u and v with probabilities in the ratio of squares; anything else is generic."""
+
+    def __init__(self) -> None:
+        first, second, u, v = sympy.symbols("p q u v", real=True)
+        self.eta, self.residual, self.noise = sympy.symbols("eta s w", real=True)
+        self.beta = sympy.symbols("b0:4", real=True)
+        whole = first**2 + second**2
+        self.inputs = [(first**2 / whole, u), (second**2 / whole, v)]
+
+    def mean(self, value: Any) -> Any:
+        """Of a function of one input."""
+        return sum(p * value(x) for p, x in self.inputs)
+
+    def paths(self, length: int) -> Iterator[tuple[Any, list[Any]]]:
+        """Inputs from the latest to the oldest, with their probabilities."""
+        for path in itertools.product(self.inputs, repeat=length):
+            yield math.prod((p for p, _ in path), start=sympy.Integer(1)), [x for _, x in path]
+
+    def response(self, path: Sequence[Any]) -> Any:
+        """V of (65) after these inputs."""
+        total, product = self.beta[len(path)], sympy.Integer(1)
+        for k, x in enumerate(path):
+            product = product * (1 - self.eta * x**2)
+            total = total + self.beta[len(path) - 1 - k] * product
+        return total
+
+    def forcing(self, t: int) -> Any:
+        """sum_(i, k <= t) beta_i beta_k (1 - eta H)^|i - k|."""
+        mean, b = self.mean(lambda x: 1 - self.eta * x**2), self.beta
+        return sum(b[i] * b[k] * mean ** abs(i - k) for i in range(t + 1) for k in range(t + 1))
+
+
+def _response_counted(diagonal: int = 1) -> Iterator[tuple[Any, ...]]:
+    """(82) for tau <= 2, the terms l = k of the double sum counted `diagonal` times."""
+    case = _Symbols()
+    b, one = case.beta, case.mean(lambda x: 1 - case.eta * x**2)
+    two = case.mean(lambda x: (1 - case.eta * x**2) ** 2)
+    for tau in range(3):
+        stated = b[tau] ** 2 + sum(2 * b[tau] * b[k] * one ** (tau - k) for k in range(tau))
+        for k, m in itertools.combinations_with_replacement(range(tau), 2):
+            stated = stated + (diagonal if m == k else 2) * b[k] * b[m] * two ** (tau - m) * one ** (m - k)
+        yield f"$EE U_(t, {tau})$", sum(p * case.response(path) ** 2 for p, path in case.paths(tau)), stated
+
+
 RESPONSE = (
     "$EE U_(t, tau) = beta_tau^2 I + 2 beta_tau sum_(k < tau) beta_k (I - eta H)^(tau - k) + {last}$, $U_(t, tau) = "
     "V_(t, tau) V_(t, tau)^top$."
@@ -147,7 +192,20 @@ EQ_82 = Claim(
             )
         ),
         ground="The square of a sum has each square once.",
-        checks=(Agreement(facts=_response_formula, impostors={"as printed": {"facts": {"diagonal": 2}}}),),
+        checks=(
+            Symbolic(residuals=_response_counted, impostors={"as printed": {"residuals": {"diagonal": 2}}}),
+            Agreement(facts=_response_formula, impostors={"as printed": {"facts": {"diagonal": 2}}}, role="control"),
+        ),
+        derivation=Derivation(
+            text=(
+                "$V_(t, tau) = sum_(k <= tau) beta_k Pi_(tau - k)$, $Pi_n$ the product of the $n$ latest $Q$. For $l "
+                "<= k$, $Pi_(tau - l) = Pi_(tau - k)$ times $k - l$ older factors, each of mean $I - eta H$ and "
+                "independent of the others: $EE Pi_(tau - k) Pi_(tau - l)^top = cal(P)^(tau - k) ((I - eta H)^(k - "
+                "l))$, symmetric. In $EE V V^top$ the terms with $k = tau$ have $cal(P)^0$, each pair $l < k$ comes "
+                "twice and each $l = k$ once (the check counts them for one direction and $tau <= 2$)."
+            ),
+            lemmas=("independence", "linearity"),
+        ),
     ),
 )
 
@@ -173,6 +231,19 @@ def _recursion(rng: np.random.Generator, past: int = 1) -> Iterator[Fact]:
         S = after
 
 
+def _crossed(past: int = 1) -> Iterator[tuple[Any, ...]]:
+    """E theta'_t w_k^T = -eta sigma_w^2 R_k, R_k <- q R_k + beta_{t - k}: the squares of the weights and twice what the
+    draws seen before leave, for t <= 3, against the double sum.
+    """
+    q, b = sympy.Symbol("q"), sympy.symbols("b0:4")
+    R: list[Any] = []
+    for t in range(4):
+        crossed = sum(2 * past * b[t - k] * q * part for k, part in enumerate(R))
+        double = sum(b[i] * b[k] * q ** abs(i - k) for i in range(t + 1) for k in range(t + 1))
+        yield f"$t = {t}$", sum(b[k] ** 2 for k in range(t + 1)) + crossed, double
+        R = [*(q * part + b[t - k] for k, part in enumerate(R)), b[0]]
+
+
 EQ_83 = Claim(
     id="ftrl/eq-83",
     where="Lemma D.12, (83)",
@@ -184,7 +255,22 @@ EQ_83 = Claim(
         "- eta H)^abs(tau - k)$, started at $theta^star$."
     ),
     setting="Exact rationals: three inputs in the plane, four weights, $t <= 3$.",
-    checks=(Agreement(facts=_recursion, impostors={"no cross terms": {"facts": {"past": 0}}}),),
+    checks=(
+        Symbolic(residuals=_crossed, impostors={"no cross terms": {"residuals": {"past": 0}}}),
+        Agreement(facts=_recursion, impostors={"no cross terms": {"facts": {"past": 0}}}, role="control"),
+    ),
+    derivation=Derivation(
+        text=(
+            "$theta'_(t + 1) = Q theta'_t + eta xi x - eta sum_(k <= t) beta_(t - k) w_k$, $Q = I - eta x x^top$. With "
+            "$A = I - eta H = EE Q$ and $x$ independent of the past, $EE theta'_(t + 1) w_k^top = A EE theta'_t "
+            "w_k^top - eta sigma_w^2 beta_(t - k) I$, so $EE theta'_t w_k^top = -eta sigma_w^2 R_k$, $R_k = sum_(s = "
+            "k)^(t - 1) beta_(s - k) A^(t - 1 - s)$. Squared, $xi$ having mean 0, the step gives $cal(P) S_t + eta^2 "
+            "EE xi^2 x x^top$ and $eta^2 sigma_w^2$ times $sum_(k <= t) beta_(t - k)^2 I + 2 sum_(k < t) beta_(t - k) "
+            "A R_k$: with $j = t - k$, $i = s - k < j$ the terms are $2 beta_j beta_i A^(j - i)$, the double sum "
+            "(checked for $t <= 3$)."
+        ),
+        lemmas=("independence", "induction"),
+    ),
 )
 
 
@@ -200,7 +286,25 @@ def _increments(rng: np.random.Generator, lag: int = 0) -> Iterator[Fact]:
         yield Fact(f"S_{t + 1} - S_{t}", S[t + 1] - S[t], squares, 0)
 
 
-MONOTONE = Agreement(facts=_increments, impostors={"one step younger": {"facts": {"lag": 1}}})
+MONOTONE = Agreement(facts=_increments, impostors={"one step younger": {"facts": {"lag": 1}}}, role="control")
+
+
+def _oldest(sign: int = 1) -> Iterator[tuple[Any, ...]]:
+    """S_{t+1} - S_t of (83), t <= 2, as the second moments of the responses to the oldest residual and draw."""
+    case = _Symbols()
+    S: list[Any] = [sympy.Integer(0)]
+    for t in range(3):
+        kept = case.mean(lambda x: (1 - case.eta * x**2) ** 2) * S[t]
+        fresh = case.residual**2 * case.mean(lambda x: x**2) + sign * case.noise**2 * case.forcing(t)
+        S.append(kept + case.eta**2 * fresh)
+        squares = sum(p * (case.noise * case.response(path)) ** 2 for p, path in case.paths(t))
+        for p, (oldest, *path) in case.paths(t + 1):
+            left = math.prod((1 - case.eta * x**2 for x in path), start=oldest)
+            squares = squares + p * (case.residual * left) ** 2
+        yield f"$S_{t + 1} - S_{t}$", S[t + 1] - S[t], case.eta**2 * squares
+
+
+OLDEST = Symbolic(squares=_oldest, impostors={"noise subtracted": {"squares": {"sign": -1}}})
 
 
 def _monotone(sign: float = 1.0, **law: np.ndarray) -> Sides:
@@ -224,7 +328,18 @@ LEM_D_12_A = Claim(
     statement="$S_t = EE theta'_t theta'^top_t$ started at $theta^star$: $S_t prec.eq S_(t + 1)$.",
     hypotheses=ASSUMED,
     setting=f"$S_(t + 1) - S_t$ as a sum of second moments, in exact rationals. {SEARCHED}",
-    checks=(MONOTONE, searched(_monotone, the_other_way={"sign": -1.0})),
+    checks=(OLDEST, MONOTONE, searched(_monotone, the_other_way={"sign": -1.0}).as_control()),
+    derivation=Derivation(
+        text=(
+            "From $theta^star$, $theta'_t$ is the sum of the responses to the residuals $xi_s$ and to the draws $w_s$, "
+            "$s < t$: matrices made of the inputs after $s$, times $xi_s x_s$ and $w_s$. All $xi_s$, $w_s$ have mean 0 "
+            "and are independent of each other and of the inputs, so $S_t$ is the sum of the second moments of the "
+            "responses, and that of age $t - s$ has the same law for every $t$. Those in $S_(t + 1)$ are those in "
+            "$S_t$ and one more of age $t + 1$: $S_(t + 1) - S_t = eta^2 EE[dots] succ.eq 0$ (the check writes it as "
+            "squares for one direction, $t <= 2$)."
+        ),
+        lemmas=("independence", "linearity"),
+    ),
 )
 
 
@@ -331,7 +446,7 @@ LEM_D_12_B = Claim(
     statement="$S_t$ converges.",
     hypotheses=ASSUMED,
     setting="It increases by (a) and its trace is bounded; the limit is computed at $eta = 1\\/R^2$ for four laws.",
-    checks=(CONTRACTS, UNROLLS, SYMBOL, MONOTONE.as_control(), LIMITS.as_control()),
+    checks=(CONTRACTS, UNROLLS, SYMBOL, MONOTONE, LIMITS.as_control()),
     derivation=Derivation(
         text=(
             "$theta'_(t + 1)$ is the sum of the responses to $(x_s, xi_s, w_s)$, $1 <= s <= t$, which has the law of "

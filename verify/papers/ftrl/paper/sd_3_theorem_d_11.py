@@ -172,7 +172,7 @@ THM_D_11 = Claim(
     ),
     checks=(
         CONTRACTS,
-        MONOTONE.as_control(),
+        MONOTONE,
         UNCORRELATED,
         _bounded(_paper_form).as_control(),
         _bounded(_sum_form).as_control(),

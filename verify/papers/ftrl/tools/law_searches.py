@@ -25,7 +25,9 @@ PRODUCT_BOX = {**SETTING, "kurtosis": Real(1.0, 1000.0, "log"), "smaller": (Real
 
 
 def attacks(statement: Statement, wrong: float, *, levels: Whole | None = None) -> tuple[Search, ...]:
-    """The statement on planar discrete laws and on product laws; the impostor divides its right side by `wrong`."""
+    """Controls: the statement on planar discrete laws and on product laws; the impostor divides its right side by
+    `wrong`.
+    """
     level = {} if levels is None else {"level": levels}
     return tuple(
         Search(
@@ -35,6 +37,7 @@ def attacks(statement: Statement, wrong: float, *, levels: Whole | None = None) 
             vectorised=True,
             evaluations={"quick": 5_000, "full": 60_000},
             impostors={f"constant 1/{wrong:g}": {"sides": Times(1, 1 / wrong)}},
+            role="control",
         )
         for build, box, points in (
             (_planar_systems, PLANAR_BOX, _planar_points),
