@@ -21,6 +21,7 @@ from simulators.ftrl.settings import clip
 from simulators.noise import correlate, correlated_noise
 from verify.checks import Agreement, Audit, Fact, GaussianPrivacy, Neighbours, Symbolic, Times, Within
 from verify.statements.claims import Claim
+from verify.statements.derivations import Derivation
 
 # --- Algorithm 1 ---
 
@@ -333,6 +334,15 @@ def _game(rng: np.random.Generator) -> Iterator[Fact]:
         yield Fact(f"mean under stream 1, {correlation.name}", laws[1][0], apart, 1e-10)
 
 
+CONDITIONED = Symbolic(residuals=_conditioning, impostors={"two gradients changed": {"residuals": {"changed": 2}}})
+PRIVATE = (
+    "The iterates are a function of $y = C G + W$, row by row. Given the rows before, the gradients are fixed, the "
+    "same for both streams but for $g_s$, zero in one: row $t$ costs $C_(t s)^2 norm(g_s)^2\\/(2 sigma^2)$, at most "
+    "$C_(t s)^2 G^2\\/(2 sigma^2)$ whatever came before (check), and all rows $norm(C_(:, s))^2 G^2\\/(2 sigma^2) <= "
+    "gamma_T^2 G^2\\/(2 sigma^2)$, which is $rho$ for $sigma^2 = sigma_(d p)^2 G^2 = gamma_T^2 G^2\\/(2 rho)$. "
+)
+PRIVATE_BY = ("Rényi divergence of normal laws", "zCDP of a sum", "data processing")
+
 THM_1_1 = Claim(
     id="ftrl/thm-1.1",
     where="Theorem 1.1",
@@ -360,18 +370,26 @@ THM_1_1 = Claim(
                 "noise for gamma = 1": {"pairs": {"plain": True}},
                 "replace-one adjacency": {"pairs": {"adjacency": "replace-one"}},
             },
+            role="control",
         ),
-        Agreement(facts=_spent, impostors={"1 % off": {"facts": Times(1.01)}}),
-        Symbolic(residuals=_conditioning, impostors={"two gradients changed": {"residuals": {"changed": 2}}}),
+        Agreement(facts=_spent, impostors={"1 % off": {"facts": Times(1.01)}}, role="control"),
+        CONDITIONED,
         Agreement(
             facts=_adaptive,
             impostors={
                 "the adversary sees the stream": {"facts": {"exposed": True}},
                 "1 % off": {"facts": Times(1.01)},
             },
+            role="control",
         ),
-        Agreement(facts=_game, impostors={"1 % off": {"facts": Times(1.01)}}),
-        _audit(correlations.optimal_counting(), 1),
-        _audit(correlations.optimal_prefix_sum(12), 5),
+        Agreement(facts=_game, impostors={"1 % off": {"facts": Times(1.01)}}, role="control"),
+        _audit(correlations.optimal_counting(), 1).as_control(),
+        _audit(correlations.optimal_prefix_sum(12), 5).as_control(),
+    ),
+    derivation=Derivation(
+        text=PRIVATE + "The adversary, who sees the iterates, is part of what came before. Where $B$ is not square and "
+        "causal, the Cholesky factor of $B B^top$ has the same output law, and its inverse no longer columns than $C$, "
+        "since $B C = I$.",
+        lemmas=PRIVATE_BY,
     ),
 )

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import sympy
@@ -31,6 +32,7 @@ from verify.checks import (
 )
 from verify.checks.audit import gaussian_zcdp
 from verify.checks.domains import Real
+from verify.papers.ftrl.paper.s1_1_algorithm import CONDITIONED, PRIVATE, PRIVATE_BY
 from verify.statements.claims import Claim, Correction, Fault
 from verify.statements.derivations import Derivation
 
@@ -87,9 +89,19 @@ THM_2_1_PRIVACY = Claim(
     hypotheses="$abs(z) <= 1 = G$, zero-out adjacency.",
     setting="Exact laws at $eta = 0.2$, $rho = 0.7$, horizons up to 80, the optimal correlation.",
     checks=(
-        GaussianPrivacy(pairs=_neighbours, impostors={"5 % less noise variance": {"pairs": {"share": 0.95}}}),
-        Agreement(facts=_spent, impostors={"5 % off": {"facts": Times(1.05)}}),
-        Agreement(facts=_unclipped, impostors={"clip norm 0.9": {"facts": {"clip_norm": 0.9}}}),
+        CONDITIONED,
+        GaussianPrivacy(
+            pairs=_neighbours, impostors={"5 % less noise variance": {"pairs": {"share": 0.95}}}, role="control"
+        ),
+        Agreement(facts=_spent, impostors={"5 % off": {"facts": Times(1.05)}}, role="control"),
+        Agreement(facts=_unclipped, impostors={"clip norm 0.9": {"facts": {"clip_norm": 0.9}}}, role="control"),
+    ),
+    derivation=Derivation(
+        text="The gradient that is clipped is $-z$, of modulus at most $1 = G$; the regulariser's is not. "
+        + PRIVATE
+        + "Here $C$ is Toeplitz: its columns are the first coefficients of $1\\/B(z)$, so $gamma_T <= gamma_oo$ for "
+        "every horizon $T$.",
+        lemmas=PRIVATE_BY,
     ),
 )
 
@@ -340,6 +352,29 @@ def _other_weights(eta: np.ndarray, logs: np.ndarray) -> tuple[np.ndarray, np.nd
     return theory.optimal_part(FLOATS, eta), eta**2 * np.sum(inverse**2, axis=1) * np.sum(left**2, axis=1)
 
 
+def _two_frequencies(times: int = 1) -> Iterator[tuple[Any, ...]]:
+    """(sum |B|^-2) (sum |B|^2 / E^2) - (sum 1 / E)^2 at two frequencies, |B|^2 = b^2 and E = e^2, as a square."""
+    b, c, e, f = sympy.symbols("b c e f", real=True)
+    left = (1 / b**2 + 1 / c**2) * (b**2 / e**4 + c**2 / f**4) - times * (1 / e**2 + 1 / f**2) ** 2
+    yield "product less square", left, ((b**2 * f**2 - c**2 * e**2) / (b * c * e**2 * f**2)) ** 2
+
+
+def _root_series(numerator: int = 1) -> Iterator[tuple[Any, ...]]:
+    """The ratio of neighbours of (-1)^t binom(numerator/2, t) q^t is that which 2 (1 - q z) B' = -q B asks for."""
+    q, t = sympy.symbols("q t", positive=True)
+    ratio = -q * (sympy.Rational(numerator, 2) - t) / (t + 1)
+    yield "$2 (t + 1) beta_(t + 1)\\/beta_t$", 2 * (t + 1) * ratio, q * (2 * t - 1)
+
+
+SCHWARZ = Symbolic(squares=_two_frequencies, impostors={"twice the square": {"squares": {"times": 2}}})
+LEAST = (
+    "With $E = abs(1 - eta - e^(i omega))$ and means over the circle, the part of $F_oo$ that depends on $beta$ is "
+    "$(eta^2 G^2)/(2 rho) gamma_oo^2$ times that of $abs(B)^2\\/E^2$, and $gamma_oo^2$, the squared norm of the "
+    "coefficients of $1\\/B(z)$, is that of $abs(B)^(-2)$ where it is finite. Their product is at least the square of "
+    "the mean of $1\\/E$, with equality where $abs(B)^2$ is a multiple of $E$ and only there (for two frequencies the "
+    "difference is a square, by the check). "
+)
+
 THM_2_1_BETA = Claim(
     id="ftrl/thm-2.1-beta",
     where="Theorem 2.1",
@@ -353,13 +388,16 @@ THM_2_1_BETA = Claim(
         "<= 1$."
     ),
     checks=(
-        Agreement(facts=_weights, impostors={"1 % off": {"facts": Times(1.01)}}),
+        SCHWARZ,
+        Symbolic(residuals=_root_series, impostors={"binom(3/2, t)": {"residuals": {"numerator": 3}}}),
+        Agreement(facts=_weights, impostors={"1 % off": {"facts": Times(1.01)}}, role="control"),
         Identity(
             left=_at_printed,
             right=theory.optimal_part,
             box={"eta": Real(0.5, 1.0)},
             random_points=10,
             impostors={"1e-40 off": {"right": Times("1.0000000000000000000000000000000000000001")}},
+            role="control",
         ),
         Search(
             sides=_other_weights,
@@ -368,7 +406,17 @@ THM_2_1_BETA = Claim(
             vectorised=True,
             evaluations=2_000,
             impostors={"infimum 1 % too large": {"sides": Times(1.01, 1)}},
+            role="control",
         ),
+    ),
+    derivation=Derivation(
+        text=LEAST
+        + (
+            "$B^star (z) = sqrt(1 - (1 - eta) z)$ has the printed coefficients: $2 (1 - (1 - eta) z) B' = -(1 - eta) "
+            "B$ (second check), and $abs(B^star)^2 = E$; $1\\/B^star$ is analytic in the disc, with a mean of $1\\/E < "
+            "oo$ for its squared coefficients, so the infimum is attained."
+        ),
+        lemmas=("independence", "Parseval", "Cauchy-Schwarz", "binomial series"),
     ),
 )
 
@@ -422,12 +470,32 @@ def _counting_limit(rng: np.random.Generator) -> Iterator[Fact]:
     yield Fact("library's optimal counting", correlations.optimal_counting().coefficients(200), counting, 1e-12)
 
 
+def _counting_ratio(shift: int = 0) -> Iterator[tuple[Any, ...]]:
+    """d_t = f_t - f_{t-1} = -f_{t-1} / (2 t) against (-1)^t binom(1/2, t): the first, and the ratio of neighbours."""
+    t = sympy.Symbol("t", positive=True)
+    yield "$d_1$", sympy.Rational(-1, 2), -sympy.binomial(sympy.Rational(1, 2), 1)
+    grown = (1 - 1 / (2 * t)) * t / (t + 1 + shift)
+    yield "$d_(t + 1)\\/d_t$", grown, -(sympy.Rational(1, 2) - t) / (t + 1)
+
+
 THM_2_1_FICHT = Claim(
     id="ftrl/thm-2.1-ficht",
     where="below Theorem 2.1",
     page=5,
     kind="identity",
     statement="As $eta -> 0$ the weights become those of optimal counting (Fichtenberger et al.).",
-    setting="The first 200 weights.",
-    checks=(Agreement(facts=_counting_limit, impostors={"1 % off": {"facts": Times(1.01)}}),),
+    setting="The control: the first 200 weights.",
+    checks=(
+        Symbolic(residuals=_counting_ratio, impostors={"1/(t + 2)": {"residuals": {"shift": 1}}}),
+        Agreement(facts=_counting_limit, impostors={"1 % off": {"facts": Times(1.01)}}, role="control"),
+    ),
+    derivation=Derivation(
+        text=(
+            "$beta^star_t = (-1)^t binom(1\\/2, t) (1 - eta)^t -> (-1)^t binom(1\\/2, t)$. The factorisation of "
+            "Fichtenberger et al. has $f_0 = 1$, $f_t = (1 - 1\\/(2 t)) f_(t - 1)$, and $B$ the differences $d_t = f_t "
+            "- f_(t - 1) = -f_(t - 1)\\/(2 t)$ as weights: $d_0 = 1$, and by the check $d_1$ and all ratios are those "
+            "of the limit."
+        ),
+        lemmas=("induction",),
+    ),
 )

@@ -17,7 +17,15 @@ from dpbounds.ftrl import correlations, linear_regression
 from dpbounds.ftrl.linear_regression import Regression, power_law
 from verify.checks import Agreement, Fact, Search, Symbolic, Times
 from verify.checks.domains import Real, Whole
-from verify.papers.ftrl.tools.regression import Pairs, Sides, minimum_phase, product_of_logarithms, two_logarithms
+from verify.papers.ftrl.tools.regression import (
+    LOGARITHMS,
+    LOGARITHMS_BY,
+    Pairs,
+    Sides,
+    minimum_phase,
+    product_of_logarithms,
+    two_logarithms,
+)
 from verify.statements.claims import Claim
 from verify.statements.derivations import Derivation
 
@@ -98,13 +106,6 @@ def _nu_constant(d: float, alpha: float, share: float, damping: float, constant:
         "nu", Regression(eigenvalues=eigenvalues, eta=eta, rho=1.0, sigma_sgd=0.5**0.5), nu=nu
     )
     return float(value), constant * float(rate)
-
-
-def _residual_part() -> Pairs:
-    """The residual part is that of independent noise, at most 2/(2 - 3 s) eta sigma^2 Tr H / 4; s <= 1/3."""
-    t = sympy.symbols("t", positive=True)
-    s = sympy.Rational(1, 3) / (1 + t)
-    yield "1/2 - 2/(2 - 3 s) / 4", sympy.Rational(1, 2) - 2 / (2 - 3 * s) / 4
 
 
 # --- every correlation: Omega((eta^2 + eta sigma^2) Tr H) ---
@@ -251,9 +252,14 @@ TAB_1_NU = Claim(
     hypotheses=ONE + " $nu = eta mu$.",
     remark='With constant $1\\/2$ for $eta op("Tr") H <= 1\\/3$.',
     checks=(
-        Symbolic(residuals=_nu_column, impostors={"single logarithm": {"residuals": {"power": 1}}}),
-        product_of_logarithms(),
+        Symbolic(residuals=_nu_column, impostors={"single logarithm": {"residuals": {"power": 1}}}, role="control"),
+        *product_of_logarithms(),
         two_logarithms(),
+    ),
+    derivation=Derivation(
+        text=LOGARITHMS
+        + "Here $nu = eta mu$, $G = 1$, $sigma_s = 0$; the ratio column is the quotient of the two rates.",
+        lemmas=LOGARITHMS_BY,
     ),
 )
 
@@ -312,17 +318,20 @@ THM_2_2_NU = Claim(
         "<= 1\\/3$ and $2\\/(2 - eta R^2) <= 2$. For $nu -> 0$ at fixed $eta$ one logarithm would do."
     ),
     checks=(
-        product_of_logarithms(),
-        Symbolic(nonnegative=_residual_part),
+        *product_of_logarithms(),
         Search(
             sides=_nu_constant,
             box={**SPECTRA, "share": Real(1e-9, 1 / 3, "log"), "damping": Real(1e-12, 1.0, "log")},
             evaluations={"quick": 1_000, "full": 20_000},
             impostors={"a fifth": {"sides": {"constant": 0.1}}},
+            role="control",
         ),
         two_logarithms(),
-        _shipped_rate("nu", (0.045 * 4 + 0.4) * 1.5, nu=float(np.exp(-2))),
-        _shipped_rate("nu", (0.045 * np.log(20) ** 2 + 0.4) * 1.5),  # nu = eta mu = 1/20
+        _shipped_rate("nu", (0.045 * 4 + 0.4) * 1.5, nu=float(np.exp(-2))).as_control(),
+        _shipped_rate("nu", (0.045 * np.log(20) ** 2 + 0.4) * 1.5).as_control(),  # nu = eta mu = 1/20
+    ),
+    derivation=Derivation(
+        text=LOGARITHMS + "$nu <= eta mu$ is at most every $x$: $c = 1\\/3$, $C_1 = 1\\/2$.", lemmas=LOGARITHMS_BY
     ),
 )
 

@@ -16,8 +16,16 @@ from dpbounds.ftrl import correlations, linear_regression
 from dpbounds.ftrl.linear_regression import Regression, power_law
 from verify.checks import Agreement, Fact, Inequality, Rate, Search, Symbolic, Times
 from verify.checks.domains import Real, Whole
-from verify.papers.ftrl.tools.regression import Pairs, Sides, product_of_logarithms, two_logarithms
+from verify.papers.ftrl.tools.regression import (
+    LOGARITHMS,
+    LOGARITHMS_BY,
+    Pairs,
+    Sides,
+    product_of_logarithms,
+    two_logarithms,
+)
 from verify.statements.claims import Claim, Correction, Fault
+from verify.statements.derivations import Derivation
 
 # Of the runs to a horizon.
 SPECTRUM, ETA = np.array([1.0, 0.5]), 0.2
@@ -115,8 +123,18 @@ TAB_2_NU = Claim(
             box={"nu": Real(1e-300, 1 / 3, "log")},
             impostors={"constant 1": {"larger": {"factor": "1"}}},
         ),
-        product_of_logarithms(),
+        *product_of_logarithms(),
         two_logarithms(),
+    ),
+    derivation=Derivation(
+        text=LOGARITHMS
+        + (
+            "$gamma_T^2 -> gamma_oo^2 = M(nu)$, certified down to $nu = 10^(-300)$ by the first two checks; below, $1 "
+            "<= sqrt(1 + q^2 t^2) <= sqrt(1 + q)$ on the half puts $M(nu)$ between $1\\/sqrt(1 + q)$ and 1 times "
+            "$1\\/pi log((1 + sqrt(1 + q))^4\\/q^2)$, $q^2 = nu (2 - nu)$, so within $log(8\\/nu)\\/pi$ and "
+            "$log(9\\/nu)\\/pi$ up to $1 + q$."
+        ),
+        lemmas=LOGARITHMS_BY,
     ),
     given={"least": LEAST, "most": MOST},
 )

@@ -12,6 +12,7 @@ import sympy
 
 from dpbounds.ftrl import correlations
 from verify.checks import Agreement, Fact, Symbolic, Times
+from verify.papers.ftrl.paper.s1_1_algorithm import CONDITIONED
 from verify.papers.ftrl.tools.weights import inverse_step
 from verify.statements.claims import Claim, Correction, Fault
 from verify.statements.derivations import Derivation
@@ -113,7 +114,19 @@ A_1_SENSITIVITY = Claim(
             "gamma_T (B)$."
         ),
         ground="One row of $G$ of norm at most 1 changes $C G$ by its product with one column of $C$.",
-        checks=(Agreement(facts=_largest_change, impostors={"squared": {"facts": {"squared": True}}}),),
+        checks=(
+            CONDITIONED,
+            Symbolic(residuals=_updates, impostors={"B A in place of A B": {"residuals": {"decoder": "B A"}}}),
+            Agreement(facts=_largest_change, impostors={"squared": {"facts": {"squared": True}}}, role="control"),
+        ),
+        derivation=Derivation(
+            text=(
+                "The iterates are $theta_0 - eta tilde(B) (C G + W)$ (`ftrl/a.1-equiv`, the second check for $T = 3$). "
+                "With the row $g_s$ of $G$ set to 0, row $t$ of $C G$ moves by $C_(t s) g_s$ (first check), all of it "
+                "by $norm(C_(:, s))_2 norm(g_s)$ in the Frobenius norm, at most $norm(C_(:, s))_2$ for $G = 1$, with "
+                "equality at $norm(g_s) = 1$; the largest $s$ gives $gamma_T (B)$."
+            ),
+        ),
     ),
 )
 

@@ -10,7 +10,10 @@ from scipy import special
 from dpbounds.ftrl import mean_estimation as theory
 from verify.checks import Agreement, Fact, Identity, Rate, Search, Times, Unbounded, Within
 from verify.checks.domains import Real
+from verify.papers.ftrl.paper.s2_1_mean_estimation import LEAST, SCHWARZ
+from verify.papers.ftrl.paper.sf_5_circle import DISTANCE_TURNED
 from verify.statements.claims import Claim, Correction, Fault
+from verify.statements.derivations import Derivation
 
 # --- (19) and the least value ---
 
@@ -61,13 +64,19 @@ EQ_19 = Claim(
     ),
     remark="And for every constant multiple of this $B$, and no other: the product in (18) does not see the scale.",
     checks=(
+        SCHWARZ,
         Search(
             sides=_perturbed,
             box={"eta": Real(0.05, 1.0, "log"), "logs": (Real(-2.0, 2.0), 6)},
             vectorised=True,
             impostors={"minimum 1 % too large": {"sides": Times(1.01, 1)}},
+            role="control",
         ),
-        Agreement(facts=_one_shape, impostors={"1 % off": {"facts": Times(1.01)}}),
+        Agreement(facts=_one_shape, impostors={"1 % off": {"facts": Times(1.01)}}, role="control"),
+    ),
+    derivation=Derivation(
+        text=LEAST + "That is $abs(B)^2\\/E^2 = abs(B)^(-2)$ up to a constant, which the product does not see.",
+        lemmas=("independence", "Parseval", "Cauchy-Schwarz"),
     ),
 )
 
@@ -135,6 +144,8 @@ THM_2_1_OPT = Claim(
         ),
         ground="The two integrals of (18) are equal at $B^star$, and $gamma_oo^2$ is one of them.",
         checks=(
+            SCHWARZ,
+            DISTANCE_TURNED,
             Identity(
                 left=_value_at_optimum,
                 right=theory.optimal_part,
@@ -144,7 +155,18 @@ THM_2_1_OPT = Claim(
                     "as printed": {"right": _printed_minimum},
                     "1e-40 off": {"right": Times("1.0000000000000000000000000000000000000001")},
                 },
+                role="control",
             ),
+        ),
+        derivation=Derivation(
+            text=LEAST
+            + (
+                "So the least value is $(eta^2 G^2)\\/(2 rho)$ times the squared mean of $1\\/E$, $1\\/(4 pi^2)$ times "
+                "the squared integral, which is that of Lemma F.15 (`ftrl/lem-f.15`): $1\\/E dif omega = 2\\/(2 - eta) "
+                "dif psi\\/sqrt(1 - k^2 sin^2 psi)$ at $tan(omega\\/2) = eta\\/(2 - eta) tan psi$, $k = sqrt(1 - "
+                "eta)\\/(1 - eta\\/2)$ (second check)."
+            ),
+            lemmas=("independence", "Parseval", "Cauchy-Schwarz", "substitution"),
         ),
     ),
 )

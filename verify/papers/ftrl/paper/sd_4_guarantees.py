@@ -26,6 +26,7 @@ from verify.checks import (
 )
 from verify.checks.domains import Real, Whole
 from verify.checks.impostors import Times
+from verify.papers.ftrl.paper.s1_1_algorithm import CONDITIONED, PRIVATE, PRIVATE_BY
 from verify.papers.ftrl.paper.sd_3_lemma_d_12 import CONTRACTS, MONOTONE
 from verify.papers.ftrl.paper.sd_3_theorem_d_11 import UNCORRELATED
 from verify.papers.ftrl.tools import input_laws, second_moments
@@ -71,7 +72,13 @@ THM_D_13_A = Claim(
     kind="privacy",
     statement="$(theta_t)_(t <= T)$ is $rho$-zCDP.",
     hypotheses="Noise multiplier $sigma_(d p)^2 = gamma_T (beta)^2 \\/ (2 rho)$, zero-out adjacency, one pass.",
-    checks=(GaussianPrivacy(pairs=_neighbours, impostors={"5 % less noise variance": {"pairs": {"scale": 0.95}}}),),
+    checks=(
+        CONDITIONED,
+        GaussianPrivacy(
+            pairs=_neighbours, impostors={"5 % less noise variance": {"pairs": {"scale": 0.95}}}, role="control"
+        ),
+    ),
+    derivation=Derivation(text=PRIVATE, lemmas=PRIVATE_BY),
 )
 
 # --- part (b) ---
