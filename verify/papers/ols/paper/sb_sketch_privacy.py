@@ -20,8 +20,61 @@ GAMMAS = Real(2.51, 1e6, "log")
 CLASSICAL = 4.8
 # Of (17), sqrt(2 log(3.75/delta)): that bound at a third of delta.
 TEST_TERM = 3.75
-# Up to this epsilon~ all of Algorithm 3 together keeps delta.
-REACH = 12
+# Up to this epsilon~ all of Algorithm 3 together keeps delta: the test's part is then at most HALF_REACH, and it keeps
+# delta/2.
+REACH, HALF_REACH = 10, "6.1"
+
+# --- the test of the eigenvalue, and the rows beside it ---
+
+
+def _of_the_test(m: Any, s: Any, epsilon: Any) -> Any:
+    """delta at epsilon of the Gaussian mechanism of mu = epsilon/s, over e^(-s²/2)/sqrt(2 pi): Q(s - mu/2) - e^epsilon
+    Q(s + mu/2), Q the normal tail, which is the Mills ratio times the density.
+    """
+    mu = epsilon / s
+    return m.exp(epsilon / 2 - mu * mu / 8) * (m.mills(s - mu / 2) - m.mills(s + mu / 2))
+
+
+# s² = 2 log(1.25/delta), delta up to 1/3 and a little beyond.
+CLASSICAL_TEST = Inequality(
+    smaller=_of_the_test,
+    larger=lambda m, s, epsilon: m.number("5/4") * m.sqrt(2 * m.pi) + 0 * s,
+    box={"s": Real(1.6255, 40.0, "log"), "epsilon": Real(0.0, CLASSICAL)},
+    impostors={"1.2 for 1.25": {"larger": Times("24/25")}},
+)
+TEST = (
+    "The test at $delta'$ has $mu = epsilon_t\\/s$, $s = sqrt(2 log(1.25\\/delta'))$; with the ratio $R$ of the "
+    "normal tail to its density its $delta$ is $e^(-s^2\\/2)\\/sqrt(2 pi) dot e^(epsilon_t\\/2 - mu^2\\/8) (R(s - "
+    "mu\\/2) - R(s + mu\\/2)) <= 1.25 e^(-s^2\\/2) = delta'$ for $epsilon_t <= 4.8$ and $delta' <= 1\\/3$: certified "
+    "up to $s = 40$, and beyond by $R(x) <= 1\\/x$. "
+)
+# The same at delta/2 for a share of delta/3.
+HALF_TEST = Inequality(
+    smaller=_of_the_test,
+    larger=lambda m, s, epsilon: m.number("15/8") * m.sqrt(2 * m.pi) + 0 * s,
+    box={"s": Real(1.6255, 40.0, "log"), "epsilon": Real(0.0, float(HALF_REACH))},
+    impostors={"up to a third": {"larger": Times("8/9")}},
+)
+
+
+def _rows_at_least(m: Any, w: Any, y: Any, test: Any = HALF_REACH) -> Any:
+    """Less than the rows' part of (17) beside a test's part of `test`, ell = log(3/delta) = 1/y, order 1 + w ell."""
+    x = y / w
+    gain = m.log(1 + x) + m.minimum(x * m.log(1 + x) + 2 * m.sqrt(x) / m.exp(m.number(1)), m.number(1))
+    return m.number(test) ** 2 * (y + w) / (8 * (1 + m.log(m.number("5/4")) * y)) + 1 / w - gain
+
+
+ROWS_BESIDE = Inequality(
+    smaller=lambda m, w, y: REACH - m.number(HALF_REACH) + 0 * w,
+    larger=_rows_at_least,
+    box={"w": Real(0.125, 2.0), "y": Real(0.0, 0.9103)},
+    impostors={"a test of 5": {"larger": {"test": "5"}}},
+)
+OTHERS = (
+    "The rows given $tilde(lambda) <= lambda_min$ keep $delta\\/3$ at their part (Lemmas 1 and 3, `ols/lem-1`, "
+    "`ols/lem-3`), and $tilde(lambda)$ is larger with probability $PP(z > tau) <= delta\\/6$ (`ols/thm-1-tau`), "
+    "whatever the data: $epsilon$ and $delta$ add."
+)
 
 # --- Proposition 5 ---
 
@@ -105,13 +158,14 @@ PROP_5 = Claim(
             ),
             r"and for $eta = gamma\/sqrt(k)$ wherever $tilde(epsilon) <= {reach}$.",
         ),
-        ground=(
-            "Each of the three parts keeps its own $delta\\/3$ by its exact law; for $eta = gamma\\/sqrt(k)$ the joint "
-            "profile of test and rows decides."
-        ),
+        ground="Each of the three parts keeps a share of $delta$ by its law; in (b) the test has half of it.",
         checks=(
+            CLASSICAL_TEST.deciding("a"),
+            HALF_TEST.deciding("b"),
+            ROWS_BESIDE.deciding("b"),
             Search(
                 decides="a",
+                role="control",
                 sides=_parts,
                 box={"eta": Real(1.0, 1e3, "log"), "gamma": GAMMAS, "k": ROWS, "delta": DELTAS},
                 extremal=lambda: [{"eta": 1.0, "gamma": 2.51, "k": 1.0, "delta": 0.5}],
@@ -120,12 +174,30 @@ PROP_5 = Claim(
             ),
             Search(
                 decides="b",
+                role="control",
                 sides=_together,
                 box={"gamma": GAMMAS, "k": ROWS, "delta": DELTAS},
                 extremal=lambda: [{"gamma": 10.0, "k": 20.0, "delta": 1e-6}],
                 evaluations=150,
                 impostors={"a third of it": {"sides": {"factor": 1 / 3}}},
             ),
+        ),
+        derivation=Derivation(
+            text="(a) "
+            + TEST
+            + "Here $delta' = delta\\/3 <= 1\\/3$, and $epsilon_t = s\\/eta <= 4.8$ by the bound on $eta$. "
+            + OTHERS
+            + " (b) With $ell = log(3\\/delta)$, $v = 1\\/gamma$ and $epsilon_t^2 = 2 (ell + log(5\\/4)) k v^2$ the "
+            "rows' part is the least over $alpha = 1 + w ell$ of $phi + (ell - log alpha)\\/(alpha - 1) + log(1 - "
+            "1\\/alpha)$, where $phi = k\\/(2 (alpha - 1)) sum_j (alpha^j - alpha) v^j\\/j >= k alpha v^2\\/4$; with "
+            "$y = 1\\/ell$, $x = y\\/w$ it is at least $epsilon_t^2 (y + w)\\/(8 (1 + y log(5\\/4))) + 1\\/w - (1 + x) "
+            "log(1 + x) + x log x$, where $-x log x <= 2\\/e sqrt(x)$ and $x log(1 + 1\\/x) <= 1$. At $epsilon_t = "
+            "6.1$ that is at least $10 - 6.1$: certified for $1\\/8 <= w <= 2$; for smaller $w$ all but the first term "
+            "is at least $1\\/w - 1 - log(1 + y\\/w)$, which falls in $w$ and is above 4 at $1\\/8$; for larger the "
+            "first term is at least 7, and what is subtracted at most 2. It rises in $epsilon_t$, so $tilde(epsilon) "
+            "<= 10$ has $epsilon_t <= 6.1$, where the test keeps $3\\/2$ times its share, $delta\\/2$ (second check, "
+            "and beyond $s = 40$ by $R(x) <= 1\\/x$). The rest as in (a): $delta\\/2 + delta\\/3 + delta\\/6$.",
+            lemmas=("privacy profile of the Gaussian mechanism", "union bound", "monotony", "basic composition"),
         ),
     ),
     given={"term": TEST_TERM, "classical": CLASSICAL, "reach": REACH, "spent": _spent(**SMALL_NOISE)},
@@ -134,27 +206,6 @@ PROP_5 = Claim(
 # --- the two inequalities behind (18) ---
 
 
-def _of_the_test(m: Any, s: Any, epsilon: Any) -> Any:
-    """delta at epsilon of the Gaussian mechanism of mu = epsilon/s, over e^(-s²/2)/sqrt(2 pi): Q(s - mu/2) - e^epsilon
-    Q(s + mu/2), Q the normal tail, which is the Mills ratio times the density.
-    """
-    mu = epsilon / s
-    return m.exp(epsilon / 2 - mu * mu / 8) * (m.mills(s - mu / 2) - m.mills(s + mu / 2))
-
-
-# s² = 2 log(1.25/delta), delta up to 1/3 and a little beyond.
-CLASSICAL_TEST = Inequality(
-    smaller=_of_the_test,
-    larger=lambda m, s, epsilon: m.number("5/4") * m.sqrt(2 * m.pi) + 0 * s,
-    box={"s": Real(1.6255, 40.0, "log"), "epsilon": Real(0.0, CLASSICAL)},
-    impostors={"1.2 for 1.25": {"larger": Times("24/25")}},
-)
-TEST = (
-    "The test at $delta'$ has $mu = epsilon_t\\/s$, $s = sqrt(2 log(1.25\\/delta'))$; with the ratio $R$ of the "
-    "normal tail to its density its $delta$ is $e^(-s^2\\/2)\\/sqrt(2 pi) dot e^(epsilon_t\\/2 - mu^2\\/8) (R(s - "
-    "mu\\/2) - R(s + mu\\/2)) <= 1.25 e^(-s^2\\/2) = delta'$ for $epsilon_t <= 4.8$ and $delta' <= 1\\/3$: certified "
-    "up to $s = 40$, and beyond by $R(x) <= 1\\/x$. "
-)
 # k over log(4/delta) from which (18) is above (17) wherever it is at most MOST_SPENT. Not 3: there, as delta -> 0, (17)
 # is above by a thousandth.
 ROWS_NEEDED, MOST_SPENT = "3.2", 5
@@ -300,9 +351,7 @@ EQ_18 = Claim(
             text=FITS
             + "Here $ell = log(4\\/delta)$: the test's term of (17) is at most $sqrt(2 k ell)\\/gamma = k u v "
             "sqrt(2)$, and $log(3\\/delta) <= ell - log(5\\/4)$. So (17) is at most (18). " + TEST + "Here $delta' = "
-            "delta\\/3$ and $epsilon_t$ is at most half of 5. The rows given $tilde(lambda) <= lambda_min$ keep "
-            "$delta\\/3$ at their part (Lemmas 1 and 3, `ols/lem-1`, `ols/lem-3`), and $tilde(lambda)$ is larger with "
-            "probability $PP(z > tau) <= delta\\/6$ (`ols/thm-1-tau`), whatever the data: $epsilon$ and $delta$ add.",
+            "delta\\/3$ and $epsilon_t$ is at most half of 5. " + OTHERS,
             lemmas=("privacy profile of the Gaussian mechanism", "union bound", "monotony"),
         ),
     ),
