@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+import sympy
 
 from dpbounds.ftrl import correlations
 from dpbounds.ftrl import mean_estimation as theory
 from simulators.engine import Experiment
 from simulators.ftrl import MeanEstimation, Settings, mean_estimation
-from verify.checks import Agreement, Case, Fact, Identity, Level, Means, MonteCarlo, Times
+from verify.checks import Agreement, Case, Fact, Identity, Level, Means, MonteCarlo, Symbolic, Times
 from verify.checks.domains import Real
+from verify.papers.ftrl.paper.sc_2_1_systems import STEADY_NOISE
 from verify.statements.claims import Claim, Correction, Fault
+from verify.statements.derivations import Derivation
 
 # --- (14) ---
 
@@ -64,6 +67,15 @@ def _apart(rng: np.random.Generator) -> Iterator[Fact]:
         yield Fact(f"{blocks} blocks joined", joined, np.concatenate(parts), 0)
 
 
+def _one_step(sign: int = -1) -> Iterator[tuple[str, sympy.Expr, sympy.Expr]]:
+    """delta after the step theta - eta (-z + theta + noise), z = m + sigma u."""
+    theta, eta, m, sigma, u, noise = sympy.symbols("theta eta m sigma u n")
+    after = theta - eta * (theta - (m + sigma * u) + noise) - m
+    yield "$delta_(t + 1)$", after, (1 - eta) * (theta - m) + eta * sigma * u + sign * eta * noise
+
+
+ONE_STEP = Symbolic(residuals=_one_step, impostors={"sign of the noise": {"residuals": {"sign": 1}}})
+
 EQ_14 = Claim(
     id="ftrl/eq-14",
     where="App. B, (14)",
@@ -76,8 +88,16 @@ EQ_14 = Claim(
     ),
     setting="Path by path, three correlations, $G = 2$; noise and data of a run come from streams of their own.",
     checks=(
-        Agreement(facts=_paths, impostors={"sign of the noise": {"facts": {"noise_sign": 1.0}}}),
-        Agreement(facts=_apart, impostors={"19 streams": {"facts": Times(19 / 18)}}),
+        ONE_STEP,
+        Agreement(facts=_paths, impostors={"sign of the noise": {"facts": {"noise_sign": 1.0}}}, role="control"),
+        Agreement(facts=_apart, impostors={"19 streams": {"facts": Times(19 / 18)}}, role="control"),
+    ),
+    derivation=Derivation(
+        text=(
+            "Nothing is clipped, the gradients of $f$ and $r$ are $-z_t$ and $theta_t$, and the noise is $sigma_(d p) "
+            "G sum_tau beta_tau w_(t - tau)$: $theta_(t + 1) = theta_t - eta (theta_t - z_t + sigma_(d p) G sum_tau "
+            "beta_tau w_(t - tau))$, less $EE z$ on both sides."
+        ),
     ),
 )
 
@@ -109,7 +129,17 @@ B_STABILITY = Claim(
     page=16,
     kind="identity",
     statement="With zero input $delta_t = (1 - eta)^t delta_0 -> 0$, and $EE delta_t = (1 - eta)^t delta_0$.",
-    checks=(Agreement(facts=_noiseless, impostors={"1 % off": {"facts": Times(1.01)}}),),
+    checks=(
+        ONE_STEP,
+        Agreement(facts=_noiseless, impostors={"1 % off": {"facts": Times(1.01)}}, role="control"),
+    ),
+    derivation=Derivation(
+        text=(
+            "Without input (14) is $delta_(t + 1) = (1 - eta) delta_t$, and $0 <= 1 - eta < 1$. The inputs have mean "
+            "0, so $EE delta_(t + 1) = (1 - eta) EE delta_t$ in any case."
+        ),
+        lemmas=("induction", "linearity"),
+    ),
 )
 
 # --- (16) ---
@@ -181,13 +211,23 @@ EQ_16 = Claim(
         ),
         ground="(14), transformed; it is what (17) then uses.",
         checks=(
+            STEADY_NOISE,
             Agreement(
                 facts=lambda rng: _transfer(rng, scaled_inputs=True),
                 impostors={
                     "1 % off": {"facts": Times(1.01)},
                     "inputs of unit variance": {"facts": lambda rng: _transfer(rng, scaled_inputs=False)},
                 },
+                role="control",
             ),
+        ),
+        derivation=Derivation(
+            text=(
+                "(14) is the system of the check with $lambda = 1$ and the input $sigma_(d p) G w_t$ for $w_t$: its "
+                "gain is $eta B(omega)\\/(1 - eta - e^(i omega))$. The input $sigma_s u_t$ enters as noise of the one "
+                "weight $-1$ would: $-eta\\/(1 - eta - e^(i omega))$."
+            ),
+            lemmas=("linearity",),
         ),
     ),
 )

@@ -130,6 +130,18 @@ def _noise_gain(label: str, H: np.ndarray, eta: float, beta: np.ndarray, omega: 
     return _complex(f"G'({omega:.4g}), {label}", np.array(columns).T, printed)
 
 
+def _steady_noise(sign: int = -1) -> Iterator[tuple[str, sympy.Expr, sympy.Expr]]:
+    """w_t = e^{i omega t} gives z_t = e^{i omega t} G'; w = e^{i omega}, four weights, one direction."""
+    w, eta, value = sympy.symbols("w eta lambda")
+    beta = sympy.symbols("b0:4")
+    spectrum = sum((b * w ** (sign * k) for k, b in enumerate(beta)), sympy.Integer(0))
+    gain = eta * spectrum / (1 - w - eta * value)
+    pushed = sum((b / w**k for k, b in enumerate(beta)), sympy.Integer(0))
+    yield "$e^(i omega) G'$", w * gain, (1 - eta * value) * gain - eta * pushed
+
+
+STEADY_NOISE = Symbolic(residuals=_steady_noise, impostors={"the sign of (27)": {"residuals": {"sign": 1}}})
+
 PROP_C_9 = Claim(
     id="ftrl/prop-c.9",
     where="App. C.2.2, Property C.9",
@@ -144,5 +156,17 @@ PROP_C_9 = Claim(
         "With $B(omega) = sum_t beta_t e^(-i omega t)$, the transform of App. F.1 to which $M_omega$ belongs; (27) has "
         "the other sign, with which $overline(B(omega))$ stands in its place. Only $abs(B)^2$ is used later."
     ),
-    checks=(Agreement(facts=_impulse_in_noise, impostors={"the sign of (27)": {"facts": {"sign": 1}}}),),
+    checks=(
+        Symbolic(residuals=_steady_state, impostors={"+ eta M": {"residuals": {"sign": 1}}}),
+        STEADY_NOISE,
+        Agreement(facts=_impulse_in_noise, impostors={"the sign of (27)": {"facts": {"sign": 1}}}, role="control"),
+    ),
+    derivation=Derivation(
+        text=(
+            "For $w_t = e^(i omega t) v$ the further input is $-eta e^(i omega t) B(omega) v$, $B(omega) = sum_tau "
+            "beta_tau e^(-i omega tau)$, which is $u_t = -B(omega) e^(i omega t) v$ in Property C.8: $z_t = e^(i omega "
+            "t) eta B(omega) M_omega v$, in each direction of an eigenbasis of $H$ (second check, four weights)."
+        ),
+        lemmas=("spectral theorem", "linearity"),
+    ),
 )

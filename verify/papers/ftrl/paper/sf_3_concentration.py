@@ -136,7 +136,9 @@ def _hanson_wright(c_inverse: int = C_INVERSE) -> Iterator[tuple[str, sympy.Expr
     yield "step 1, x < 0", sympy.simplify(sympy.diff(f, x)).subs(x, 1 / (2 * (1 + u)))
     for k in range(2, 6):
         yield f"step 2, x = s / (1 + u): order {k}", 1 / (1 + u) ** 2 - 1 / (1 + u) ** k
-    joined = (4 * 16 * (sympy.sqrt(2) - 1) + 4 / (1 - 8 * sympy.Rational(1, 16))) / 2
+    root = sympy.Rational(17, 12)  # above that of 2
+    yield "17/12 > sqrt 2", root**2 - 2
+    joined = (4 * 16 * (root - 1) + 4 / (1 - 8 * sympy.Rational(1, 16))) / 2
     yield "step 3, K < 35/2", sympy.Rational(35, 2) - joined
     yield "step 4, 1 / (4 K) >= c", 1 / (4 * sympy.Rational(35, 2)) - sympy.Rational(1, c_inverse)
     step = 1 / (16 * N)
@@ -226,6 +228,7 @@ LEM_F_6 = Claim(
             vectorised=True,
             evaluations={"quick": 1_500, "full": 30_000},
             impostors={"0.9 of the Gaussian": {"sides": Times(1, 0.9)}},
+            role="control",
         ),
         Search(
             decides="b",
@@ -234,6 +237,7 @@ LEM_F_6 = Claim(
             vectorised=True,
             evaluations={"quick": 1_500, "full": 30_000},
             impostors={"a tenth": {"sides": Times(1, 0.1)}},
+            role="control",
         ),
         Search(
             decides="a",
@@ -242,8 +246,24 @@ LEM_F_6 = Claim(
             vectorised=True,
             evaluations={"quick": 1_500, "full": 30_000},
             impostors={"c = 1": {"sides": {"c": 1.0}}},
+            role="control",
         ),
         Symbolic(decides="b", nonnegative=_quantile, impostors={"C smaller by 1": {"nonnegative": {"slack": "1"}}}),
+    ),
+    derivation=Derivation(
+        text=(
+            "Let $sigma = 1$, $A$ symmetric, $N = norm(A)_2$, $F = norm(A)_F$. Without its diagonal $xi^top O xi$ is "
+            "affine in each entry and $EE e^(s xi_j) <= e^(s^2\\/2)$, so entry by entry $xi$ may be replaced by "
+            "standard normal $g$; $log EE e^(l g^top O g) = -1/2 sum_i log(1 - 2 l o_i) <= l^2 F^2\\/(1 - 4 l N)$ by "
+            "step 1, since $sum_i o_i = 0$, $norm(O)_F <= F$, $norm(O) <= 2 N$. For the diagonal $EE e^(s xi^2) <= (1 "
+            "- 2 s)^(-1\\/2)$ by $EE_g e^(sqrt(2 s) g xi) = e^(s xi^2)$, and at $s = 1\\/4$ the terms of the series "
+            "from the second order on give $log EE e^(x (xi^2 - EE xi^2)) <= 16 (sqrt(2) - 1) x^2$ for $x <= 1\\/4$, "
+            "as $(4 x)^k <= (4 x)^2$. Joined by Cauchy and Schwarz, $log EE e^(l (q - EE q)) <= K l^2 F^2$ for $l <= "
+            "1\\/(16 N)$, $K < 35\\/2$, and Chernoff's bound at $l = t\\/(2 K F^2)$, or at $1\\/(16 N)$ if that is "
+            "less, gives $c = 1\\/70$. (b) At $t = F sqrt(L\\/c) + N L\\/c$, $L = log(1\\/rho) > 1$, both terms of the "
+            'minimum are at least $L\\/c$, and $EE q <= sigma^2 op("Tr") A$.'
+        ),
+        lemmas=("Cauchy-Schwarz", "Markov", "independence", "total expectation", "monotony"),
     ),
 )
 
@@ -269,6 +289,13 @@ def _chernoff(c: Fraction = GAUSSIAN_CONSTANT) -> Iterator[tuple[str, sympy.Expr
     yield "exponent >= c tau, tau >= 1", (exponent - constant * tau).subs(tau, 1 + u)
     yield "8 - 1/c", sympy.sympify(8 - 1 / constant)
     yield "16 - (1 + c^(-1/2) + 1/c)", sympy.sympify((15 - 1 / constant) ** 2 - 1 / constant)
+
+
+def _quantile_step(times: int = 2) -> Iterator[tuple[Any, ...]]:
+    """l t - l^2 F^2 / (1 - 2 l N) at t = 2 F sqrt L + `times` N L, l = sqrt L / (F + 2 N sqrt L), L = q^2."""
+    N, F, q = sympy.symbols("N F q", positive=True)
+    step = q / (F + 2 * N * q)
+    yield "the exponent is $L$", step * (2 * F * q + times * N * q**2) - step**2 * F**2 / (1 - 2 * step * N), q**2
 
 
 def _optimal_step() -> Iterator[tuple[str, sympy.Expr]]:
@@ -330,23 +357,40 @@ REM_F_7 = Claim(
             nonnegative=_chernoff,
             impostors={"c = 0.16": {"nonnegative": {"c": Fraction(4, 25)}}},
         ),
+        Symbolic(residuals=_quantile_step, impostors={"N L": {"residuals": {"times": 1}}}),
+        Symbolic(nonnegative=_hanson_wright, impostors={"c = 1/60": {"nonnegative": {"c_inverse": 60}}}),
         Search(
             sides=_equal_weights,
             box={"n": Whole(1, 3_000, "log"), "tau": Real(1e-3, 10.0, "log"), "sign": Real(-1.0, 1.0)},
             vectorised=True,
             impostors={"c = 0.16": {"sides": {"c": 0.16}}},
+            role="control",
         ),
         Search(
             sides=_gaussian_pair,
             box={"sign": Real(-1.0, 1.0), "b": Real(-1.0, 1.0), "t": Real(1e-2, 50.0, "log")},
             vectorised=True,
             impostors={"c = 0.6": {"sides": {"c": 0.6}}},
+            role="control",
         ),
         Search(
             sides=_gaussian_quantile,
             box={"b": Real(1e-9, 1.0, "log"), "failure": Real(1e-12, 1 / 3, "log")},
             vectorised=True,
             impostors={"C = 1/2": {"sides": {"C": 0.5}}},
+            role="control",
         ),
+    ),
+    derivation=Derivation(
+        text=(
+            "Let $N = norm(A) = 1$, $F = norm(A)_F >= 1$. With eigenvalues $a_j$ the logarithm of $EE e^(l (q - EE "
+            "q))$ is the sum of $-1/2 log(1 - 2 l a_j) - l a_j$, each at most $a_j^2$ times its value at $a = 1$; at "
+            "$l = tau\\/(2 (1 + tau))$, $t = F^2 tau$, the exponent is at least $F^2 (tau - log(1 + tau))\\/2$, at "
+            "least $c F^2 min{tau^2, tau} >= c min{t^2\\/F^2, t}$ with $c = 0.1457 >= 1\\/8$ (first check). For $A >= "
+            '0$ the sum is also at most $l^2 F^2\\/(1 - 2 l N)$ (step 1 of the third), so $q <= op("Tr") A + 2 F '
+            'sqrt(L) + 2 N L$ but for $e^(-L) = rho$ (second check), where $F <= op("Tr") A$ and $L > 1$: at most 3 '
+            'times $op("Tr") A sqrt(L) + N L$, and 6 times $op("Tr") A L$.'
+        ),
+        lemmas=("Markov", "independence", "monotony"),
     ),
 )

@@ -98,6 +98,8 @@ def _trace_steps(first: int = 2) -> Iterator[tuple[str, sympy.Expr]]:
     yield "right less left", (1 - eta * mu) * trace - (trace - first * eta * crossed + eta / (1 + t) * crossed)
 
 
+TRACE_STEPS = Symbolic(nonnegative=_trace_steps, impostors={"one Tr[HM]": {"nonnegative": {"first": 1}}})
+
 LEM_F_18 = Claim(
     id="ftrl/lem-f.18",
     where="Lemma F.18",
@@ -132,7 +134,7 @@ LEM_F_18 = Claim(
         ),
         ground='$op("Tr")[EE[norm(x)^2 x times.o x] M] <= R^2 op("Tr")[H M]$ and $op("Tr")[H M] >= mu op("Tr")[M]$.',
         checks=(
-            Symbolic(decides="ab", nonnegative=_trace_steps, impostors={"one Tr[HM]": {"nonnegative": {"first": 1}}}),
+            TRACE_STEPS.deciding("ab"),
             Search(
                 decides="a",
                 sides=_contraction,
