@@ -254,14 +254,12 @@ PROP_D_8 = Claim(
             text=(
                 '$op("Tr") Sigma^d_t = sum_(tau < t) op("Tr") U_(t, tau)$. On $E_1$ each is at most $d norm(beta)_1^2$ '
                 "(`ftrl/lem-d.10-b`), and on $E_2^d$, with $1 - eta mu <= 1 - nu$ and half-expo decay, at most $T^2 "
-                "d\\/p dot D^2 (1 - nu)^tau$: $d norm(beta)_1^2$ times $min{{1, K (1 - nu)^tau}}$, $K = T^2 D^2\\/(p "
+                "d\\/p dot D^2 (1 - nu)^tau$: $d norm(beta)_1^2$ times $min{1, K (1 - nu)^tau}$, $K = T^2 D^2\\/(p "
                 "norm(beta)_1^2) >= 1$. With $n$ the next whole number after $log K\\/(-log(1 - nu))$ the sum is at "
                 "most $n + K (1 - nu)^n\\/nu <= log K\\/nu + 1 + 1\\/nu <= (2 + log K)\\/nu$, as $-log(1 - nu) >= nu$, "
                 "for every $nu$ in $(0, 1)$ and $K$ (check). $E_1^d$ is $norm(theta^d_t)^2 <= C "
                 'eta^2 sigma_w^2 op("Tr") Sigma^d_t ell$.'
-            )
-            .replace("{{", "{")
-            .replace("}}", "}"),
+            ),
             lemmas=("geometric series",),
         ),
     ),

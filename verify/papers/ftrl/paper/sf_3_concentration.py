@@ -148,13 +148,12 @@ def _hanson_wright(c_inverse: int = C_INVERSE) -> Iterator[tuple[str, sympy.Expr
 
 
 def _exponents(power: int = 2) -> Iterator[tuple[Any, ...]]:
-    """The mixture of step 2 as a square under the Gaussian integral, and the exponent of step 4 at its optimum."""
-    g, s, xi, t, K, F = sympy.symbols("g s xi t K F", positive=True)
-    completed = sympy.sqrt(2 * s) * g * xi - g**2 / 2 + (g - sympy.sqrt(2 * s) * xi) ** 2 / 2
-    yield "E_g e^{sqrt(2 s) g xi} = e^{s xi^2}", completed, s * xi**power
-    r = sympy.symbols("r", positive=True)
-    whole = sympy.integrate(sympy.exp(-r * g**2 / 2), (g, -sympy.oo, sympy.oo)) / sympy.sqrt(2 * sympy.pi)
-    yield "E e^{s g^2}, r = 1 - 2 s", whole, r ** sympy.Rational(-1, 2)
+    """The mixture of step 2 as a square under the Gaussian integral, s = r^2 / 2, and the exponent of step 4 at its
+    optimum.
+    """
+    g, r, xi, t, K, F = sympy.symbols("g r xi t K F", positive=True)
+    completed = r * g * xi - g**2 / 2 + (g - r * xi) ** 2 / 2
+    yield "E_g e^{r g xi} = e^{r^2 xi^2 / 2}", completed, r**2 / 2 * xi**power
     step = t / (2 * K * F**2)
     yield "step 4, l = t / (2 K F^2)", step * t - K * step**2 * F**2, t**2 / (4 * K * F**2)
 
