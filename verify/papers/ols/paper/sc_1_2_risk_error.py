@@ -337,7 +337,7 @@ THM_1_KCONST = Claim(
         "with $a_1 = max{1\\/2, c_1}$, $E = max{d, log(4 c_1 T\\/rho.alt)}$, $w_T^2 <= 2 (2 d + 4 log((2 "
         "T)\\/rho.alt)) <= 4 d + 8 log((4 a_1 T)\\/rho.alt) <= 12 E$."
     ),
-    checks=(Agreement(facts=_printed_e),),
+    checks=(Agreement(facts=_printed_e, closed=True),),
     fault=Fault(
         severity="slip",
         touches="proof",
