@@ -21,8 +21,8 @@ import numpy as np
 
 from dpbounds.circle.polynomials import exact
 from dpbounds.errors import AccuracyError
+from dpbounds.ftrl.methods.fractions import in_fractions, positive_definite, product
 from dpbounds.ftrl.methods.loops import Point, symmetric
-from dpbounds.ftrl.methods.proof import in_fractions, positive_definite
 
 # Accuracy asked of the solver, by how much the inequalities are strict in the units of the program (the first that
 # leaves a proof is taken), and the grid of the multipliers.
@@ -206,7 +206,7 @@ def proved(chain: Chain, found: Found, squared: Any, variance: Any) -> Any:
             if weight != 0:
                 form = form + weight * interpolation
         if t + 1 < len(links):
-            form = form + link.following.T @ squares[t + 1] @ link.following
+            form = form + product(link.following.T, squares[t + 1], link.following)
             total = total + variance * (link.draw @ squares[t + 1] @ link.draw)
         if not positive_definite(-form):
             raise AccuracyError(

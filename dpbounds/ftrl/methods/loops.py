@@ -27,6 +27,7 @@ from typing import Any, Literal
 import numpy as np
 
 from dpbounds.errors import DomainError
+from dpbounds.ftrl.methods.fractions import product
 from dpbounds.ftrl.methods.linear import LinearMethod
 from dpbounds.ftrl.methods.noises import NoiseSystem, Number, array_of, zeros_of
 
@@ -168,10 +169,11 @@ class Loop:
             a, b = at[id(i)], at[id(j)]
             mixed[b, b] += weight
             mixed[b, a] -= weight
-            curved[[a, b], [a, b]] += weight
-            curved[[a, b], [b, a]] -= weight
-        crossed = slopes.T @ (mixed @ places)
-        return (crossed + crossed.T) / 2 - slopes.T @ (curved @ slopes) / (2 * self.smoothness)
+            for k in (a, b):
+                curved[k, k] += weight
+                curved[k, a + b - k] -= weight
+        crossed = product(slopes.T, mixed, places)
+        return (crossed + crossed.T) / 2 - product(slopes.T, curved, slopes) / (2 * self.smoothness)
 
     def measure(self, name: Measure) -> np.ndarray:
         """The quadratic part of what is judged: (mu / 2) |x|^2 of F, |x|^2, or |grad F|^2 at y, or at x with a gradient
@@ -191,8 +193,8 @@ class Loop:
     def growth(self, P: np.ndarray) -> np.ndarray:
         """The quadratic form of V(s_{t+1}) - V(s_t) for V = s' P s, without draws."""
         mixed = zeros_of((self.width, self.width), self.number)
-        mixed[: self.size] = P @ self.step
-        return mixed + mixed.T + self.step.T @ P @ self.step
+        mixed[: self.size] = moved = product(P, self.step)
+        return mixed + mixed.T + product(self.step.T, moved)
 
 
 def symmetric(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -18,6 +18,7 @@ import numpy as np
 from dpbounds.circle.polynomials import exact
 from dpbounds.errors import AccuracyError, nonnegative, real
 from dpbounds.ftrl.methods.coordinates import RIDGES, Units, units, whitened
+from dpbounds.ftrl.methods.fractions import in_fractions
 from dpbounds.ftrl.methods.linear import LinearMethod
 from dpbounds.ftrl.methods.loops import Loop, Measure, symmetric
 from dpbounds.ftrl.methods.noises import NoiseSystem, noise_system, zeros_of
@@ -26,7 +27,6 @@ from dpbounds.ftrl.methods.proof import (
     Unproved,
     balanced,
     balanced_past,
-    in_fractions,
     objective,
     proves,
     proves_coercive,

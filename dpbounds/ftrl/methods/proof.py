@@ -1,11 +1,17 @@
 """The certificate of a storage function: exact fractions from beginning to end.
 
 Floats are fractions. Multipliers are put on a grid of fractions on which their balance is exact; the inequality is then
-a symmetric matrix of fractions, which is positive definite if and only if all pivots of its L D L' are positive.
+a symmetric matrix of fractions, whose definiteness `fractions` decides.
 
->>> import numpy as np
->>> positive_definite(np.array([[exact(2.0), exact(1.0)], [exact(1.0), exact(1.0)]]))
-True
+>>> from dpbounds.ftrl.correlations import independent
+>>> from dpbounds.ftrl.methods.fractions import in_fractions
+>>> from dpbounds.ftrl.methods.linear import gradient_descent
+>>> from dpbounds.ftrl.methods.noises import noise_system
+>>> loop = Loop.of(gradient_descent(eta=1.0), noise_system(independent(), exact), 0.1, 1.0, 0, exact)
+>>> P = in_fractions(np.array([[0.53125]]))
+>>> proves(loop, P, np.array([1.0, 0.0]), "f")
+>>> objective(loop, P, exact(1.0), exact(0.0))
+17/32
 """
 
 from __future__ import annotations
@@ -17,6 +23,7 @@ import numpy as np
 
 from dpbounds.circle.polynomials import exact
 from dpbounds.errors import AccuracyError
+from dpbounds.ftrl.methods.fractions import positive_definite
 from dpbounds.ftrl.methods.loops import Loop, Measure, Point
 from dpbounds.ftrl.methods.program import at_lags, balance, carried
 
@@ -27,20 +34,6 @@ class Unproved(AccuracyError):
 
 # Bits of the largest multiplier that are kept.
 BITS = 46
-
-
-def positive_definite(matrix: np.ndarray) -> bool:
-    """Whether a symmetric matrix of fractions is, by elimination without pivoting."""
-    rows = [list(row) for row in matrix]
-    for k, row in enumerate(rows):
-        if not row[k] > 0:
-            return False
-        for below in range(k + 1, len(rows)):
-            factor = row[below] / row[k]
-            if factor != 0:
-                for column in range(below, len(rows)):  # the upper triangle says it all
-                    rows[below][column] -= factor * row[column]
-    return True
 
 
 def balanced(loop: Loop, multipliers: np.ndarray, measure: Measure) -> np.ndarray:
@@ -132,11 +125,6 @@ def _weights(values: np.ndarray, length: int) -> np.ndarray:
 def _dot(row: np.ndarray, weights: np.ndarray) -> Any:
     """Whole numbers times fractions."""
     return sum((int(s) * w for s, w in zip(row, weights, strict=True)), exact(0.0))
-
-
-def in_fractions(matrix: np.ndarray) -> np.ndarray:
-    """The floats of an array as fractions."""
-    return np.array([exact(float(x)) for x in matrix.ravel()], dtype=object).reshape(matrix.shape)
 
 
 def objective(loop: Loop, P: np.ndarray, draws: Any, errors: Any) -> Any:
