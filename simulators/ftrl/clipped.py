@@ -16,7 +16,7 @@ from jaxtyping import Float
 from scipy import sparse
 
 from dpbounds.arguments import typed
-from dpbounds.errors import DomainError, choice, count, moderate, moderate_or_zero, real_array, vector
+from dpbounds.errors import DomainError, choice, count, moderate, moderate_or_zero, real_array, vector, within
 from dpbounds.ftrl.correlations import Correlation
 from dpbounds.ftrl.design import Plan, ProxyRecords, learning_rates
 from dpbounds.ftrl.design.clipped import ORDERS
@@ -73,6 +73,7 @@ class ClippedTraining:
     noise_multiplier: float
     batch_size: int
     order: str = "fixed"
+    momentum: float = 0.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "schedule", tuple(vector("schedule", self.schedule, above=0.0).tolist()))
@@ -80,6 +81,7 @@ class ClippedTraining:
         moderate_or_zero("noise_multiplier", self.noise_multiplier)
         count("batch_size", self.batch_size)
         choice("order", self.order, ORDERS)
+        within("momentum", self.momentum, "[0, 1)")
 
 
 # Gradients of a block of runs, about a second, and most runs in one.
@@ -114,7 +116,7 @@ def planned_on_records(plan: Plan, kind: NoiseKind, records: ProxyRecords) -> Ex
 def clipped_least_squares(
     problem: LeastSquaresData, settings: ClippedTraining, streams: Streams, trials: int
 ) -> Arrays:
-    """Runs of theta_{t+1} = theta_t - eta_t (sum of clipped gradients / m + w~_t).
+    """Runs of v <- momentum v + sum of clipped gradients / m + w~_t, theta <- theta - eta_t v, from v = 0.
 
     Batches: of one random order a run, again and again (`fixed`; n // m of them); each record by itself with
     probability m / n (`poisson`); m draws with replacement (`fresh`). Arrays of shape (trials,): `loss`, F(theta_T) -
@@ -128,7 +130,7 @@ def clipped_least_squares(
     largest = np.divide(settings.clip_norm, norms, out=np.full(n, np.inf), where=norms > 0)
     noise = designed_noise(settings.correlation, steps, (trials, d), streams.noise)
     deviation = settings.noise_multiplier * settings.clip_norm / settings.batch_size
-    errors = np.tile(problem.initial, (trials, 1))
+    errors, velocity = np.tile(problem.initial, (trials, 1)), np.zeros((trials, d))
     clipped, taken = np.zeros(trials), np.zeros(trials)
     batches = _batches(settings, n, trials, streams.data)
     for eta, drawn, (run, row) in zip(settings.schedule, noise, batches, strict=False):
@@ -138,7 +140,8 @@ def clipped_least_squares(
         gradient = sparse.csr_array((kept, row, ends), shape=(trials, n)) @ X / settings.batch_size
         clipped += np.bincount(run, weights=np.abs(residuals) > largest[row], minlength=trials)
         taken += np.diff(ends)
-        errors = errors - eta * (gradient + deviation * drawn)
+        velocity = settings.momentum * velocity + gradient + deviation * drawn
+        errors = errors - eta * velocity
     return {"loss": problem.loss(errors), "clipped": clipped / np.maximum(taken, 1)}
 
 

@@ -3,7 +3,7 @@
 Random problems (six laws of records, and real tables with `--data-dir`; 1 to 64 epochs, budgets from .7 to 8, clip
 norms from the .7 quantile of the gradients at the optimum to all of them) are run with each kind of noise at the
 learning rate that the plan without clipping gives it. One line a run, then the summary: of all, and by kind, law, clip
-norm and epochs.
+norm and epochs. With `--momentum` learning rates are those times 1 - momentum, and the plan's losses still without it.
 `--runs 0` leaves the simulation out; the ranking is then judged by the closure, as in the table of ratios printed last.
 
 `--out FILE` keeps a line of JSON for each problem; a run that is broken off goes on there.
@@ -134,10 +134,10 @@ def _table(file: Path, n: int, rng: np.random.Generator) -> ProxyRecords:
 # --- one problem ---
 
 
-def judge(number: int, folder: Path | None, runs: int) -> list[Row]:
+def judge(number: int, folder: Path | None, runs: int, momentum: float = 0.0) -> list[Row]:
     """A row for each kind of noise: planned without clipping, forecast, and with `runs` simulated."""
     problem = Problem.drawn(number, folder)
-    return [_judged(number, problem, *each, runs) for each in _kinds(problem)]
+    return [_judged(number, problem, *each, runs, momentum) for each in _kinds(problem)]
 
 
 def _kinds(problem: Problem) -> Iterator[tuple[NoiseKind, Correlation, Setting, float, float]]:
@@ -192,15 +192,16 @@ def _judged(
     size: float,
     planned: float,
     runs: int,
+    momentum: float,
 ) -> Row:
     records, m = problem.records, problem.batch_size
-    rates = learning_rates("linear", setting.eta, problem.epochs * (records.rows // m))
+    rates = (1.0 - momentum) * learning_rates("linear", setting.eta, problem.epochs * (records.rows // m))
     order = "poisson" if kind == "amplified" else "fixed"
     settings: Row = {"correlation": correlation, "schedule": rates, "clip_norm": problem.clip_norm}
-    settings |= {"noise_multiplier": size, "batch_size": m, "order": order}
+    settings |= {"noise_multiplier": size, "batch_size": m, "order": order, "momentum": momentum}
     predicted = forecast(records.features, records.residuals, initial=records.initial, **settings)
     row = {"number": number, "law": problem.law, "kind": kind, "epochs": problem.epochs, "steps": len(rates)}
-    row |= {"epsilon": problem.epsilon, "quantile": problem.quantile, "planned": planned}
+    row |= {"momentum": momentum, "epsilon": problem.epsilon, "quantile": problem.quantile, "planned": planned}
     row |= {"forecast": float(predicted.loss), "clipped": float(predicted.share_clipped.mean())}
     if runs:
         blocks = max(1, min(runs, MOST_GRADIENTS // (m * len(rates))) // BLOCK)
@@ -218,13 +219,13 @@ def _judged(
 # --- tables ---
 
 
-def rows_of(count: int, folder: Path | None, runs: int, out: Path | None) -> Iterator[list[Row]]:
+def rows_of(count: int, folder: Path | None, runs: int, out: Path | None, momentum: float = 0.0) -> Iterator[list[Row]]:
     """The rows of the first `count` problems; those that the file has are not run again."""
     lines = out.read_text().splitlines() if out is not None and out.exists() else []
-    known = {rows[0]["number"]: rows for rows in map(json.loads, lines)}
+    known = {rows[0]["number"]: rows for rows in map(json.loads, lines) if rows[0].get("momentum", 0.0) == momentum}
     for number in range(count):
         if number not in known:
-            known[number] = judge(number, folder, runs)
+            known[number] = judge(number, folder, runs, momentum)
             if out is not None:
                 with out.open("a") as file:
                     file.write(json.dumps(known[number]) + "\n")
@@ -277,7 +278,7 @@ def main() -> int:
     if folder is not None and (folder / "uci").is_dir():
         folder = folder / "uci"
     rows = []
-    for found in rows_of(arguments.count, folder, arguments.runs, arguments.out):
+    for found in rows_of(arguments.count, folder, arguments.runs, arguments.out, arguments.momentum):
         rows += found
         for row in found:
             line = (
@@ -309,6 +310,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--runs", type=int, default=200, help="simulated runs of each at most, 0 for none (default: 200)"
     )
+    parser.add_argument("--momentum", type=float, default=0.0, help="of every run (default: 0)")
     parser.add_argument("--data-dir", type=Path, help="folder with uci/*.csv.gz, for real tables")
     parser.add_argument("--out", type=Path, help="file of results, where a run that was broken off goes on")
     return parser.parse_args()

@@ -213,43 +213,43 @@ def _moments(
     """Mean and covariance of the last iterate, and the mean share of clipped gradients; no noise without a filter."""
     d = problem.dimension
     mean, clipped, identity = np.zeros(d), 0.0, np.eye(d)
-    joint = None if filtered is None else JointMoments(filtered, d, deviation)
+    joint = None if filtered is None else JointMoments(filtered, identity.shape, deviation)
     covariance = np.zeros((d, d))
     for t, eta in enumerate(training.learning_rates):
         gradient, hessian, share = problem.linearised(mean, covariance, training.batch(t, order))
         clipped += share / training.steps
         mean = mean - eta * gradient
         if joint is not None:
-            covariance = joint.advance(t, identity - eta * hessian, eta)
+            covariance = joint.advance(t, identity - eta * hessian, -eta * identity)
     return mean, covariance, clipped
 
 
 class JointMoments:
-    """Second moments of delta_{t+1} = A_t delta_t - eta_t w~_t and of the state s of the noise, exactly.
+    """Second moments of delta_{t+1} = A_t delta_t + P_t w~_t and of the state s of the noise, exactly.
 
-    w~_t = c (own_t w_t + <read_t, s_t>), s_{t+1} = P s_t + write_t w_t, independently in every coordinate: so E s s^T =
-    Q times the identity, and E delta s_m^T = X_m is a d x d matrix for each of the M entries of the state.
+    w~_t = c (own_t w_t + <read_t, s_t>), s_{t+1} = R s_t + write_t w_t, independently in every coordinate: so E s s^T =
+    Q times the identity, and E delta s_m^T = X_m has the shape of P_t, (D, d), for each of the M entries of the state.
+    `shape` is that of P_t; with axes before the last two it is for as many runs, one by one.
     """
 
-    def __init__(self, filtered: StateSpace, dimension: int, deviation: float) -> None:
+    def __init__(self, filtered: StateSpace, shape: tuple[int, ...], deviation: float) -> None:
         self.filtered, self.deviation = filtered, deviation
-        self.identity = np.eye(dimension)
-        self.covariance = np.zeros((dimension, dimension))
-        self.crosses = np.zeros((filtered.size, dimension, dimension))
+        self.covariance = np.zeros((*shape[:-1], shape[-2]))
+        self.crosses = np.zeros((filtered.size, *shape))
         self.states = np.zeros((filtered.size, filtered.size))
 
-    def advance(self, step: int, transition: Float[np.ndarray, "d d"], eta: float) -> Float[np.ndarray, "d d"]:
-        """E delta delta^T after one step with A_t = `transition`, symmetric."""
-        f, push = self.filtered, eta * self.deviation
+    def advance(
+        self, step: int, transition: Float[np.ndarray, "... D D"], push: Float[np.ndarray, "... D d"]
+    ) -> Float[np.ndarray, "... D D"]:
+        """E delta delta^T after one step with A_t = `transition`, P_t = `push`."""
+        f, pushed = self.filtered, self.deviation * push
         own, read, write = f.own[step], f.read[step], f.write[step]
-        seen = self.states @ read
-        mixed = transition @ np.tensordot(read, self.crosses, axes=1)
-        power = own**2 + read @ seen
-        self.covariance = transition @ self.covariance @ transition
-        self.covariance += push**2 * power * self.identity - push * (mixed + mixed.T)
-        crosses = transition @ f.advanced(self.crosses)
-        crosses -= push * (f.advanced(seen) + own * write)[:, None, None] * self.identity
-        self.crosses = crosses
+        seen, back = self.states @ read, pushed.swapaxes(-1, -2)
+        mixed = transition @ np.tensordot(read, self.crosses, axes=1) @ back
+        self.covariance = transition @ self.covariance @ transition.swapaxes(-1, -2)
+        self.covariance += (own**2 + read @ seen) * pushed @ back + mixed + mixed.swapaxes(-1, -2)
+        self.crosses = transition @ f.advanced(self.crosses)
+        self.crosses += np.multiply.outer(f.advanced(seen) + own * write, pushed)
         self.states = f.advanced(f.advanced(self.states).T) + np.outer(write, write)
         return self.covariance
 

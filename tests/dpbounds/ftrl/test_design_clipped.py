@@ -162,6 +162,41 @@ def test_without_clipping_and_with_large_batches_directions_are_the_objective():
     assert found.excursion == found.privacies.max() > found.privacy
 
 
+def test_without_clipping_and_with_large_batches_momentum_is_the_objective_too():
+    spectrum, rates, start = np.array([1.0, 0.3, 0.05]), learning_rates("cosine", 0.4, 24), np.array([1.0, 2.0, 0.5])
+    mechanism = unit_columns(COUNTING, 24)
+    exact = Objective(spectrum, 24, schedule=rates, weights="final", noiseless=True, momentum=0.9, initial=start)
+    settings = {"correlation": mechanism, "schedule": rates, "clip_norm": 1e6, "noise_multiplier": 2.0}
+    found = by_direction(spectrum, **settings, batch_size=10**9, order="fresh", initial=start, momentum=0.9)
+    assert found.bias == pytest.approx(exact.bias, rel=1e-7)
+    assert found.privacy == pytest.approx((2e6 / 1e9) ** 2 * exact.noise_power(mechanism), rel=1e-7)
+
+
+@pytest.mark.parametrize("order", ["fixed", "poisson", "fresh"])
+def test_the_state_with_velocity_and_the_one_without_agree(order):
+    """With next to no momentum, which is carried all the same; on records and by direction."""
+    for correlation in (independent(), BANDED):
+        one, two = (of_toy(order=order, correlation=correlation, momentum=momentum) for momentum in (0.0, 1e-13))
+        for name in ("biases", "privacies", "samplings", "share_clipped"):
+            np.testing.assert_allclose(getattr(two, name), getattr(one, name), rtol=1e-9)
+        given = settings(order=order, correlation=correlation) | {"initial": 1.0, "sigma_sgd": 0.5, "n": 256}
+        one, two = (by_direction(np.array([1.0, 0.2]), **given, momentum=momentum) for momentum in (0.0, 1e-13))
+        np.testing.assert_allclose(two.samplings, one.samplings, rtol=1e-9)
+        np.testing.assert_allclose(two.privacies, one.privacies, rtol=1e-9)
+
+
+def test_momentum_by_direction_is_that_on_records_where_inputs_are_alike():
+    """One dimension, features of one length: what is clipped is the same Gaussian residual, up to its tails."""
+    rng = np.random.default_rng(0)
+    given = settings(order="fresh", momentum=0.8, correlation=BANDED, schedule=np.full(32, 0.1), clip_norm=1e3)
+    quantiles = stats.norm.ppf((np.arange(4096) + 0.5) / 4096) * 0.5
+    signs = rng.permutation(np.repeat([1.0, -1.0], 2048))
+    on_records = forecast(signs[:, None], quantiles * signs, initial=np.ones(1), **given)
+    alike = by_direction(np.ones(1), initial=1.0, sigma_sgd=0.5, **given)
+    np.testing.assert_allclose(on_records.privacies, alike.privacies, rtol=1e-12)
+    np.testing.assert_allclose(on_records.biases, alike.biases, rtol=1e-3, atol=1e-4)
+
+
 @pytest.mark.parametrize("order", ["fixed", "poisson"])
 def test_several_passes_end_above_the_minimum_of_the_population(order):
     """sigma^2 d / 2n where the start is forgotten and nothing is clipped."""
@@ -199,6 +234,9 @@ def test_a_record_of_zeros_is_never_clipped():
         ({"clip_norm": math.inf}, "clip_norm"),
         ({"noise_multiplier": -1.0}, "noise_multiplier"),
         ({"noise_multiplier": math.nan}, "noise_multiplier"),
+        ({"momentum": 1.0}, "momentum"),
+        ({"momentum": -0.1}, "momentum"),
+        ({"momentum": math.nan}, "momentum"),
         ({"schedule": np.array([0.1, 0.0])}, "schedule"),
         ({"schedule": np.zeros(0)}, "schedule"),
         ({"initial": np.ones(1)}, "initial"),

@@ -76,10 +76,10 @@ def test_joint_moments_against_the_covariance_of_all_draws():
     rng = np.random.default_rng(3)
     steps = [np.eye(d) - 0.3 * (A @ A.T) for A in rng.standard_normal((T, d, d)) / 2]
     rates = np.linspace(1.0, 0.4, T)
-    joint = JointMoments(state_space(mechanism, T), d, c)
+    joint = JointMoments(state_space(mechanism, T), (d, d), c)
     response, decoder = np.zeros((d, T, d)), mechanism.matrix(T)
     for t in range(T):
-        found = joint.advance(t, steps[t], rates[t])
+        found = joint.advance(t, steps[t], -rates[t] * np.eye(d))
         response = np.einsum("ij,jkl->ikl", steps[t], response)
         response -= rates[t] * c * np.einsum("k,il->ikl", decoder[t], np.eye(d))
         np.testing.assert_allclose(found, np.einsum("ikl,jkl->ij", response, response), atol=1e-14)

@@ -32,10 +32,10 @@ def settings(**options):
     return ClippedTraining(**{**given, **options})
 
 
-@pytest.mark.parametrize("order", ["fixed", "poisson", "fresh"])
-def test_every_trial_is_the_algorithm(order):
+@pytest.mark.parametrize(("order", "momentum"), [("fixed", 0.0), ("poisson", 0.0), ("fresh", 0.0), ("fixed", 0.7)])
+def test_every_trial_is_the_algorithm(order, momentum):
     """Replayed from the same streams: gradients as vectors, clipped by their length."""
-    problem, training, trials = data(), settings(order=order), 3
+    problem, training, trials = data(), settings(order=order, momentum=momentum), 3
     experiment = Experiment(algorithm=clipped_least_squares, problem=problem, settings=training, block_trials=trials)
     found = experiment.run(1, seed=4)
     streams = experiment.streams(0, seed=4)
@@ -43,7 +43,7 @@ def test_every_trial_is_the_algorithm(order):
     draws = streams.noise.standard_normal((8, trials, 3))
     noise = 0.7 * 0.9 / 3 * np.tensordot(training.correlation.matrix(8), draws, axes=1)
     for trial in range(trials):
-        error, clipped, taken = problem.initial.copy(), 0, 0
+        error, velocity, clipped, taken = problem.initial.copy(), np.zeros(3), 0, 0
         for t, (run, row) in enumerate(batches):
             total = np.zeros(3)
             for record in row[run == trial]:
@@ -52,7 +52,8 @@ def test_every_trial_is_the_algorithm(order):
                 length = np.linalg.norm(gradient)
                 clipped, taken = clipped + (length > 0.9), taken + 1
                 total += gradient * min(1.0, 0.9 / length) if length else gradient
-            error = error - training.schedule[t] * (total / 3 + noise[t, trial])
+            velocity = momentum * velocity + total / 3 + noise[t, trial]
+            error = error - training.schedule[t] * velocity
         loss = 0.5 * np.mean((problem.features @ error) ** 2)
         np.testing.assert_allclose(found["loss"][trial], loss, rtol=1e-12)
         np.testing.assert_allclose(found["clipped"][trial], clipped / taken)
@@ -88,6 +89,8 @@ def test_what_does_not_fit_is_refused():
         LeastSquaresData(features=np.full((3, 1), np.nan), residuals=np.ones(3), initial=np.ones(1))
     with pytest.raises(DomainError, match="order"):
         settings(order="epoch")
+    with pytest.raises(DomainError, match="momentum"):
+        settings(momentum=1.0)
     big = Experiment(algorithm=clipped_least_squares, problem=data(), settings=settings(batch_size=12), block_trials=1)
     with pytest.raises(DomainError, match="batch_size"):
         big.run(1, seed=0)

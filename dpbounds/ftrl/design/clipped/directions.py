@@ -21,8 +21,7 @@ from dpbounds.errors import DomainError, all_moderate, count, moderate_or_zero, 
 from dpbounds.ftrl.correlations import Correlation
 from dpbounds.ftrl.design.clipped.expectations import GaussianInputs
 from dpbounds.ftrl.design.clipped.results import ClippedForecast, Run, finished, run_of
-from dpbounds.ftrl.design.from_data import LARGEST_STATE
-from dpbounds.ftrl.design.streams import StateSpace
+from dpbounds.ftrl.design.from_data import LARGEST_STATE, JointMoments
 
 
 @typed
@@ -38,6 +37,7 @@ def by_direction(
     initial: float | Float[np.ndarray, " start"] | None = None,
     sigma_sgd: float = 0.0,
     n: int | None = None,
+    momentum: float = 0.0,
 ) -> ClippedForecast:
     """E F(theta_t) for Gaussian inputs with these `eigenvalues` and residuals N(0, `sigma_sgd`^2): population loss.
 
@@ -55,10 +55,10 @@ def by_direction(
         raise DomainError("initial", f"{len(start)} numbers", f"one number, or one per eigenvalue ({len(spectrum)})")
     if start.min() < 0:
         raise DomainError("initial", float(start.min()), "squared distances, at least 0")
-    run = run_of(correlation, schedule, clip_norm, noise_multiplier, batch_size, order)
+    run = run_of(correlation, schedule, clip_norm, noise_multiplier, batch_size, order, momentum)
     fresh = run.order == "fresh"
     records = None if fresh else count("n", n, run.batch_size, "the number of records, for this order")
-    if run.space.size * max(run.space.size, len(spectrum)) > LARGEST_STATE:
+    if run.space.size * max(run.space.size, run.parts * len(spectrum)) > LARGEST_STATE:
         raise DomainError("schedule", f"{run.steps} steps", "fewer for noise without buffers", "take a BLT")
     if records is not None and run.order == "fixed" and run.steps <= records // run.batch_size:
         records = None
@@ -67,46 +67,31 @@ def by_direction(
 
 
 def _paths(spectrum: np.ndarray, run: Run, start: np.ndarray, sigma: float, n: int | None) -> np.ndarray:
-    inputs, noise = GaussianInputs(spectrum, run.clip_norm), _Noise(run.space, len(spectrum), run.deviation)
-    left, sampled, floor = np.ones(len(spectrum)), np.zeros(len(spectrum)), np.zeros(len(spectrum))
+    inputs, d = GaussianInputs(spectrum, run.clip_norm), len(spectrum)
+    noise = JointMoments(run.space, (d, run.parts, 1), run.deviation)
+    left, velocity, sampled = np.ones(d), np.zeros(d), np.zeros_like(noise.covariance)
+    floor = np.zeros(d)
     share = 1.0 if n is None else 1.0 - run.batch_size / n
     paths = np.empty((4, run.steps))
     for t, eta in enumerate(run.schedule):
-        second = left**2 * start + noise.covariance + sampled + floor
+        second = left**2 * start + (noise.covariance + sampled)[:, 0, 0] + floor
         variance = sigma**2 + float(spectrum @ second)
         if not np.isfinite(variance):
             paths[:, t:] = np.inf
             break
         slopes, squares, clipped = inputs.at(variance)
-        kept = 1.0 - eta * spectrum * slopes
+        slope = spectrum * slopes
         white = spectrum * variance * squares
         if run.order == "poisson":
-            white = white + (slopes * spectrum) ** 2 * second
-        left = kept * left
-        noise.advance(t, kept, eta)
-        sampled = kept**2 * sampled + eta**2 * white * share / run.batch_size
+            white = white + slope**2 * second
+        transition, push = run.step(t, slope[:, None, None])
+        velocity = run.momentum * velocity + slope * left
+        left = left - eta * velocity
+        noise.advance(t, transition, push)
+        white = push * (white * share / run.batch_size)[:, None, None] @ push.swapaxes(-1, -2)
+        sampled = transition @ sampled @ transition.swapaxes(-1, -2) + white
         if n is not None:
             floor = sigma**2 / n * (1.0 - left) ** 2 * squares / slopes**2 / spectrum
-        parts = (left**2 * start, noise.covariance, sampled + floor)
+        parts = (left**2 * start, noise.covariance[:, 0, 0], sampled[:, 0, 0] + floor)
         paths[:, t] = *(0.5 * float(spectrum @ part) for part in parts), clipped
     return paths
-
-
-class _Noise:
-    """Variances of the noise's part along every direction: `JointMoments` for transitions that are diagonal."""
-
-    def __init__(self, space: StateSpace, dimension: int, deviation: float) -> None:
-        self.space, self.deviation = space, deviation
-        self.covariance = np.zeros(dimension)
-        self.crosses = np.zeros((space.size, dimension))
-        self.states = np.zeros((space.size, space.size))
-
-    def advance(self, step: int, kept: np.ndarray, eta: float) -> None:
-        space, push = self.space, eta * self.deviation
-        own, read, write = space.own[step], space.read[step], space.write[step]
-        seen = self.states @ read
-        self.covariance = kept**2 * self.covariance - 2.0 * push * kept * (read @ self.crosses)
-        self.covariance += push**2 * (own**2 + read @ seen)
-        moved = space.advanced(seen) + own * write
-        self.crosses = kept * space.advanced(self.crosses) - push * moved[:, None]
-        self.states = space.advanced(space.advanced(self.states).T) + np.outer(write, write)

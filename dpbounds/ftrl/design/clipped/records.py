@@ -6,7 +6,8 @@ x_i), clipped to c / ||x_i||. Their means give the gradient, its mean slope and 
     g = mean x_i E psi_i,   H~ = mean x_i x_i' P_i,   V = mean x_i x_i' E psi_i^2,
 
 and mu <- mu - eta g; covariances with the noise are multiplied by I - eta H~ in every step, which is exact if iterate
-and noise are jointly Gaussian (Bussgang). What is left out of Cov e is of second order in the spread of P_i.
+and noise are jointly Gaussian (Bussgang). With momentum the state is (e, v), v <- momentum v + g, and e <- e - eta v.
+What is left out of Cov e is of second order in the spread of P_i.
 
 >>> from dpbounds.ftrl.correlations import independent
 >>> X = np.array([[1.0], [-1.0]])
@@ -56,6 +57,7 @@ def forecast(
     order: str = "fixed",
     initial: Float[np.ndarray, " start"] | None = None,
     n: int | None = None,
+    momentum: float = 0.0,
 ) -> ClippedForecast:
     """E F(theta_t) of theta_{t+1} = theta_t - eta_t (g_t + w~_t), g_t the average of m clipped gradients x_i r_i.
 
@@ -65,6 +67,7 @@ def forecast(
     - `order`: `fixed`, batches of one random order again and again (of n // m batches); `poisson`, each record in each
       step with probability m / n by itself; `fresh`, m new draws from the records in every step.
     - `initial`: theta_0 - theta*, (d,); 0 if not given. `n`: how many records these stand for, if another number.
+    - `momentum`, heavy ball: v <- momentum v + g_t + w~_t from v = 0, theta <- theta - eta_t v.
 
     Without clipping: a `clip_norm` above all gradients, and a `noise_multiplier` that is smaller for it. Estimates; not
     private. Raises `DomainError` for arguments outside their ranges, `AccuracyError` where the loss overflows.
@@ -78,11 +81,11 @@ def forecast(
     start = np.zeros(d) if initial is None else vector("initial", initial)
     if len(start) != d:
         raise DomainError("initial", f"{len(start)} numbers", f"one for each of {d} columns of features")
-    run = run_of(correlation, schedule, clip_norm, noise_multiplier, batch_size, order)
+    run = run_of(correlation, schedule, clip_norm, noise_multiplier, batch_size, order, momentum)
     size = rows if n is None else count("n", n)
     if run.batch_size > size:
         raise DomainError("batch_size", batch_size, f"at most the {size} records")
-    held = (run.space.size + min(size // run.batch_size, run.steps)) * d**2
+    held = (run.space.size + min(size // run.batch_size, run.steps)) * run.parts * d**2
     if held > LARGEST_STATE:
         remedy = "larger batches, fewer columns, or noise with buffers"
         raise DomainError("features", f"{d} columns", "such that batches and noise fit into memory", remedy)
@@ -119,8 +122,9 @@ class _Records:
         )
 
     def loss(self, covariance: np.ndarray) -> float:
-        """1/2 tr H Sigma."""
-        return 0.5 * float(np.sum(self.hessian * covariance))
+        """1/2 tr H Sigma, Sigma the first block of a state's covariance."""
+        d = len(self.hessian)
+        return 0.5 * float(np.sum(self.hessian * covariance[:d, :d]))
 
     def still(self, mean: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """V without excursions, and its part across the mean gradient, at one iterate."""
@@ -135,21 +139,22 @@ class _Records:
 
 def _paths(records: _Records, run: Run, start: np.ndarray, n: int) -> np.ndarray:
     """Rows of bias, privacy, sampling and share clipped."""
-    d, identity = len(start), np.eye(len(start))
-    noise = JointMoments(run.space, d, run.deviation)
+    d = len(start)
+    noise = JointMoments(run.space, (run.parts * d, d), run.deviation)
     sampled = {"fixed": _Batches, "poisson": _Poisson, "fresh": _Fresh}[run.order](records, run, n)
-    mean, reference = start, start
+    mean, reference, velocity = start, start, np.zeros(d)
     paths, anew = np.empty((4, run.steps)), refreshed(run.steps, LOOKS)
     means = None
     for t, eta in enumerate(run.schedule):
         if means is None or anew[t]:
-            spread = noise.covariance + sampled.covariance
+            spread = (noise.covariance + sampled.covariance)[:d, :d]
             means, reference = records.means(mean, spread), mean
             sampled.refresh(means, mean, spread)
-        transition = identity - eta * means.slope
-        mean = mean - eta * (means.gradient + means.slope @ (mean - reference))
-        noise.advance(t, transition, eta)
-        sampled.advance(t, transition, eta)
+        velocity = run.momentum * velocity + means.gradient + means.slope @ (mean - reference)
+        mean = mean - eta * velocity
+        transition, push = run.step(t, means.slope)
+        noise.advance(t, transition, push)
+        sampled.advance(t, transition, push)
         paths[:, t] = (
             0.5 * float(mean @ records.hessian @ mean),
             records.loss(noise.covariance),
@@ -170,15 +175,17 @@ class _Fresh:
 
     def __init__(self, records: _Records, run: Run, n: int) -> None:
         self.m, self.n = run.batch_size, n
-        self.covariance = np.zeros_like(records.hessian)
-        self.white = self.covariance
+        d = len(records.hessian)
+        self.shape = (run.parts * d, d)
+        self.covariance = np.zeros((run.parts * d, run.parts * d))
+        self.white = np.zeros_like(records.hessian)
 
     def refresh(self, means: _Means, mean: np.ndarray, covariance: np.ndarray) -> None:
         squared = np.outer(means.gradient, means.gradient) + means.slope @ covariance @ means.slope
         self.white = (means.second - squared) / self.m
 
-    def advance(self, step: int, transition: np.ndarray, eta: float) -> None:
-        self.covariance = transition @ self.covariance @ transition + eta**2 * self.white
+    def advance(self, step: int, transition: np.ndarray, push: np.ndarray) -> None:
+        self.covariance = transition @ self.covariance @ transition.T + push @ self.white @ push.T
 
 
 class _Poisson(_Fresh):
@@ -197,12 +204,12 @@ class _Batches(_Fresh):
 
     def __init__(self, records: _Records, run: Run, n: int) -> None:
         super().__init__(records, run, n)
-        d, self.records = len(self.covariance), records
+        self.records = records
         self.batches = self.n // self.m
         self.share = self.m / self.n
-        self.repeated = np.zeros((self.batches if run.steps > self.batches else 0, d, d))
-        self.summed, self.squared = np.zeros((d, d)), np.zeros((d, d))
-        self.excursions, self.root = np.zeros((d, d)), np.zeros((d, d))
+        self.repeated = np.zeros((self.batches if run.steps > self.batches else 0, *self.shape))
+        self.summed, self.root = np.zeros(self.shape), np.zeros_like(records.hessian)
+        self.squared, self.excursions = np.zeros_like(self.covariance), np.zeros_like(self.covariance)
         self.unit = None
 
     def refresh(self, means: _Means, mean: np.ndarray, covariance: np.ndarray) -> None:
@@ -216,16 +223,16 @@ class _Batches(_Fresh):
         else:
             self.root = _root(across)
 
-    def advance(self, step: int, transition: np.ndarray, eta: float) -> None:
-        pushed = eta * self.root
-        self.summed = transition @ self.summed - pushed
+    def advance(self, step: int, transition: np.ndarray, push: np.ndarray) -> None:
+        pushed = push @ self.root
+        self.summed = transition @ self.summed + pushed
         if len(self.repeated):
             self.repeated = transition @ self.repeated
-            self.repeated[step % self.batches] -= pushed
+            self.repeated[step % self.batches] += pushed
             self.squared = np.tensordot(self.repeated, self.repeated, axes=([0, 2], [0, 2]))
         else:
-            self.squared = transition @ self.squared @ transition + pushed @ pushed.T
-        self.excursions = transition @ self.excursions @ transition + eta**2 * self.white
+            self.squared = transition @ self.squared @ transition.T + pushed @ pushed.T
+        self.excursions = transition @ self.excursions @ transition.T + push @ self.white @ push.T
         order = (self.squared - self.share * self.summed @ self.summed.T) / self.m
         self.covariance = order + self.excursions
 

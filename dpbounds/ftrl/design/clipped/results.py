@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from dpbounds.arguments import typed
-from dpbounds.errors import AccuracyError, DomainError, choice, count, moderate, moderate_or_zero, vector
+from dpbounds.errors import AccuracyError, DomainError, choice, count, moderate, moderate_or_zero, vector, within
 from dpbounds.ftrl.correlations import Correlation
 from dpbounds.ftrl.correlations.base import LARGEST_HORIZON
 from dpbounds.ftrl.design.streams import StateSpace, state_space
@@ -84,11 +84,27 @@ class Run:
     deviation: float
     batch_size: int
     order: str
+    momentum: float
 
     @property
     def steps(self) -> int:
         """T."""
         return len(self.schedule)
+
+    @property
+    def parts(self) -> int:
+        """Of the state: theta, and with momentum the velocity v."""
+        return 1 if self.momentum == 0 else 2
+
+    def step(self, t: int, slope: Float[np.ndarray, "... d d"]) -> tuple[np.ndarray, np.ndarray]:
+        """What step t does to the state where gradients have this `slope`, and what an addition to the gradient does:
+        matrices of `parts` d rows, for v <- momentum v + g, theta <- theta - eta_t v.
+        """
+        eta, mu, one = self.schedule[t], self.momentum, np.broadcast_to(np.eye(slope.shape[-1]), slope.shape)
+        if self.parts == 1:
+            return one - eta * slope, -eta * one
+        transition = np.block([[one - eta * slope, -eta * mu * one], [slope, mu * one]])
+        return transition, np.concatenate([-eta * one, one], axis=-2)
 
 
 def run_of(
@@ -98,6 +114,7 @@ def run_of(
     noise_multiplier: object,
     batch_size: object,
     order: object,
+    momentum: object,
 ) -> Run:
     """The settings, or `DomainError` for the first that is outside its range."""
     rates = vector("schedule", schedule, above=0.0)
@@ -114,6 +131,7 @@ def run_of(
         deviation=clip * multiplier / size,
         batch_size=size,
         order=choice("order", order, ORDERS),
+        momentum=within("momentum", momentum, "[0, 1)"),
     )
 
 

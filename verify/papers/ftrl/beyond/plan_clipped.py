@@ -1,22 +1,18 @@
-"""Plans that count clipping: means of clipped residuals, the closure on records and by direction, against runs."""
+"""Plans that count clipping: the closure on records, and by direction, against exact small cases and runs."""
 
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import sympy
 from scipy import integrate, stats
 
-from dpbounds.arithmetic import FLOATS
 from dpbounds.ftrl.correlations import Correlation, independent, optimal_counting
 from dpbounds.ftrl.design import Bands, Blt, Objective, learning_rates, unit_columns
-from dpbounds.ftrl.design.clipped import ClippedForecast, ProxyRecords, by_direction, forecast, moments
-from dpbounds.ftrl.design.clipped.expectations import GaussianInputs, clipped_gaussian
+from dpbounds.ftrl.design.clipped import ClippedForecast, ProxyRecords, by_direction, forecast
 from simulators.engine import Experiment
 from simulators.ftrl import (
     ClippedTraining,
@@ -26,74 +22,13 @@ from simulators.ftrl import (
     designed_training,
 )
 from simulators.ftrl.designed import problem_of
-from verify.checks import Agreement, Fact, Symbolic, Times
+from verify.checks import Agreement, Fact, Times
 from verify.papers.ftrl.beyond.exact import OURS
 from verify.statements.claims import Claim
-from verify.statements.derivations import Derivation
-
-# --- one clipped residual ---
-
-
-def _derivatives(factor: int = 1) -> Iterator[tuple[str, Any]]:
-    """By the threshold: of E psi P(r > k) - P(r < -k), of E psi^2 2 k P(|r| > k); all three are 0 at k = 0."""
-    a, s, k = sympy.symbols("a s k", positive=True)
-
-    def ndtr(x: Any) -> Any:
-        return (1 + sympy.erf(x / sympy.sqrt(2))) / 2
-
-    algebra = replace(FLOATS, name="algebra", sqrt=sympy.sqrt, exp=sympy.exp, pi=sympy.pi, ndtr=ndtr)
-    first, kept, second = clipped_gaussian(algebra, a, s, k)
-    above, below = ndtr((a - k) / s), ndtr((-a - k) / s)
-    yield "the derivative of E psi", sympy.diff(first, k) - factor * (above - below)
-    yield "the derivative of E psi²", sympy.diff(second, k) - 2 * factor * k * (above + below)
-    yield "P", kept - factor * (1 - above - below)
-    for name, each in (("E psi", first), ("E psi²", second)):
-        yield f"{name} at k = 0", each.subs(k, 0)
-
-
-def _quadratures(rng: np.random.Generator) -> Iterator[Fact]:
-    """Adaptive, between the kinks; means inside and outside, narrow and wide."""
-    for a, s, k in ((0.3, 0.8, 1.0), (-1.0, 0.5, 0.7), (2.0, 0.1, 1.5), (0.0, 9.0, 0.2), (5.0, 2.0, 40.0)):
-        ends = sorted({a - 12 * s, a + 12 * s, *(p for p in (-k, k) if abs(p - a) < 12 * s)})
-        found = moments(a, s, k)
-        for name, observed, function in (
-            ("E psi", found.first, lambda r, k=k: min(max(r, -k), k)),
-            ("P", found.kept, lambda r, k=k: float(abs(r) < k)),
-            ("E psi²", found.second, lambda r, k=k: min(r * r, k * k)),
-        ):
-            mean = sum(
-                integrate.quad(lambda r, f=function, a=a, s=s: f(r) * stats.norm.pdf(r, a, s), low, high)[0]
-                for low, high in itertools.pairwise(ends)
-            )
-            yield Fact(f"{name}, mean {a}, sd {s}, threshold {k}", observed, mean, 1e-8)
-
-
-MOMENTS = Claim(
-    id="ftrl/beyond-plan-moments",
-    where=OURS,
-    kind="identity",
-    statement=(
-        r"For $r tilde cal(N)(a, s^2)$, $psi(r) = max(-k, min(r, k))$, $u = (k - a)\/s$, $l = (-k - a)\/s$ and $P = "
-        "Phi(u) - Phi(l)$: $EE psi = a P + s (phi(l) - phi(u)) + k (1 - Phi(u)) - k Phi(l)$ and $EE psi^2 = (a^2 + "
-        "s^2) P + 2 a s (phi(l) - phi(u)) + s^2 (l phi(l) - u phi(u)) + k^2 (1 - P)$."
-    ),
-    hypotheses="$s > 0$, $k >= 0$.",
-    checks=(
-        Symbolic(residuals=_derivatives, impostors={"twice the tails": {"residuals": {"factor": 2}}}),
-        Agreement(facts=_quadratures, role="control", impostors={"0.1 % off": {"facts": Times(1.001)}}),
-    ),
-    derivation=Derivation(
-        text=(
-            "$psi$ is 0 at $k = 0$; by $k$ it has the slope 1 where $r > k$, -1 where $r < -k$ and 0 between, and "
-            "$psi^2$ the slope $2 k$ outside. The means of these slopes, $1 - Phi(u) - Phi(l)$ and $2 k (1 - P)$, are "
-            "the derivatives by $k$ of the right sides, which are 0 at $k = 0$."
-        ),
-        lemmas=("linearity",),
-    ),
-)
-
 
 # --- the closure on records: exact where the iterate is Gaussian ---
+
+MOMENTA = (0.0, 0.9)
 
 
 @dataclass(frozen=True)
@@ -126,10 +61,15 @@ def _two_steps() -> _Case:
     )
 
 
-def _gaussian_steps(rng: np.random.Generator, noise: float = 1.0) -> Iterator[Fact]:
+def _gaussian_steps(rng: np.random.Generator, noise: float = 1.0, told: float = 1.0) -> Iterator[Fact]:
     """All records in every step, so that only the noise is drawn: after the first step the iterate is Gaussian. Means
     of the second gradient, and its covariances with the first draw, by quadrature over each record's residual.
     """
+    for momentum in MOMENTA:
+        yield from _second_step(momentum, noise, told * momentum)
+
+
+def _second_step(momentum: float, noise: float, told: float) -> Iterator[Fact]:
     case = _two_steps()
     X, zeta, start = case.features, case.residuals, case.start
     eta, deviation = case.settings["schedule"], noise * 3.0 * 0.9 / 6
@@ -151,26 +91,31 @@ def _gaussian_steps(rng: np.random.Generator, noise: float = 1.0) -> Iterator[Fa
         )
         expected += x * one / 6
         slopes += np.outer(x, x * pushed * along / s**2) / 6  # E g w_0', since w_0 given r is pushed x (r - a) / s^2
-    found = case.forecast()
-    last = mean - eta[1] * expected
-    first_draw = pushed * np.eye(2) - eta[1] * (slopes + deviation * decoder[1, 0] * np.eye(2))
+    found = case.forecast(momentum=told)
+    last = mean - eta[1] * (momentum * gradient + expected)
+    kept = momentum * decoder[0, 0] + decoder[1, 0]  # of the first draw in the second step's velocity
+    first_draw = pushed * np.eye(2) - eta[1] * (slopes + deviation * kept * np.eye(2))
     second_draw = -eta[1] * deviation * decoder[1, 1] * np.eye(2)
     privacy = 0.5 * sum(np.trace(hessian @ each @ each.T) for each in (first_draw, second_draw))
     biases = [0.5 * each @ hessian @ each for each in (mean, last)]
-    yield Fact("loss of the mean iterate", found.biases, biases, 1e-9)
-    yield Fact("part of the noise", found.privacies, [0.5 * pushed**2 * np.trace(hessian), privacy], 1e-9)
-    yield Fact("its largest", found.excursion, max(0.5 * pushed**2 * np.trace(hessian), privacy), 1e-9)
-    yield Fact("share clipped in the first step", found.share_clipped[0], np.mean(abs(X @ start - zeta) > thresholds))
+    label = f"momentum {momentum:g}"
+    yield Fact(f"loss of the mean iterate, {label}", found.biases, biases, 1e-9)
+    yield Fact(f"part of the noise, {label}", found.privacies, [0.5 * pushed**2 * np.trace(hessian), privacy], 1e-9)
+    yield Fact(f"its largest, {label}", found.excursion, max(0.5 * pushed**2 * np.trace(hessian), privacy), 1e-9)
+    share = np.mean(abs(X @ start - zeta) > thresholds)
+    yield Fact(f"share clipped in the first step, {label}", found.share_clipped[0], share)
 
 
-def _linear_steps(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
-    """Nothing is clipped: the second moment of (e, 1) over all subsets and draws, step by step."""
+def _linear_steps(rng: np.random.Generator, factor: float = 1.0, told: float = 1.0) -> Iterator[Fact]:
+    """Nothing is clipped: the second moment of (e, v, 1) over all subsets and draws, step by step."""
     case = _two_steps()
     X, zeta = case.features[:4], case.residuals[:4]
     eta, hessian = np.array([0.7, 0.5, 0.4]), X.T @ X / 4
     theta = np.linalg.solve(hessian, X.T @ zeta / 4)
     zeta = zeta - X @ theta
-    for order, m in (("poisson", 2), ("poisson", 1), ("fresh", 1), ("fresh", 2)):
+    for (order, m), momentum in itertools.product(
+        (("poisson", 2), ("poisson", 1), ("fresh", 1), ("fresh", 2)), MOMENTA
+    ):
         found = forecast(
             X,
             zeta,
@@ -181,24 +126,26 @@ def _linear_steps(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fac
             noise_multiplier=m * 1e-5,
             batch_size=m,
             order=order,
+            momentum=told * momentum,
         )
         subsets = list(
             itertools.product((0, 1), repeat=4) if order == "poisson" else itertools.product(range(4), repeat=m)
         )
-        second, losses = np.outer(*[np.append(case.start, 1.0)] * 2), []
+        second, losses = np.outer(*[np.concatenate([case.start, np.zeros(2), [1.0]])] * 2), []
         for rate in eta:
-            total = np.zeros((3, 3))
+            total, push = np.zeros((5, 5)), np.vstack([-rate * np.eye(2), np.eye(2), np.zeros((1, 2))])
             for subset in subsets:
                 counts = np.array(subset) if order == "poisson" else np.bincount(subset, minlength=4)
                 chance = (m / 4) ** counts.sum() * (1 - m / 4) ** (4 - counts.sum()) if order == "poisson" else 4.0**-m
-                step = np.eye(3)
-                step[:2] -= rate / m * np.column_stack([(X.T * counts) @ X, -(X.T * counts) @ zeta])
+                velocity = np.column_stack([(X.T * counts) @ X / m, momentum * np.eye(2), -(X.T * counts) @ zeta / m])
+                step = np.diag([1.0, 1.0, 0.0, 0.0, 1.0]) + push @ velocity
                 total += chance * step @ second @ step.T
-            second = total + factor * np.diag([1.0, 1.0, 0.0]) * (rate * 0.1) ** 2
+            second = total + factor * 0.1**2 * push @ push.T
             losses.append(0.5 * np.trace(hessian @ second[:2, :2]))
-        yield Fact(f"losses, {order}, m = {m}", found.biases + found.privacies + found.samplings, losses, 1e-9)
+        label = f"{order}, m = {m}, momentum {momentum:g}"
+        yield Fact(f"losses, {label}", found.biases + found.privacies + found.samplings, losses, 1e-9)
         ends = [found.bias + found.privacy + found.sampling, found.weighted(np.full(3, 1 / 3))]
-        yield Fact(f"last and mean loss, {order}, m = {m}", ends, [losses[-1], np.mean(losses)], 1e-9)
+        yield Fact(f"last and mean loss, {label}", ends, [losses[-1], np.mean(losses)], 1e-9)
 
 
 EXACT = Claim(
@@ -208,68 +155,21 @@ EXACT = Claim(
     statement=(
         "If iterate and noise are jointly Gaussian, the mean of the next iterate and its covariances with all draws "
         "are those of the closure: $EE g = 1\\/n sum x_i EE psi_i$ and $EE g w^top = 1\\/n sum x_i x_i^top P_i EE "
-        "(theta - EE theta) w^top$, also for noise that is correlated over the steps.",
-        "Without clipping its losses are exact for Poisson sampling and for fresh examples.",
+        "(theta - EE theta) w^top$, also for noise that is correlated over the steps, and with momentum.",
+        "Without clipping its losses are exact for Poisson sampling and for fresh examples, with momentum too.",
     ),
-    setting="6 records with heavy-tailed residuals, $d = 2$; two and three steps.",
+    setting="6 records with heavy-tailed residuals, $d = 2$; two and three steps, without momentum and with 0.9.",
     checks=(
-        Agreement(decides="a", facts=_gaussian_steps, impostors={"1 % more noise": {"facts": {"noise": 1.01}}}),
-        Agreement(decides="b", facts=_linear_steps, impostors={"1 % more noise": {"facts": {"factor": 1.01}}}),
-    ),
-)
-
-
-# --- by direction ---
-
-
-def _flat(rng: np.random.Generator) -> Iterator[Fact]:
-    """With d equal eigenvalues E (x_j^2 | R) = R / d, R = ||x||^2 with a chi square law: by quadrature over R."""
-    for d, eigenvalue, clip_norm, variance in ((4, 0.25, 0.5, 0.25), (16, 1 / 16, 1.0, 0.25), (1, 2.0, 1.0, 3.0)):
-        slopes, squares, share = GaussianInputs(np.full(d, eigenvalue), clip_norm).at(variance)
-        law, threshold = stats.chi2(d, scale=eigenvalue), clip_norm / math.sqrt(variance)
-        kept = _mean(law, lambda R, k=threshold: math.erf(k / math.sqrt(2 * R)))
-        slope = _mean(law, lambda R, k=threshold: R * math.erf(k / math.sqrt(2 * R)))
-        square = _mean(law, lambda R, k=threshold: R * moments(0.0, 1.0, k / math.sqrt(R)).second)
-        label = f"d = {d}, eigenvalue {eigenvalue:.3g}"
-        yield Fact(f"mean slope, {label}", slopes, np.full(d, slope / eigenvalue / d), 2e-3)
-        yield Fact(f"mean square, {label}", squares, np.full(d, square / eigenvalue / d), 2e-3)
-        yield Fact(f"share clipped, {label}", share, 1.0 - kept, 2e-3)
-
-
-def _mean(law: Any, function: Any) -> float:
-    return law.expect(function, lb=0.0, ub=law.ppf(1 - 1e-13))
-
-
-def _unequal(rng: np.random.Generator) -> Iterator[Fact]:
-    """Eigenvalues 1/k, d = 16, a third clipped: sampled with two more coordinates along j, to .0003.
-
-    False alarms: errors of the gamma law are below .5 % and 1.1 %, and 7 standard errors below .4 % more.
-    """
-    spectrum = 1.0 / np.arange(1, 17)
-    spectrum /= spectrum.sum()
-    slopes, squares, _ = GaussianInputs(spectrum, 0.5).at(0.25)
-    lengths = rng.standard_normal((200_000, 16)) ** 2 @ spectrum
-    for j in (0, 15):
-        own = lengths + spectrum[j] * rng.chisquare(2, len(lengths))
-        exact = moments(0.0, 1.0, 1.0 / np.sqrt(own))
-        yield Fact(f"mean slope along {j + 1}", slopes[j], float(exact.kept.mean()), 0.01)
-        yield Fact(f"mean square along {j + 1}", squares[j], float(exact.second.mean()), 0.015)
-
-
-DIRECTIONS = Claim(
-    id="ftrl/beyond-plan-directions",
-    where=OURS,
-    kind="algorithm",
-    statement=(
-        "For $x$ with independent $cal(N)(0, lambda_j)$ entries and residuals $cal(N)(0, v)$, the mean slope $EE x_j^2 "
-        "bold(1){norm(x r) <= c} \\/ lambda_j$ and the mean square $EE x_j^2 psi^2 \\/ (lambda_j v)$ of clipped "
-        "gradients along $j$ are for equal eigenvalues those that $norm(x)^2$ with two more coordinates of variance "
-        "$lambda_j$ gives, with a gamma law of the same mean and variance.",
-        "For eigenvalues $1\\/k$, $d = 16$, a third clipped, it gives them to within 2 %.",
-    ),
-    checks=(
-        Agreement(decides="a", facts=_flat, impostors={"0.5 % off": {"facts": Times(1.005)}}),
-        Agreement(decides="b", facts=_unequal, alpha=1e-12, impostors={"3 % off": {"facts": Times(1.03)}}),
+        Agreement(
+            decides="a",
+            facts=_gaussian_steps,
+            impostors={"1 % more noise": {"facts": {"noise": 1.01}}, "1 % less momentum": {"facts": {"told": 0.99}}},
+        ),
+        Agreement(
+            decides="b",
+            facts=_linear_steps,
+            impostors={"1 % more noise": {"facts": {"factor": 1.01}}, "1 % less momentum": {"facts": {"told": 0.99}}},
+        ),
     ),
 )
 
@@ -287,9 +187,9 @@ def _records(kind: str) -> LeastSquaresData:
 
 
 def _training(
-    correlation: Correlation, order: str, clip_norm: float, multiplier: float, epochs: int
+    correlation: Correlation, order: str, clip_norm: float, multiplier: float, epochs: int, momentum: float = 0.0
 ) -> ClippedTraining:
-    rates = learning_rates("linear", 0.5, 10 * epochs)
+    rates = learning_rates("linear", 0.5 * (1.0 - momentum), 10 * epochs)
     return ClippedTraining(
         correlation=correlation,
         schedule=tuple(rates.tolist()),
@@ -297,6 +197,7 @@ def _training(
         noise_multiplier=multiplier,
         batch_size=24,
         order=order,
+        momentum=momentum,
     )
 
 
@@ -307,6 +208,7 @@ def _trainings() -> dict[str, tuple[LeastSquaresData, ClippedTraining]]:
     return {
         "Poisson sampling": (heavy, _training(independent(), "poisson", 2.0, 2.0, 4)),
         "ten bands, four passes": (growing, _training(bands, "fixed", 2.0, 10.0, 4)),
+        "ten bands, four passes, momentum": (growing, _training(bands, "fixed", 2.0, 10.0, 4, 0.8)),
         "prefix sums, fresh examples": (heavy, _training(unit_columns(counting, 20), "fresh", 3.0, 3.0, 2)),
     }
 
@@ -328,6 +230,7 @@ def _runs(blocks: int, tolerance: float) -> Callable[[np.random.Generator], Iter
                 noise_multiplier=training.noise_multiplier,
                 batch_size=training.batch_size,
                 order=training.order,
+                momentum=training.momentum,
             )
             runs = Experiment(algorithm=clipped_least_squares, problem=data, settings=training, block_trials=1500)
             arrays = runs.run(blocks, seed=int(rng.integers(2**31)))
@@ -348,7 +251,8 @@ FORECAST = Claim(
     ),
     setting=(
         "240 records in 8 dimensions with heavy tails, residuals apart or growing with the features; independent noise "
-        "with Poisson sampling, bands in one fixed order, prefix sums with fresh examples, 20 to 40 steps."
+        "with Poisson sampling, bands in one fixed order, without momentum and with 0.8, prefix sums with fresh "
+        "examples, 20 to 40 steps."
     ),
     remark="`python -m tests.power.plans` compares both on many more settings, real tables among them.",
     checks=(
