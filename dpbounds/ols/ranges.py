@@ -102,6 +102,12 @@ class Ranges:
             constant += half * float(theta[-1]) / float(np.sqrt(self.d))
         return slopes, constant
 
+    @property
+    def units(self) -> tuple[Float[np.ndarray, "q d"], Float[np.ndarray, " q"]]:
+        """M and m with M theta + m the coefficients and, last, the constant that `in_units` gives."""
+        zero = np.append(*self.in_units(np.zeros(self.d)))
+        return np.stack([np.append(*self.in_units(one)) - zero for one in np.eye(self.d)], axis=1), zero
+
 
 @typed
 def parsed_ranges(text: str, names: Sequence[str], target: str, *, intercept: bool = True) -> Ranges:

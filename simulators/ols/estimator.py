@@ -24,6 +24,7 @@ from dpbounds.ols.comparison import DELTAS, EPSILONS
 from dpbounds.ols.data import Beyond
 from dpbounds.ols.designs import MOST_REGRESSORS
 from dpbounds.ols.fitted import released_forecast, stand_in_forecast
+from dpbounds.ols.noise_region import noise_region
 from dpbounds.ols.ranges import Range, Ranges
 from dpbounds.ols.tail_averaged import TailAveraged
 from dpbounds.privacy import gaussian_mu
@@ -59,7 +60,8 @@ class LinearRegression(Parameters):
 
     `excess_` forecasts the mean squared distance of predictions from those of the least squares fit within the ranges,
     over the records, from the release alone: rough, and too low where `resolved_` is False, as the noise then hides
-    directions of the columns. `expected_excess` knows better from records that stand in.
+    directions of the columns. `expected_excess` knows better from records that stand in. `noise_interval` says how far
+    the noise alone may have moved predictions, `coef_noise_interval` coefficients.
     """
 
     def __init__(
@@ -128,8 +130,39 @@ class LinearRegression(Parameters):
 
     def predict(self, X: Any) -> np.ndarray:
         """Outcomes (n,) of rows (n, d). Raises `DomainError` before `fit` and for other numbers of columns."""
+        return self._rows("predict", X) @ self.coef_ + self.intercept_
+
+    def noise_interval(self, X: Any, level: float = 0.95) -> np.ndarray:
+        """Lower and upper ends (n, 2), in units of the outcome, for what the fit without privacy noise predicts at rows
+        (n, d): least squares within the ranges, with the same clipping of gradients. Computed from the release, at no
+        cost.
+
+        Each row's interval covers with probability about `level` over the noise, whatever the records are, while
+        clipping leaves nine tenths of the slope. **Clipping's own bias and the chance of the records are not counted**:
+        least squares is covered where hardly any gradient is clipped; of other records, and of outcomes, nothing is
+        said. Raises `AccuracyError` where the release knows no interval (`dpbounds.ols.noise_region`).
+        """
+        X = self._rows("noise_interval", X)
+        return self._noise_interval(np.column_stack([X, np.ones(len(X))]), level)
+
+    def coef_noise_interval(self, level: float = 0.95) -> np.ndarray:
+        """The same for each coefficient and, last, for the intercept, (d + 1, 2)."""
+        self._fitted("coef_noise_interval")
+        return self._noise_interval(np.eye(self.n_features_in_ + 1), level)
+
+    def _noise_interval(self, rows: np.ndarray, level: float) -> np.ndarray:
+        """For sums of coefficients and intercept, weighted by rows (k, d + 1)."""
+        slopes, constants = self.ranges_.units
+        region = noise_region(self.release_, self.theta_, level)
+        return region.interval(rows @ slopes) + (rows @ constants)[:, None]
+
+    def _fitted(self, name: str) -> None:
         if not hasattr(self, "coef_"):
-            raise DomainError("predict", "called before fit", "called after it")
+            raise DomainError(name, "called before fit", "called after it")
+
+    def _rows(self, name: str, X: Any) -> np.ndarray:
+        """X as in `fit`, for the method of this name. Raises `DomainError` before it, and for other columns."""
+        self._fitted(name)
         names, X = _names(X), _finite("X", X, 2)
         known = getattr(self, "feature_names_in_", None)
         if names is not None and known is not None and list(names) != list(known):
@@ -137,7 +170,7 @@ class LinearRegression(Parameters):
         if X.shape[1] != self.n_features_in_:
             expected = f"{type(self).__name__} is expecting {self.n_features_in_} features as input"
             raise DomainError("X", f"X has {X.shape[1]} features, but {expected}", "as in fit")
-        return X @ self.coef_ + self.intercept_
+        return X
 
     def score(self, X: Any, y: Any) -> float:
         """R² of the predictions on given records, which costs no budget and is not private; nan for one outcome."""
@@ -158,10 +191,15 @@ class LinearRegression(Parameters):
             return None
         return self._per_record(float(risk), self.ranges_, self.n_records_)
 
-    def content(self) -> dict[str, Any]:
-        """The fitted model as JSON data: public parameters, and what follows from the release."""
-        if not hasattr(self, "coef_"):
-            raise DomainError("content", "asked for before fit", "asked for after it")
+    def content(self, level: float = 0.95) -> dict[str, Any]:
+        """The fitted model as JSON data: public parameters, and what follows from the release. `level`: of the noise
+        intervals of coefficients and intercept, null with the reason beside them where there are none.
+        """
+        self._fitted("content")
+        try:
+            ends, missing = self.coef_noise_interval(level).tolist(), None
+        except AccuracyError as error:  # the release is paid for, and kept without it
+            ends, missing = None, str(error)
         names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
         return {
             "kind": "linear regression",
@@ -183,6 +221,9 @@ class LinearRegression(Parameters):
             "seed": self.seed,
             "expected_excess": self.excess_,
             "resolved": self.resolved_,
+            "noise_level": level,
+            "noise_intervals": ends,
+            "noise_intervals_missing": missing,
         }
 
     def expected_excess(self, X: Any, y: Any) -> float:

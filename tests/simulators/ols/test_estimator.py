@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import check_estimator
 
-from dpbounds import DomainError
+from dpbounds import AccuracyError, DomainError
 from dpbounds.private import LinearRegression
 from simulators import opendp
 from simulators.ols.estimator import MOST_ROUNDED
@@ -213,3 +213,41 @@ def test_the_forecast_from_records_that_stand_in_needs_no_fit():
         excess.append(np.mean((fitted.predict(X) - plain) ** 2))
     assert np.mean(excess) == pytest.approx(forecast, rel=0.6)
     assert model(adjacency="replace-one").expected_excess(X, y) > 1.5 * forecast
+
+
+def test_noise_intervals_are_in_the_records_units_and_of_each_prediction():
+    X, y = records(n=3000)
+    fitted = model().fit(X, y)
+    ends, coefficients = fitted.noise_interval(X[:5]), fitted.coef_noise_interval()
+    assert ends.shape == (5, 2) and coefficients.shape == (3, 2)
+    middle = coefficients.mean(axis=1)
+    assert ends.mean(axis=1) == pytest.approx(X[:5] @ middle[:2] + middle[2])
+    assert (ends[:, 0] < fitted.predict(X[:5])).all() and (fitted.predict(X[:5]) < ends[:, 1]).all()
+    at_zero = fitted.noise_interval(np.zeros((1, 2)), 0.95)[0]
+    assert at_zero == pytest.approx(coefficients[2])
+    wider = np.diff(fitted.noise_interval(X[:5], 0.999)) / np.diff(ends)
+    assert (wider > 1.6).all() and (wider < 2.0).all()
+    assert fitted.content(0.5)["noise_intervals"] == fitted.coef_noise_interval(0.5).tolist()
+    assert (np.diff(model(adjacency="replace-one").fit(X, y).noise_interval(X[:5])) > 1.8 * np.diff(ends)).all()
+
+
+def test_noise_intervals_are_refused_where_no_law_is_known():
+    X, y = records(n=3000)
+    for spent, words in (
+        (model(ranges=[(0, 10), (-1e6, 1e6)]), "hides a direction"),
+        (model(epsilon=0.01), "hides a direction"),
+        (model(fit_intercept=False, ranges=[(0, 10), (0, 10)], epsilon=0.4), "clipped"),
+    ):
+        few = words == "clipped"
+        fitted = spent.fit(X[:300], y[:300]) if few else spent.fit(X, y)
+        with pytest.raises(AccuracyError, match=words):
+            fitted.noise_interval(X[:2], 0.2 if few else 0.95)
+        assert fitted.content()["noise_intervals"] is None and fitted.content()["noise_intervals_missing"]
+    fitted = model().fit(X, y)
+    for level in (0.0, 1.0, float("nan"), "95 %"):
+        with pytest.raises(DomainError, match="level"):
+            fitted.noise_interval(X[:2], level)  # pyright: ignore
+    with pytest.raises(DomainError, match="features"):
+        fitted.noise_interval(X[:2, :1])
+    with pytest.raises(DomainError, match="before fit"):
+        model().coef_noise_interval()

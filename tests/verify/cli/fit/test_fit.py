@@ -65,10 +65,21 @@ def test_floats_and_seeds_are_said(capsys, tmp_path):
     assert "NOT PRIVATE" in fit(capsys, tmp_path, "--seed", 0).out
 
 
+def test_what_the_noise_alone_does_is_shown_at_the_level_asked_for(capsys, tmp_path):
+    shown = fit(capsys, tmp_path, "--seed", 0, "--intercept", "--level", 0.5, "--epsilon", 9)
+    saved = json.loads((tmp_path / "model.json").read_text())
+    (low, high), *_, last = saved["noise_intervals"]
+    assert (
+        saved["noise_level"] == 0.5 and low < saved["coefficients"][0] < high and last[0] < saved["intercept"] < last[1]
+    )
+    assert f"{low:.4g} to {high:.4g}" in shown.out and "level 0.5 over the noise alone" in " ".join(shown.out.split())
+
+
 def test_raw_units_far_inside_their_ranges_are_named_with_the_remedy(capsys, tmp_path):
     shown = fit(capsys, tmp_path, "--seed", 0, ranges="a=0:10, b=-1e6:1e6, y=-5:15")
     said = " ".join(shown.out.split())
     assert shown.status == 0 and "hides some directions" in said and "Narrower ranges" in said
+    assert "no interval of level 0.95" in said
     assert json.loads((tmp_path / "model.json").read_text())["resolved"] is False
 
 
@@ -114,6 +125,8 @@ def test_files_that_are_refused_in_one_line(capsys, tmp_path, text, words):
         (("--ranges", "a=10:0, b=0:1, y=0:1"), ("low < high",)),
         (("--csv", "/dev/zero"), ("regular file",)),
         (("--csv", "absent.csv"), ("absent.csv",)),
+        (("--level", 1), ("level",)),
+        (("--level", "nan"), ("level",)),
         (("--out", "/dev/full"), ("out",)),
         (("--out", "no/such/folder.json"), ("out",)),
         (("--seed", -1), ("seed",)),

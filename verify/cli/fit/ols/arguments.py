@@ -42,6 +42,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     output.add_argument(
         "--stand-in", metavar="FILE", help="public records of the same columns, about as many: a better forecast"
     )
+    output.add_argument(
+        "--level", type=float, default=0.95, help="of the intervals for what the noise alone does (default: 0.95)"
+    )
     output.add_argument("--out", metavar="FILE.json", required=True, help="the model; a new file")
     output.add_argument(
         "--event", metavar="FILE.json", help="what an accountant is told, for dpbounds audit --event; a new file"

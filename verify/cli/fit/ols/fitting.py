@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from dpbounds import DomainError
+from dpbounds.errors import within
 from dpbounds.ols import Ranges, parsed_ranges
 from simulators.ols import LinearRegression
 from simulators.tables import read_table
@@ -29,12 +30,17 @@ def run(arguments: Namespace) -> int:
         raise DomainError("event", Path(arguments.event), "another file than --out")
     X, y, names = _records("csv", arguments.csv, arguments.target)
     ranges = parsed_ranges(arguments.ranges, names, arguments.target, intercept=arguments.intercept)
+    within("level", arguments.level, "(0, 1)")
     model = _model(arguments, ranges)
     expected = None if arguments.stand_in is None else _expected(model, arguments, names)
     with warnings.catch_warnings():  # that floats have holes is shown below
         warnings.simplefilter("ignore", UserWarning)
         model.fit(X, y)
-    content = model.content() | {"columns": names, "target": arguments.target, "expected_excess_stand_in": expected}
+    content = model.content(arguments.level) | {
+        "columns": names,
+        "target": arguments.target,
+        "expected_excess_stand_in": expected,
+    }
     try:
         write("out", arguments.out, _text(content))
         if arguments.event is not None:

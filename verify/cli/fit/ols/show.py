@@ -24,9 +24,12 @@ def show(content: Mapping[str, Any]) -> None:
     low, high = content["outcome_range"]
     constant = "intercept" if content["fit_intercept"] else "constant, by the middles of the ranges"
     rows.append({"column": constant, "coefficient": content["intercept"], "range": f"outcome {low:g} to {high:g}"})
-    print_table(rows, ("column", "coefficient", "range"))
+    if content["noise_intervals"] is not None:
+        for row, (low, high) in zip(rows, content["noise_intervals"], strict=True):
+            row["without noise"] = f"{low:.4g} to {high:.4g}"
+    print_table(rows, list(rows[0]))
     print()
-    for sentence in (_privacy(content), _noise(content), _forecast(content)):
+    for sentence in (_privacy(content), _noise(content), _forecast(content), _interval(content)):
         print(textwrap.fill(sentence, WIDTH, break_long_words=False, break_on_hyphens=False))
 
 
@@ -73,3 +76,13 @@ def _forecast(content: Mapping[str, Any]) -> str:
             "columns in raw units far inside their ranges are what most often ruins a run."
         )
     return " ".join(lines)
+
+
+def _interval(content: Mapping[str, Any]) -> str:
+    if content["noise_intervals"] is None:
+        return f"Of what the noise alone does to coefficients: {content['noise_intervals_missing']}."
+    return (
+        "Without noise: where each coefficient would lie with the same clipping and no privacy, at level "
+        f"{content['noise_level']:g} over the noise alone; clipping's own bias and the chance of the records are not "
+        "counted."
+    )
