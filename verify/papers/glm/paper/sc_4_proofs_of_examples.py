@@ -322,7 +322,10 @@ CHAINS = (
     "W) >= 2 integral (a - b s w)_+ phi.alt(w) dif w = B(z)$, the derivative of $B$'s terms in the upper end $a\\/(b "
     "s)$ being the integrand; it falls in $z$, and $6 B(6) > 1.22$ (certified), so $B > 0.2033$ on $[0, 6]$. "
 )
-STEIN = "$f' = bb(E) Phi''(s W) + s bb(E) W Phi'''(s W)$, where $bb(E) W Phi'''(s W) = s bb(E) Phi''''(s W)$: $f' >= B(z) - 36\\/400 "
+STEIN = (
+    "$f' = bb(E) Phi''(s W) + s bb(E) W Phi'''(s W)$, where $bb(E) W Phi'''(s W) = s bb(E) Phi''''(s W)$: $f' >= B(z) "
+    "- 36\\/400 "
+)
 
 C4_F = Claim(
     id="glm/c4-f",
