@@ -340,7 +340,7 @@ THM_C_18_C = Claim(
             larger=lambda m, ratio, eta: m.number(0),
             box={"ratio": Real(0.01, 0.1), "eta": Real(0.3, 0.4)},
             certify=False,
-            evaluations=40,
+            evaluations=4,
         ),
     ),
     fault=Fault(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -257,6 +258,19 @@ def _waves(rng: np.random.Generator) -> Iterator[Within]:
     yield Within(label, ratio[many] / ratio[few], 0.0, 1.5, numbers=numbers)
 
 
+def _over_31(m: Any, s: Any) -> Any:
+    """1 over the right side with c = 1 at 4 s draws. Almost surely no whole combination of m draws is 0, so by
+    Kronecker's theorem all x_i w come as near as one likes to pi/2 modulo 2 pi for some w: the supremum over large
+    balls tends to 1, and the condition asks for less the larger the ball is.
+    """
+    return m.sqrt(4 * s) / (2 * m.sqrt(m.log(4 * s)))
+
+
+def _reduced_31(m: Any, x: Any) -> Any:
+    """s^(1/4) / sqrt(log(4 s)) with log(4 s) <= log 4 + 4 s^(1/4) grows with s."""
+    return 1 / m.sqrt(m.log(m.number(4)) + 4) + 0 * x
+
+
 LEM_31 = Claim(
     id="glm/lem-31",
     where="Lemma 31",
@@ -298,5 +312,8 @@ LEM_31 = Claim(
             ),
         ),
     ),
-    checks=(Agreement(facts=_waves),),
+    checks=(
+        Agreement(facts=_waves),
+        Unbounded(quotient=_over_31, reduced=_reduced_31, power=Fraction(1, 4)),
+    ),
 )

@@ -13,7 +13,7 @@ import sympy
 from scipy.special import ndtr
 
 from dpbounds.glm import LINKS
-from verify.checks import Agreement, Fact, Inequality, Symbolic, Within
+from verify.checks import Agreement, Fact, Inequality, Symbolic, Times, Within
 from verify.checks.domains import Real
 from verify.statements.claims import Claim
 from verify.statements.derivations import Derivation
@@ -85,6 +85,88 @@ def tangent(link: str) -> tuple[float, float]:
 
 
 ROUNDED = {"logistic": (0.22, 0.06), "boosting": (0.22, 0.066)}
+# Half a unit of the last digit printed.
+HALF_UNITS = {"logistic": ("0.005", "0.005"), "boosting": ("0.005", "0.0005")}
+
+
+def _exact_tangent(m: Any, link: str) -> tuple[Any, Any]:
+    """a and b in any arithmetic."""
+    at = m.number(str(TANGENT[link]))
+    second, third = (LINKS[link].derivative(m, at, order) for order in (1, 2))
+    return second - at * third, -third
+
+
+def _rounds(link: str) -> Inequality:
+    """How far a and b are from the numbers printed, in half units, at most 1."""
+
+    def smaller(m: Any, z: Any, times: int = 1) -> Any:
+        shown = zip(_exact_tangent(m, link), ROUNDED[link], HALF_UNITS[link], strict=True)
+        return times * m.maximum(*(m.absolute(v - m.number(str(r))) / m.number(h) for v, r, h in shown)) + 0 * z
+
+    return Inequality(
+        smaller=smaller,
+        larger=lambda m, z: m.number(1),
+        box={"z": Real(0.0, 1.0)},
+        impostors={"a twentieth of a unit": {"smaller": {"times": 10}}},
+    )
+
+
+def _in_e_to_z(middle: int = 4) -> Iterator[tuple[Any, ...]]:
+    """Logistic, y = e^z: the second derivative of Phi'' = y / (1 + y)^2, and where it changes sign."""
+    y = sympy.Symbol("y", positive=True)
+    fourth = y * (1 - middle * y + y**2) / (1 + y) ** 4
+    first = y * sympy.diff(y / (1 + y) ** 2, y)
+    yield "Phi''''", y * sympy.diff(first, y), fourth
+    yield "its sign", fourth, y * ((y - 2) ** 2 - 3) / (1 + y) ** 4
+
+
+def _within_an_eighth(share: int = 8) -> Iterator[tuple[Any, ...]]:
+    """1/8 -+ it, times (1 + y)^4, y = v^2."""
+    y = sympy.Symbol("v", real=True) ** 2
+    fourth = y * (1 - 4 * y + y**2)
+    yield "1/8 + Phi''''", (1 + y) ** 4 / share + fourth, (1 - y) ** 2 * (1 + 14 * y + y**2) / 8
+    yield "1/8 - Phi''''", (1 + y) ** 4 / share - fourth, ((1 - 2 * y) ** 2 + y**2 * (y - 2) ** 2 + 30 * y**2) / 8
+
+
+def _in_half_angle(power: int = 7) -> Iterator[tuple[Any, ...]]:
+    """Boosting, z = 4 q / (1 - q^2), sqrt(1 + z^2/4) = r = (1 + q^2)/(1 - q^2): the second derivative of r^-3 / 4."""
+    q = sympy.Symbol("q")
+    z, r = 4 * q / (1 - q**2), (1 + q**2) / (1 - q**2)
+    first = sympy.diff(r**-3 / 4, q) / sympy.diff(z, q)
+    yield "Phi''''", sympy.diff(first, q) / sympy.diff(z, q), sympy.Rational(3, 16) * (z**2 - 1) * r**-power
+
+
+def _within_three_sixteenths(constant: int = 5) -> Iterator[tuple[Any, ...]]:
+    """u^2 - (z^2 - 1), u = 1 + z^2/4."""
+    u = sympy.Symbol("u", real=True)
+    yield "u^2 - (4 u - 5)", u**2 - 4 * u + constant, (u - 2) ** 2 + 1
+
+
+FOURTHS = {
+    "logistic": Symbolic(
+        residuals=_in_e_to_z, squares=_within_an_eighth, impostors={"3 in place of 4": {"residuals": {"middle": 3}}}
+    ),
+    "boosting": Symbolic(
+        residuals=_in_half_angle,
+        squares=_within_three_sixteenths,
+        impostors={"u^-3": {"residuals": {"power": 6}}},
+    ),
+}
+SIGNS = {
+    "logistic": (
+        "With $y = e^z$, $Phi'''' = y ((y - 2)^2 - 3)\\/(1 + y)^4$, negative up to $y = 2 + sqrt(3)$, which is before "
+        "$z = 2.5$, and positive beyond; $abs(Phi'''') <= 1\\/8$, the difference being a sum of squares (for $y > 0$). "
+    ),
+    "boosting": (
+        "With $u = 1 + z^2\\/4$, $Phi'''' = 3\\/16 (z^2 - 1) u^(-7\\/2)$, negative up to $z = 1$, which is before 2, "
+        "and positive beyond; $abs(z^2 - 1) <= u^2 <= u^(7\\/2)$, as $4 u - 5 <= u^2$ and $5 - 4 u <= 1$, so "
+        "$abs(Phi'''') <= 3\\/16$. "
+    ),
+}
+TOUCHES = (
+    "Where $Phi''$ is convex it lies above its tangent; where it is concave, between 0 and the inflection, above its "
+    "chord, whose ends lie above the tangent: $Phi''(0) = 1\\/4 > a$ as $a <= 0.225$. "
+)
 
 
 def _below(link: str) -> Inequality:
@@ -102,6 +184,7 @@ def _below(link: str) -> Inequality:
         certify=False,
         evaluations=20_000,
         impostors={"a 1 % larger": {"smaller": lambda m, z: 1.01 * a - b * z}},
+        role="control",
     )
 
 
@@ -130,9 +213,16 @@ C4_TANGENT = Claim(
         "the tangent."
     ),
     checks=(
+        FOURTHS["logistic"],
+        _rounds("logistic"),
         _below("logistic"),
-        Agreement(facts=partial(_tangents, link="logistic"), impostors={"2 % off": {"facts": {"factor": 1.02}}}),
+        Agreement(
+            facts=partial(_tangents, link="logistic"),
+            impostors={"2 % off": {"facts": {"factor": 1.02}}},
+            role="control",
+        ),
     ),
+    derivation=Derivation(text=SIGNS["logistic"] + TOUCHES, lemmas=("concavity",)),
 )
 
 
@@ -202,13 +292,40 @@ def _slope_chain(rng: np.random.Generator, *, link: str, least: float, factor: f
 def _three(link: str, least: float) -> tuple[Agreement, ...]:
     off = {"1 % off": {"facts": {"factor": 1.01}}}
     return (
-        Agreement(facts=partial(_chain, link=link), impostors=off),
-        Agreement(facts=partial(_scale_chain, link=link), impostors=off),
-        Agreement(facts=partial(_slope_chain, link=link, least=least), impostors=off),
+        Agreement(facts=partial(_chain, link=link), impostors=off, role="control"),
+        Agreement(facts=partial(_scale_chain, link=link), impostors=off, role="control"),
+        Agreement(facts=partial(_slope_chain, link=link, least=least), impostors=off, role="control"),
+    )
+
+
+def _at_six(link: str) -> Inequality:
+    """6 B(6), exceeding 1.22; the box is the point z = 6."""
+
+    def larger(m: Any, z: Any) -> Any:
+        a, b = _exact_tangent(m, link)
+        scale = z / 20
+        reach = a / (b * scale)
+        lost = b * scale / m.sqrt(2 * m.pi) * (1 - m.exp(-reach * reach / 2))
+        return 2 * z * (a * m.ndtr(reach) - a / 2 - lost)
+
+    return Inequality(
+        smaller=lambda m, z: m.number("1.22") + 0 * z,
+        larger=larger,
+        box={"z": Real(6.0, 6.0)},
+        impostors={"1.3": {"smaller": Times("130/122")}},
     )
 
 
 _CHAINS = {"logistic": _three("logistic", 0.19), "boosting": _three("boosting", 0.1)}
+CHAINS = (
+    "$Phi''$ is even, positive, and at least $a - b z$ for $z >= 0$, so with $s = z\\/20$, $W$ normal, $bb(E) Phi''(s "
+    "W) >= 2 integral (a - b s w)_+ phi.alt(w) dif w = B(z)$, the derivative of $B$'s terms in the upper end $a\\/(b "
+    "s)$ being the integrand; it falls in $z$, and $6 B(6) > 1.22$ (certified), so $B > 0.2033$ on $[0, 6]$. "
+)
+STEIN = (
+    "$f' = bb(E) Phi''(s W) + s bb(E) W Phi'''(s W)$, where $bb(E) W Phi'''(s W) = s bb(E) Phi''''(s W)$: $f' >= B(z) "
+    "- 36\\/400 "
+)
 
 C4_F = Claim(
     id="glm/c4-f",
@@ -220,7 +337,10 @@ C4_F = Claim(
     ),
     equation="C.4",
     remark="$6 B(6) = {exact}$ with $a$, $b$ exact, ${rounded}$ with them rounded.",
-    checks=_CHAINS["logistic"][:1],
+    checks=(FOURTHS["logistic"], _rounds("logistic"), _at_six("logistic"), *_CHAINS["logistic"][:1]),
+    derivation=Derivation(
+        text=SIGNS["logistic"] + TOUCHES + CHAINS + "$f(z) = z bb(E) Phi''(s W)$.", lemmas=("concavity", "monotony")
+    ),
 )
 
 C4_C = Claim(
@@ -229,7 +349,10 @@ C4_C = Claim(
     kind="inequality",
     statement="$bb(E) Phi''(W\\/4) >= 2 (a Psi(4 a\\/b) - a\\/2 - b\\/(4 sqrt(2 pi)) (1 - e^(-8 a^2\\/b^2))) > 1\\/6$.",
     equation="C.4",
-    checks=_CHAINS["logistic"][1:2],
+    checks=(FOURTHS["logistic"], _rounds("logistic"), _at_six("logistic"), *_CHAINS["logistic"][1:2]),
+    derivation=Derivation(
+        text=SIGNS["logistic"] + TOUCHES + CHAINS + "The bound is $B(5) > 1\\/6$.", lemmas=("concavity", "monotony")
+    ),
 )
 
 C4_FPRIME = Claim(
@@ -242,7 +365,11 @@ C4_FPRIME = Claim(
     ),
     equation="C.4",
     remark="The bound is ${worst}$ at its least on a fine grid, so $M = 0.19$ is proved as well.",
-    checks=_CHAINS["logistic"][2:],
+    checks=(FOURTHS["logistic"], _rounds("logistic"), _at_six("logistic"), *_CHAINS["logistic"][2:]),
+    derivation=Derivation(
+        text=SIGNS["logistic"] + TOUCHES + CHAINS + STEIN + "dot 1\\/8 > 0.2033 - 0.0113 > 0.19$.",
+        lemmas=("concavity", "monotony", "Stein"),
+    ),
 )
 
 C5_ALL = Claim(
@@ -256,10 +383,27 @@ C5_ALL = Claim(
     equation="C.5",
     remark="With the true fourth derivative in place of the printed one: both have the same supremum.",
     checks=(
+        FOURTHS["boosting"].deciding("ab"),
+        _rounds("boosting").deciding("ab"),
+        _at_six("boosting").deciding("b"),
         _below("boosting").deciding("a"),
         Agreement(
-            decides="a", facts=partial(_tangents, link="boosting"), impostors={"2 % off": {"facts": {"factor": 1.02}}}
+            decides="a",
+            facts=partial(_tangents, link="boosting"),
+            impostors={"2 % off": {"facts": {"factor": 1.02}}},
+            role="control",
         ),
         *(check.deciding("b") for check in _CHAINS["boosting"]),
+    ),
+    derivation=Derivation(
+        text="(a) "
+        + SIGNS["boosting"]
+        + TOUCHES
+        + "(b) "
+        + CHAINS
+        + "$f(z) = z bb(E) Phi''(s W)$, and $B(5) > 1\\/6$. "
+        + STEIN
+        + "dot 3\\/16 > 0.2033 - 0.0169 > 0.1$.",
+        lemmas=("concavity", "monotony", "Stein"),
     ),
 )

@@ -40,6 +40,22 @@ def _zero_bias(rng: np.random.Generator, *, factor: float = 1.0) -> Iterator[Fac
         yield Fact(f"normal, z^{k - 1}", left, factor * (k - 1) * math.prod(range(k - 3, 0, -2)))
 
 
+def _uniform_between(power: int = 1) -> Iterator[tuple[str, sympy.Expr, sympy.Expr]]:
+    """E z^{k+1} of the law on h and -l of mean 0 against h l times the mean of k u^{k-1} on [-l, h]."""
+    h, l = sympy.symbols("h l", positive=True)
+    for k in range(1, 7):
+        left = l / (h + l) * h ** (k + 1) + h / (h + l) * (-l) ** (k + 1)
+        yield f"$z^{k}$", left, (h * l) ** power * (h**k - (-l) ** k) / (h + l)
+
+
+TWO_POINTS = Symbolic(residuals=_uniform_between, impostors={"sigma^4": {"residuals": {"power": 2}}})
+ZERO_BIAS = (
+    "$z^*$ has the density $sigma^(-2) bb(E) z bold(1)(z > u)$, which is not negative, as $bb(E) z bold(1)(z <= u)$ is "
+    "its negative: $bb(E) z (g(z) - g(0)) = integral g'(u) bb(E) z (bold(1)(z > u) - bold(1)(u < 0)) dif u = sigma^2 "
+    "bb(E) g'(z^*)$, and $g(v) = v$ gives it the mass 1 (for two points it is uniform between them, as checked for "
+    "monomials). "
+)
+
 DEF_23 = Claim(
     id="glm/def-23",
     where="Definition 23",
@@ -52,7 +68,14 @@ DEF_23 = Claim(
         "for Gaussian $z$, $z^* = z$ in law.",
     ),
     equation="Definition 23",
-    checks=(Agreement(decides="ab", facts=_zero_bias, impostors={"1 % off": {"facts": {"factor": 1.01}}}),),
+    checks=(
+        TWO_POINTS.deciding("ab"),
+        Agreement(decides="ab", facts=_zero_bias, impostors={"1 % off": {"facts": {"factor": 1.01}}}, role="control"),
+    ),
+    derivation=Derivation(
+        text="(a) " + ZERO_BIAS + "(b) $bb(E) z bold(1)(z > u)$ is $sigma^2$ times the density of a normal $z$ at $u$.",
+        lemmas=("linearity", "Stein"),
+    ),
 )
 
 # --- D.1: Stein's lemma ---
@@ -146,7 +169,20 @@ D2_ZB = Claim(
     hypotheses="Assumption 1",
     equation="D.2",
     setting="Independent two-point coordinates, $p = 5$.",
-    checks=(Agreement(facts=_directions, impostors={"1 % off": {"facts": {"factor": 1.01}}}),),
+    checks=(
+        TWO_POINTS,
+        Agreement(facts=_directions, impostors={"1 % off": {"facts": {"factor": 1.01}}}, role="control"),
+    ),
+    derivation=Derivation(
+        text=(
+            "With $x = Sigma^(1\\/2) v$, $hat(w)^* = Sigma^(1\\/2) w^*$, Definition 23 for $g(v_j) = f(v_j hat(w)_j^* "
+            "+ r)$ given the rest $r = sum_(k != j) hat(w)_k^* v_k$, of which mean and variance 1 of $v_j$ do not "
+            "depend (Assumption 1), and the mean over it: $bb(E) v_j f(chevron.l v, hat(w)^* chevron.r) = hat(w)_j^* "
+            "cal(D)_(j j)$. So "
+            '$w^"ols" = Sigma^(-1) Sigma^(1\\/2) bb(E) v f = Sigma^(-1\\/2) cal(D) hat(w)^*$. ' + ZERO_BIAS
+        ),
+        lemmas=("total expectation", "linearity"),
+    ),
 )
 
 

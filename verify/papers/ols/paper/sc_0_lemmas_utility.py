@@ -11,7 +11,7 @@ import sympy
 from scipy import integrate, special
 
 from simulators.ols import hessian_step
-from verify.checks import Agreement, Event, Fact, Frequency, Inequality, Rate, Search, Symbolic, Times
+from verify.checks import Agreement, Event, Fact, Frequency, Inequality, Rate, Search, Symbolic, Times, Unbounded
 from verify.checks.domains import Real
 from verify.papers.ols.tools.forms import data, scalar, square
 from verify.papers.ols.tools.sketched import spectra_runs
@@ -279,6 +279,20 @@ EVENTS = Derivation(
     lemmas=("Davidson and Szarek", "concavity"),
 )
 
+
+def _not_in_the_event(m: Any, s: Any) -> Any:
+    """At most the chance that A_1 fails over e^-k, k = 16 s, n = 2 k, d = chi = 1: chi²_k chi²_(n-1) <= k²/4 needs one
+    of them to be at most k/2, which each is with a chance of at most (e^(1/2)/2)^(k/2), by Chernoff.
+    """
+    k = 16 * s
+    return (1 - 2 * m.exp(k / 2 * (m.number("1/2") - m.log(m.number(2))))) * m.exp(k)
+
+
+def _reduced_event(m: Any, x: Any) -> Any:
+    """The first factor is least at s = 1, and e^k is at least 16 s."""
+    return 16 * (1 - 2 * m.exp(8 * (m.number("1/2") - m.log(m.number(2))))) + 0 * x
+
+
 LEM_7 = Claim(
     id="ols/lem-7",
     where="Definition 2, Lemma 7, (23)-(27)",
@@ -289,7 +303,10 @@ LEM_7 = Claim(
         "cal(A)_2) >= 1 - c_1 e^(-c_2 k chi^2)$, with $cal(A)_1$: $sup_(u in RR^n, v) abs(u^top (1/k B^top B - I_n) A "
         "v) \\/ (norm(u) norm(A v)) <= chi\\/2$ and $cal(A)_2$: $inf_v norm(B A v)^2 \\/ (k norm(A v)^2) >= 1 - chi$."
     ),
-    checks=(Rate(ratios=_chances, relation="lower", extents=(1.0, 2.0, 4.0, 8.0), per_extent=2),),
+    checks=(
+        Rate(ratios=_chances, relation="lower", extents=(1.0, 2.0, 4.0, 8.0), per_extent=2),
+        Unbounded(quotient=_not_in_the_event, reduced=_reduced_event),
+    ),
     fault=Fault(
         severity="hypothesis",
         touches="statement",
