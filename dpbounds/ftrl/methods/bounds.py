@@ -23,12 +23,12 @@ import numpy as np
 
 from dpbounds.arguments import typed
 from dpbounds.errors import AccuracyError, DomainError, choice, count, listed, positive, real
+from dpbounds.ftrl.methods.conic import Infeasible
 from dpbounds.ftrl.methods.every_noise import least_over_noises
 from dpbounds.ftrl.methods.linear import LinearMethod, check_converges
 from dpbounds.ftrl.methods.loops import Measure
 from dpbounds.ftrl.methods.noises import noise_system
 from dpbounds.ftrl.methods.problem import CONVENTIONS, GradientNoise, Problem, Proved, Stability, Statement
-from dpbounds.ftrl.methods.program import Infeasible
 from dpbounds.ftrl.strongly_convex.bounds import outwards, proves
 from dpbounds.ftrl.strongly_convex.noise import Noise, fields
 from dpbounds.values import Value

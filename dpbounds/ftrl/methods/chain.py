@@ -7,8 +7,8 @@ Link t has variables v = (s_t, gradients) and asks for
 with gamma_{t+1,k+1} - gamma_{t,k} + omega_t (at the point that is judged) + (lambda from the point - lambda to it) = 0
 for each point; the last link has nothing that follows. Clarabel solves it, entries of P, gamma and lambda as unknowns.
 
->>> _square(np.array([1.0, 2.0, 3.0]), 2).tolist(), _upper(np.eye(2)).tolist()
-([[1.0, 2.0], [2.0, 3.0]], [1.0, 0.0, 1.0])
+>>> _rounded(np.array([0.25, 1.0 / 3.0]))[0]
+1/4
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from dpbounds.circle.polynomials import exact
 from dpbounds.errors import AccuracyError
 from dpbounds.ftrl.methods.fractions import in_fractions, positive_definite, product
 from dpbounds.ftrl.methods.loops import Point, symmetric
+from dpbounds.ftrl.methods.triangles import coefficients, quadratics, square, triangle, upper
 
 # Accuracy asked of the solver, by how much the inequalities are strict in the units of the program (the first that
 # leaves a proof is taken), and the grid of the multipliers.
@@ -132,7 +133,7 @@ def solved(chain: Chain, squared: float, variance: float, margin: float = MARGIN
 
     clarabel: Any = solvers  # a compiled module without types
     links, blocks = chain.all, {id(link): _block(link, chain.unit) for link in chain.all}
-    sizes = [(_triangle(link.incoming), link.held, len(link.pairs)) for link in links]
+    sizes = [(triangle(link.incoming), link.held, len(link.pairs)) for link in links]
     starts = np.concatenate([[0], np.cumsum([sum(size) for size in sizes])])
     triplets, right, cones = _Triplets(), [], []
     for t, (link, (squares, _, _)) in enumerate(zip(links, sizes, strict=True)):  # the phi's
@@ -159,13 +160,13 @@ def solved(chain: Chain, squared: float, variance: float, margin: float = MARGIN
         triplets.add(row, starts[t] + squares + held, block.multipliers)
         if t + 1 < len(links):
             triplets.add(row, starts[t + 1], block.following)
-        right += (-block.judged - margin * _upper(np.eye(link.width))).tolist()
+        right += (-block.judged - margin * upper(np.eye(link.width))).tolist()
         cones.append(clarabel.PSDTriangleConeT(link.width))
     cost = np.zeros(starts[-1])
     cost[0] = squared / links[0].before[0] ** 2
     for t, link in enumerate(chain.links):
         draw = link.draw / link.after
-        cost[starts[t + 1] : starts[t + 1] + sizes[t + 1][0]] += variance * _coefficients(draw)
+        cost[starts[t + 1] : starts[t + 1] + sizes[t + 1][0]] += variance * coefficients(draw)
     height = float(np.abs(cost).max())
     settings = clarabel.DefaultSettings()
     settings.verbose, settings.max_threads = False, 1
@@ -181,7 +182,7 @@ def solved(chain: Chain, squared: float, variance: float, margin: float = MARGIN
         )
     x, parts = np.array(answer.x), []
     for start, (squares, held, _), end, link in zip(starts, sizes, starts[1:], links, strict=False):
-        P = _square(x[start : start + squares], link.incoming)
+        P = square(x[start : start + squares], link.incoming)
         scale = link.before[: link.incoming]
         gamma = x[start + squares : start + squares + held]
         multipliers = np.maximum(x[start + squares + held : end], 0.0)
@@ -241,44 +242,13 @@ def _block(link: Link, unit: float) -> _Block:
     scale = link.before
     rows = link.following * scale / link.after[:, None]
     state = np.eye(link.incoming, link.width)
-    forms = [_upper(form * np.outer(scale, scale) / unit) for form in link.forms]
+    forms = [upper(form * np.outer(scale, scale) / unit) for form in link.forms]
     return _Block(
-        following=_quadratics(rows),
-        incoming=-_quadratics(state),
+        following=quadratics(rows),
+        incoming=-quadratics(state),
         multipliers=np.array(forms).T,
-        judged=_upper(link.judged * np.outer(scale, scale) / unit),
+        judged=upper(link.judged * np.outer(scale, scale) / unit),
     )
-
-
-def _quadratics(rows: np.ndarray) -> np.ndarray:
-    """Upper triangles of rows' P rows by the entries of P."""
-    pairs = [(a, b) for b in range(len(rows)) for a in range(b + 1)]
-    found = [_upper(np.outer(rows[a], rows[b]) + (np.outer(rows[b], rows[a]) if a != b else 0.0)) for a, b in pairs]
-    return np.array(found).reshape(len(pairs), _triangle(rows.shape[1])).T
-
-
-def _coefficients(draw: np.ndarray) -> np.ndarray:
-    """Of the entries of P in draw' P draw."""
-    return np.array([draw[a] * draw[b] * (1.0 if a == b else 2.0) for b in range(len(draw)) for a in range(b + 1)])
-
-
-def _upper(matrix: np.ndarray) -> np.ndarray:
-    """Column by column, off the diagonal times the root of 2, as Clarabel has it."""
-    return np.array(
-        [matrix[a, b] * (1.0 if a == b else np.sqrt(2.0)) for b in range(len(matrix)) for a in range(b + 1)]
-    )
-
-
-def _square(entries: np.ndarray, size: int) -> np.ndarray:
-    """The symmetric matrix with these entries in its upper triangle."""
-    found, columns = np.zeros((size, size)), [(a, b) for b in range(size) for a in range(b + 1)]
-    for (a, b), entry in zip(columns, entries, strict=True):
-        found[a, b] = found[b, a] = entry
-    return found
-
-
-def _triangle(size: int) -> int:
-    return size * (size + 1) // 2
 
 
 class _Triplets:

@@ -83,4 +83,5 @@ def _has_positive_pivots(matrix: np.ndarray) -> bool:
 def _as_flint(matrix: np.ndarray) -> Any:
     from flint import fmpq_mat
 
-    return fmpq_mat(*matrix.shape, matrix.ravel().tolist())
+    rows, columns = matrix.shape
+    return fmpq_mat(rows, columns, matrix.ravel().tolist())

@@ -164,7 +164,8 @@ class Problem:
 
     def stabilised(self, memory: int, *, certify: bool) -> Stability:
         """Stability, with no past gradients if that is enough, else with one, else with as many as the bound."""
-        system, draws, errors = noise_system(self.noise.correlation, float), *self.energies(float)
+        system, (draws, errors) = noise_system(self.noise.correlation, float), self.energies(float)
+        errors += draws  # stability does not depend on the noise: units of white noise, as it may nearly cancel
 
         def with_memory(held: int) -> Stability:
             loop = self.at_y(system, held, float)
@@ -173,7 +174,7 @@ class Problem:
             def attempt(scale: Units, margin: float) -> Stability:
                 options: Any = {"extra": self.form(loop), "stable": True, "margin": margin, "inaccurate": certify}
                 found = solve(loop, scale, "distance", draws, errors, **options)
-                multipliers = balanced(loop, found.multipliers, "distance")
+                multipliers = balanced(loop, found.multipliers, "distance", telescopes=True)
                 past = balanced_past(loop, multipliers, found.past)
                 stability = Stability(memory=held, P=found.P, multipliers=multipliers, past=past)
                 if certify:

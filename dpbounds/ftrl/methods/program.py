@@ -28,19 +28,17 @@ Everything is solved in the units of `coordinates`.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from dpbounds.errors import AccuracyError
+from dpbounds.ftrl.methods.conic import Conic
 from dpbounds.ftrl.methods.coordinates import Units
 from dpbounds.ftrl.methods.loops import Loop, Measure, Point, symmetric
+from dpbounds.ftrl.methods.triangles import coefficients, growths, square, triangle, upper
 
-# Accuracies asked of the solver, of which the first that it reaches is taken; and by how much the inequalities are
-# strict at first, in the units of the program: what its inaccuracy may not use up.
-TOLERANCES, MARGIN = (1e-11, 1e-9, 1e-8), 1e-9
+# By how much the inequalities are strict at first, in the units of the program: what inaccuracy may not use up.
+MARGIN = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -53,10 +51,6 @@ class Storage:
     multipliers: np.ndarray
     past: np.ndarray
     value: float
-
-
-class Infeasible(AccuracyError):
-    """The solver says that there is no such storage function."""
 
 
 def solve(
@@ -77,56 +71,77 @@ def solve(
 
     Raises `AccuracyError` where no storage function with this memory exists, or the solver does not find one.
     """
-    import cvxpy as cp
-
-    size, basis = loop.size, scale.all
+    size, basis, share = loop.size, scale.all, scale.multiplier / scale.value
     draw, error = scale.steps @ loop.draw, scale.steps @ loop.error
-    pairs, past_pairs = loop.pairs(), loop.past_pairs() if stable else []
-    share = scale.multiplier / scale.value
+    pairs, past_pairs = loop.pairs(), loop.past_pairs() if stable and loop.memory else []
     mixing, forms = _weighted(loop, pairs, basis, share)
-    P = cp.Variable((size, size), symmetric=True)
-    weights = cp.Variable(len(forms), nonneg=True)
-    multipliers, past = mixing @ weights, None
-
-    inequality = _growth(P, scale.steps @ loop.step @ basis, scale.steps @ basis[:size])
-    inequality += basis.T @ loop.measure(measure) @ basis / scale.value
-    inequality += _sum(weights, forms)
-    constraints = []
+    past_mixing, past_forms = _weighted(loop, past_pairs, np.eye(loop.width, size) @ np.linalg.inv(scale.steps), share)
+    growth, paid = growths(scale.steps @ loop.step @ basis, scale.steps @ basis[:size]), coefficients(error)
     if extra is not None:
-        inequality += (error @ P @ error) * (basis.T @ extra @ basis)
-    if extra is not None or errors > 0:
-        constraints.append(error @ P @ error >= 0)
+        growth = growth + np.outer(upper(basis.T @ extra @ basis), paid)
     signs, judged = balance(loop, pairs, measure)
-    constraints += [
-        (signs @ mixing) @ weights == -judged / scale.multiplier,
-        inequality << -margin * np.eye(loop.width),
-    ]
+
+    # the unknowns are the entries of P, weights, and weights between past points
+    widths = triangle(size), mixing.shape[1], past_mixing.shape[1]
+    equations = [_row(widths, weights=signs @ mixing)]
+    if past_pairs:
+        held, ahead = at_lags(loop, past_pairs)[1:] @ past_mixing, carried(loop, pairs) @ mixing
+        equations.append(_row(widths, weights=-ahead, past=held))
+    bounds = [_row(widths, weights=-np.eye(widths[1])), _row(widths, past=-np.eye(widths[2]))]
+    if extra is not None or errors > 0:
+        bounds.append(_row(widths, P=-paid[None, :]))
+    matrices = [_row(widths, P=growth, weights=_columns(forms, loop.width))]
+    constants = [-upper(basis.T @ loop.measure(measure) @ basis / scale.value + margin * np.eye(loop.width))]
     if stable:
-        below = P
-        if past_pairs:
-            states = np.eye(loop.width, size) @ np.linalg.inv(scale.steps)
-            past_mixing, past_forms = _weighted(loop, past_pairs, states, share)
-            past_weights = cp.Variable(len(past_forms), nonneg=True)
-            past = past_mixing @ past_weights
-            below = P - _sum(past_weights, past_forms)
-            held, ahead = at_lags(loop, past_pairs)[1:] @ past_mixing, carried(loop, pairs) @ mixing
-            constraints.append(held @ past_weights == ahead @ weights)
-        constraints.append(below >> margin * np.eye(size))
-    cost = draws * (draw @ P @ draw) + errors * (error @ P @ error)
+        every = np.diag(upper(np.ones((size, size))))
+        matrices.append(_row(widths, P=-every, past=_columns(past_forms, size)))
+        constants.append(-margin * upper(np.eye(size)))
+    rows = [sum(map(len, kind)) for kind in (equations, bounds)]
+    linear = np.zeros(sum(rows))
+    linear[: len(judged)] = -judged / scale.multiplier
+    cost = draws * coefficients(draw) + errors * paid
+    program = Conic(
+        A=np.vstack([*equations, *bounds, *matrices]),
+        b=np.concatenate([linear, *constants]),
+        cost=np.concatenate([cost, np.zeros(sum(widths[1:]))]),
+        equations=rows[0],
+        bounds=rows[1],
+        triangles=(loop.width, size)[: len(matrices)],
+    )
     what = "stability on the whole class" if stable else "a bound"
-    _run(
-        cp.Problem(cp.Minimize(cost), constraints),
-        f"storage program: the solver finds no function of the state with memory {loop.memory} that shows {what}; the "
-        "method may diverge on the class, or its steps be too small for floats: take a larger memory, or other steps",
-        inaccurate,
+    found, weights, past = np.split(
+        program.least(
+            f"storage program: the solver finds no function of the state with memory {loop.memory} that shows {what}; "
+            "the method may diverge on the class, or its steps be too small for floats: take a larger memory, or other "
+            "steps",
+            inaccurate=inaccurate,
+        ),
+        np.cumsum(widths[:-1]),
     )
-    found = np.asarray(P.value)
     return Storage(
-        P=_symmetric(scale.steps.T @ _symmetric(found) @ scale.steps * scale.value),
-        multipliers=np.maximum(np.asarray(multipliers.value), 0.0) * scale.multiplier,
-        past=np.zeros(0) if past is None else np.maximum(np.asarray(past.value), 0.0) * scale.multiplier,
-        value=float(np.asarray(cost.value)) * scale.value,
+        P=_symmetric(scale.steps.T @ square(found, size) @ scale.steps * scale.value),
+        multipliers=mixing @ np.maximum(weights, 0.0) * scale.multiplier,
+        past=past_mixing @ np.maximum(past, 0.0) * scale.multiplier,
+        value=float(cost @ found) * scale.value,
     )
+
+
+def _row(
+    widths: tuple[int, ...],
+    P: np.ndarray | None = None,
+    weights: np.ndarray | None = None,
+    past: np.ndarray | None = None,
+) -> np.ndarray:
+    """Rows over all unknowns, 0 where nothing is given."""
+    parts = (P, weights, past)
+    height = next(len(part) for part in parts if part is not None)
+    return np.hstack(
+        [np.zeros((height, width)) if part is None else part for width, part in zip(widths, parts, strict=True)]
+    )
+
+
+def _columns(forms: list[np.ndarray], size: int) -> np.ndarray:
+    return np.array([upper(form) for form in forms]).reshape(len(forms), triangle(size)).T
 
 
 def _weighted(
@@ -150,21 +165,7 @@ def _weighted(
             columns.append(np.zeros(len(pairs)))
             columns[-1][list(chosen)] = 1.0 / size
             forms.append(form / size)
-    return np.array(columns).T, forms
-
-
-def _sum(weights: Any, forms: list[np.ndarray]) -> Any:
-    """The weighted sum as an expression, in one product."""
-    import cvxpy as cp
-
-    columns = np.array([form.ravel() for form in forms]).T
-    return cp.reshape(columns @ weights, forms[0].shape, order="C")
-
-
-def _growth(P: Any, step: np.ndarray, now: np.ndarray) -> Any:
-    """V(s_{t+1}) - V(s_t) as an expression in P; both as rows in the coordinates of P, over those of the program."""
-    mixed = now.T @ P @ step
-    return mixed + mixed.T + step.T @ P @ step
+    return np.array(columns).reshape(len(columns), len(pairs)).T, forms
 
 
 def _symmetric(matrix: np.ndarray) -> np.ndarray:
@@ -194,30 +195,3 @@ def carried(loop: Loop, pairs: list[tuple[Point, Point]]) -> np.ndarray:
     phi's in there are then those of W_t less those of W_{t+1}.
     """
     return -np.cumsum(at_lags(loop, pairs), axis=0)[: loop.memory]
-
-
-def _run(problem: Any, otherwise: str, inaccurate: bool) -> None:
-    """Solve to the first of `TOLERANCES` that is reached; `AccuracyError` with the reason where none is."""
-    import cvxpy as cp
-
-    status = "no answer"
-    for tolerance in TOLERANCES:
-        options = {"tol_gap_abs": tolerance, "tol_gap_rel": tolerance, "tol_feas": tolerance}
-        try:
-            with warnings.catch_warnings(action="ignore", category=UserWarning):  # of what the status says
-                problem.solve(solver=cp.CLARABEL, **options)
-        except cp.SolverError:
-            status = "an error"
-            continue
-        status = str(problem.status)
-        if status == cp.OPTIMAL:
-            return
-        if status == cp.INFEASIBLE:
-            raise Infeasible(otherwise)
-    if inaccurate and status == cp.OPTIMAL_INACCURATE:
-        return
-    raise AccuracyError(
-        f"storage program: the solver reached none of its accuracies, it ended with {status}; floats may have too few "
-        "digits for such small steps or such a condition number, and whether there is a bound is open: take larger "
-        "steps or another memory"
-    )

@@ -36,15 +36,18 @@ class Unproved(AccuracyError):
 BITS = 46
 
 
-def balanced(loop: Loop, multipliers: np.ndarray, measure: Measure) -> np.ndarray:
+def balanced(loop: Loop, multipliers: np.ndarray, measure: Measure, *, telescopes: bool = False) -> np.ndarray:
     """Multipliers near these, floats on a common grid, at which the phi's of each kind cancel exactly.
 
-    What is missing is added to the pairs of the present point and theta*, so that nothing becomes negative.
+    What is missing is added to the pairs of the present point and theta*, so that nothing becomes negative. Pairs of
+    one kind cancel by themselves, and are by far the largest at small steps: they are on the grid only if what is left
+    of them `telescopes`, for `balanced_past`.
     """
     pairs = loop.pairs()
     signs, judged = balance(loop, pairs, measure)
     pairs_of = [[_place(pairs, kind, 0, up=up) for up in (True, False)] for kind in loop.kinds]
-    return _rounded(multipliers, signs, -judged, pairs_of)
+    counted = np.full(len(pairs), telescopes) | np.any(signs, axis=0)
+    return np.where(counted, _rounded(np.where(counted, multipliers, 0.0), signs, -judged, pairs_of), multipliers)
 
 
 def balanced_past(loop: Loop, multipliers: np.ndarray, past: np.ndarray) -> np.ndarray:

@@ -131,9 +131,12 @@ SMALL = [
     ("heavy-ball", 1e3, 1e-6, 1.94),
     ("heavy-ball", 1e6, 1e-6, 2.0),
     ("nesterov", 1e3, 1e-4, 1.94),
+    ("nesterov", 1e6, 1e-5, 2.0),
     ("nesterov", 1e6, 1e-6, 2.0),
     ("triple", 1e3, 1e-6, 1.01),
+    ("triple", 1e4, 1e-6, 1.03),
     ("triple", 1e6, 1e-4, 3.4),
+    ("triple", 1e6, 1e-6, 1.3),
 ]
 
 
@@ -143,9 +146,20 @@ def test_the_smallest_steps_have_certified_bounds(name, kappa, eta, most):
     assert found.is_certified and 1.0 < found.ratio < most
 
 
-def test_small_steps_with_noise_that_nearly_cancels():
-    noise = unit_noise(damped_anti_pgd(1e-5))  # feasible whatever the noise: said to be infeasible without `whitened`
-    assert bound_method(noise, gradient_descent(eta=1e-6), mu=1e-4, L=1.0).ratio < 1.01
+@pytest.mark.parametrize(
+    ("name", "kappa", "nu", "most"),
+    [
+        ("gd", 1e4, 1e-5, 1.01),
+        ("gd", 1e6, 1e-6, 1.01),
+        ("heavy-ball", 1e6, 1e-6, 2.0),
+        ("nesterov", 1e5, 1e-6, 2.7),
+        ("triple", 1e6, 1e-6, 1.1),
+    ],
+)
+def test_small_steps_with_noise_that_nearly_cancels(name, kappa, nu, most):
+    """Feasible whatever the noise."""
+    noise, method = unit_noise(damped_anti_pgd(nu)), named_method(name, eta=1e-6, mu=1 / kappa)
+    assert 1.0 < bound_method(noise, method, mu=1 / kappa, L=1.0).ratio < most
 
 
 def test_differences_are_those_of_neighbours():
