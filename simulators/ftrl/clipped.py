@@ -107,6 +107,7 @@ def planned_on_records(plan: Plan, kind: NoiseKind, records: ProxyRecords) -> Ex
             noise_multiplier=row.noise_multiplier,
             batch_size=m,
             order="poisson" if kind == "amplified" else "fixed",
+            momentum=row.momentum,
         ),
         block_trials=max(1, min(MOST_BLOCK_TRIALS, BLOCK_GRADIENTS // (m * row.steps))),
     )

@@ -34,6 +34,8 @@ SURE_FORECAST, PROBABLE_FORECAST = 0.95, 0.98
 # Weights on the mean loss beside the final one that are tried, the factor from one learning rate to the next, and how
 # many are tried on one side.
 MEAN_WEIGHTS, FACTOR, MOST_STEPS = (0.001, 0.01), 2.0**0.5, 10
+# A clip norm that no gradient reaches.
+UNREACHED = 1e30
 # Products of entries that a forecast may take, some minutes.
 MOST_WORK = 3e11
 
@@ -47,6 +49,10 @@ def verdict(ratio: float, *, forecast: bool) -> Verdict:
     smaller = min(positive("ratio", ratio), 1.0 / ratio)
     sure, probable = (SURE_FORECAST, PROBABLE_FORECAST) if forecast else (SURE, PROBABLE)
     return "take" if smaller < sure else "probably" if smaller < probable else "level"
+
+
+# Noise, a setting whose learning rate is that without momentum, and the noise multiplier.
+Place = tuple[Correlation, Setting, float]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -63,28 +69,39 @@ class Judged:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Judge:
-    """Forecasts of the rows of one training on proxy records; `clip_norms` are tried beside that of the training."""
+    """Forecasts of the rows of one training on proxy records; `clip_norms` are tried beside that of the training.
+
+    `momentum` mu of heavy ball: rows come with learning rates without it, and are tuned from 1 - mu times those; noise
+    is designed for runs without it.
+    """
 
     training: Training
     records: ProxyRecords
     buffers: int
     clip_norms: Sequence[float] = ()
+    momentum: float = 0.0
 
-    def judged(self, kind: NoiseKind, correlation: Correlation, setting: Setting, noise_multiplier: float) -> Judged:
-        """The best of a row's own noise and, for `designed`, of designs that weigh the mean loss too, each at the
-        clip norm that is best for it of those to be tried, and the learning rate, to a factor of 1.4.
+    def judged(self, kind: NoiseKind, places: Sequence[Place]) -> Judged:
+        """The best of these places and, for `designed`, of designs that weigh the mean loss too, each at the clip norm
+        that is best for it of those to be tried, and the learning rate, to a factor of 1.4.
 
-        The noise is in proportion to the clip norm, so that privacy is the same.
+        The noise is in proportion to the clip norm, so that privacy is the same. Raises `DomainError` for a place that
+        would take hours (`products`).
         """
-        self._check(correlation, setting)
-        candidates = [(correlation, noise_multiplier, 0.0)]
-        if kind == "designed":
-            candidates += self._repaired(setting)
-        found = []
+        candidates = []
+        for noise, setting, multiplier in places:
+            self._check(setting)
+            slowed = replace(setting, eta=(1.0 - self.momentum) * setting.eta)
+            candidates.append((noise, slowed, multiplier, 0.0))
+            if kind == "designed":
+                candidates += [(each, slowed, size, weight) for each, size, weight in self._repaired(setting)]
+        found: list[Judged] = []
         for clip_norm in dict.fromkeys((self.training.clip_norm, *self.clip_norms)):
             at = replace(self, training=replace(self.training, clip_norm=clip_norm))
-            for noise, multiplier, weight in candidates:
-                found.append(at._tuned(kind, noise, multiplier, weight, found[-1].setting if found else setting))
+            for noise, setting, multiplier, weight in candidates:
+                last = found[-1].setting if found else setting
+                start = last if replace(last, eta=setting.eta) == setting else setting
+                found.append(at._tuned(kind, noise, multiplier, weight, start))
         return min(found, key=self._loss)
 
     def _tuned(self, kind: NoiseKind, noise: Correlation, multiplier: float, weight: float, setting: Setting) -> Judged:
@@ -105,7 +122,7 @@ class Judge:
         for factor in (1.0 / FACTOR, FACTOR):
             for _ in range(MOST_STEPS if least is first else 0):
                 eta = factor * least.setting.eta
-                if eta > self.training.fastest(setting.batch_size):
+                if eta > (1.0 - self.momentum) * self.training.fastest(setting.batch_size):
                     break
                 tried = at(eta)
                 if self._loss(tried) >= self._loss(least):
@@ -117,6 +134,11 @@ class Judge:
         """The same run on records that no step has seen before: population risk."""
         at = replace(self, training=replace(self.training, clip_norm=row.clip_norm))
         return at._ordered("fresh", row.correlation, row.noise_multiplier, row.setting)
+
+    def unclipped(self, kind: NoiseKind, row: Judged) -> ClippedForecast:
+        """The same run with the same noise, no gradient clipped."""
+        at = replace(self, training=replace(self.training, clip_norm=UNREACHED))
+        return at._forecast(kind, row.correlation, row.noise_multiplier * row.clip_norm / UNREACHED, row.setting)
 
     def _forecast(self, kind: NoiseKind, noise: Correlation, multiplier: float, setting: Setting) -> ClippedForecast:
         return self._ordered("poisson" if kind == "amplified" else "fixed", noise, multiplier, setting)
@@ -133,6 +155,7 @@ class Judge:
             order=order,
             initial=self.records.initial,
             n=self.training.n,
+            momentum=self.momentum,
         )
 
     def _loss(self, row: Judged) -> float:
@@ -148,12 +171,19 @@ class Judge:
             size = float(sensitivity(design, objective.steps, participation)) / np.sqrt(2.0 * self.training.rho)
             yield design, size, weight
 
-    def _check(self, correlation: Correlation, setting: Setting) -> None:
-        """Refuse what would take hours."""
+    def products(self, setting: Setting) -> float:
+        """Products of entries that a forecast takes, roughly."""
         steps, d = self.training.steps(setting.batch_size), self.records.features.shape[1]
         carried = min(steps, 64) + min(steps, self.training.n // setting.batch_size)
-        work = float(steps) * carried * d**3
+        parts = 2 if self.momentum else 1  # of the state: theta, and the velocity
+        return float(steps) * carried * parts**2 * d**3
+
+    def _check(self, setting: Setting) -> None:
+        """Refuse what would take hours."""
+        work, steps = self.products(setting), self.training.steps(setting.batch_size)
         if work > MOST_WORK:
             allowed = "such that steps, batches and the cube of the columns are fewer"
             remedy = f"they take {work:.2g} products, allowed are {MOST_WORK:.2g}: larger batches, or fewer columns"
-            raise DomainError("features", f"{d} columns and {steps} steps", allowed, remedy)
+            raise DomainError(
+                "features", f"{self.records.features.shape[1]} columns and {steps} steps", allowed, remedy
+            )

@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+import numpy as np
+
 from dpbounds.errors import DomainError
 from dpbounds.ftrl.correlations import Correlation, independent
 from dpbounds.ftrl.design.amplification import Accounting, poisson_noise_multiplier, renyi_noise_multiplier
@@ -21,7 +23,7 @@ from dpbounds.ftrl.design.bounds import lower_bound
 from dpbounds.ftrl.design.budget import Budget
 from dpbounds.ftrl.design.clipped import ClippedForecast, ProxyRecords
 from dpbounds.ftrl.design.comparison import ratio_over
-from dpbounds.ftrl.design.judged import Judge
+from dpbounds.ftrl.design.judged import MOST_WORK, Judge, Judged, Place
 from dpbounds.ftrl.design.noise_kinds import LABELS, NoiseKind
 from dpbounds.ftrl.design.objective import Loss, Objective
 from dpbounds.ftrl.design.participation import Participation, sensitivity
@@ -33,6 +35,8 @@ from dpbounds.ftrl.design.watching import Progress, no_progress
 MOST_DESIGNS, ROUNDS = 4, 3
 # A design lowers total loss by less than this factor: settings further above with prefix sums are not tried.
 MARGIN = 1.25
+# With momentum those are tried whose total without it is within this factor.
+MOMENTUM_MARGIN = 4.0
 # Where a turn gains less, the turns end.
 SETTLED = 1e-3
 # What lower bounds of a plan reach, relative to the best lower bound there is, and where they only guide the search.
@@ -59,6 +63,7 @@ class PlanRow:
     - `gain`: expected loss of independent noise, tuned for itself, over this one's.
     - `clipped`: the forecast with clipping on proxy records, if there are some, at `setting`, which then is the best
       found for it; `mean_weight`: what a design then weighs the mean loss with, beside the loss asked for.
+    - `momentum`, heavy ball: `loss` is then forecast on the records too, and there is no bound.
     """
 
     kind: NoiseKind
@@ -74,6 +79,7 @@ class PlanRow:
     clipped: ClippedForecast | None = None
     clipped_loss: float | None = None
     mean_weight: float = 0.0
+    momentum: float = 0.0
 
     @property
     def expected(self) -> float:
@@ -96,7 +102,7 @@ class Planner:
     """The search for one plan; what is common to the kinds of noise is computed once.
 
     `amplified`: noise multipliers with Poisson sampling by batch size; empty leaves that kind out. `records`: proxy
-    records, on which the rows are then judged with clipping, also at `clip_norms`.
+    records, on which the rows are then judged with clipping, also at `clip_norms`, and with `momentum`.
     """
 
     training: Training
@@ -105,6 +111,7 @@ class Planner:
     amplified: Mapping[int, float] = field(default_factory=dict)
     records: ProxyRecords | None = None
     clip_norms: Sequence[float] = ()
+    momentum: float = 0.0
     prefix_sums: dict[int, tuple[Correlation, float]] = field(default_factory=dict)
 
     @cached_property
@@ -224,10 +231,8 @@ class Planner:
         training = self.training if clip_norm is None else replace(self.training, clip_norm=clip_norm)
         objective, variance = training.objective(setting), training.variance(setting.batch_size)
         rest = objective.bias + objective.sgd_noise
-        if kind == "amplified":
-            multiplier, bound = self.amplified[setting.batch_size], None
-        else:
-            multiplier = self._sensitivity(correlation, setting) / math.sqrt(2.0 * self.training.rho)
+        multiplier, bound = self._multiplier(kind, correlation, setting), None
+        if kind != "amplified":
             least = lower_bound(objective, self._participation(setting), tolerance=TOLERANCE)
             bound = rest + variance * float(least)
         noise = objective.noise_power(correlation) * training.variance(setting.batch_size, multiplier)
@@ -245,6 +250,12 @@ class Planner:
             population=objective.bias + noise + self._sampling(kind, setting, objective),
         )
 
+    def _multiplier(self, kind: NoiseKind, correlation: Correlation, setting: Setting) -> float:
+        """Standard deviation of one draw over the clip norm."""
+        if kind == "amplified":
+            return self.amplified[setting.batch_size]
+        return self._sensitivity(correlation, setting) / math.sqrt(2.0 * self.training.rho)
+
     def _sampling(self, kind: NoiseKind, setting: Setting, objective: Objective) -> float:
         """Gradient noise in population risk."""
         if self._fresh(kind):
@@ -260,15 +271,27 @@ class Planner:
 
     def _judged(self, rows: Sequence[PlanRow], records: ProxyRecords) -> list[PlanRow]:
         """The rows with clipping counted, each at what is then best for it; noise for prefix sums is a design too."""
-        judge = Judge(training=self.training, records=records, buffers=self.buffers, clip_norms=self.clip_norms)
+        judge = Judge(
+            training=self.training,
+            records=records,
+            buffers=self.buffers,
+            clip_norms=self.clip_norms,
+            momentum=self.momentum,
+        )
         found = []
         for row in rows:
             self.progress(PARTS - 1, PARTS, f"clipping, {row.label} noise")
-            best_of = judge.judged(row.kind, row.correlation, row.setting, row.noise_multiplier)
+            places = [(row.correlation, row.setting, row.noise_multiplier)]
+            if self.momentum:
+                more = self._more_places(row.kind, found[-1] if found else row)
+                places += [place for place in more if judge.products(place[1]) <= MOST_WORK]
+            best_of = judge.judged(row.kind, places)
             kept = best_of.setting == row.setting and best_of.clip_norm == row.clip_norm
-            if not (kept and best_of.correlation is row.correlation):
+            omega = self.training.objective(best_of.setting).omega
+            if self.momentum:
+                row = self._with_momentum(row, best_of, judge.unclipped(row.kind, best_of), omega)
+            elif not (kept and best_of.correlation is row.correlation):
                 row = self._row(row.kind, best_of.correlation, best_of.setting, best_of.clip_norm)
-            omega = self.training.objective(row.setting).omega
             loss = best_of.forecast.weighted(omega)
             known = judge.of_fresh_records(best_of) if self._fresh(row.kind) else None
             found.append(
@@ -276,7 +299,9 @@ class Planner:
                     row,
                     clipped=best_of.forecast,
                     clipped_loss=loss,
-                    population=loss + self.training.floor(row.setting) if known is None else known.weighted(omega),
+                    population=loss + self.training.floor(row.setting, self.momentum)
+                    if known is None
+                    else known.weighted(omega),
                     mean_weight=best_of.mean_weight,
                 )
             )
@@ -284,6 +309,35 @@ class Planner:
         if designed.expected > prefix.expected:
             designed = replace(prefix, kind="designed")
         return [*others, prefix, designed]
+
+    def _more_places(self, kind: NoiseKind, last: PlanRow) -> list[Place]:
+        """Momentum takes more steps: the settings that are best without it for other batch sizes and schedules, or a
+        design for the setting at which noise for prefix sums, the `last` row, is best with it.
+        """
+        if kind == "designed":
+            setting = replace(last.setting, eta=last.setting.eta / (1.0 - self.momentum))
+            correlation = self._design(setting)[0]
+            return [(correlation, setting, self._multiplier(kind, correlation, setting))]
+        cost = {"independent": self._independent, "amplified": self._amplified, "prefix-sum": self._prefix_sum}[kind]
+        places = []
+        for _, setting in self.search.least(cost, MOMENTUM_MARGIN):
+            correlation = self._prefix(setting)[0] if kind == "prefix-sum" else independent()
+            places.append((correlation, setting, self._multiplier(kind, correlation, setting)))
+        return places
+
+    def _with_momentum(self, row: PlanRow, found: Judged, free: ClippedForecast, omega: np.ndarray) -> PlanRow:
+        """The row as it was judged, with the loss of the forecast `free` of clipping."""
+        return replace(
+            row,
+            correlation=found.correlation,
+            setting=found.setting,
+            steps=self.training.steps(found.setting.batch_size),
+            clip_norm=found.clip_norm,
+            noise_multiplier=found.noise_multiplier,
+            loss=Loss(*(float(omega @ part) for part in (free.biases, free.samplings, free.privacies))),
+            bound=None,
+            momentum=self.momentum,
+        )
 
     def _participation(self, setting: Setting) -> Participation:
         return self.training.participation(setting.batch_size)

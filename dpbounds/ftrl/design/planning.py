@@ -19,12 +19,13 @@ import numpy as np
 from jaxtyping import Float
 
 from dpbounds.arguments import typed
-from dpbounds.errors import LARGEST, DomainError, choice, count, listed, moderate
+from dpbounds.errors import LARGEST, DomainError, choice, count, listed, moderate, within
 from dpbounds.ftrl.design.amplification import Accounting, installed
 from dpbounds.ftrl.design.budget import DELTA, Budget
 from dpbounds.ftrl.design.clipped import ProxyRecords
 from dpbounds.ftrl.design.judged import SURE, SURE_FORECAST, Verdict, verdict
 from dpbounds.ftrl.design.noise_kinds import UNCORRELATED, NoiseKind
+from dpbounds.ftrl.design.objective import Objective
 from dpbounds.ftrl.design.passes import SHARE, Passes, fewest, passes
 from dpbounds.ftrl.design.planner import Planner, PlanRow, amplified_multipliers
 from dpbounds.ftrl.design.tuning import Training
@@ -46,6 +47,7 @@ class Plan:
     budget: Budget
     accounting: Accounting = "exact"
     passes: tuple[Passes, ...] = ()
+    momentum: float = 0.0
 
     def __post_init__(self) -> None:
         strange = [row for row in self.rows if not isinstance(row, PlanRow)]
@@ -57,6 +59,15 @@ class Plan:
         """The row of this kind of noise; `DomainError` for one that was not planned."""
         kinds = [row.kind for row in self.rows]
         return self.rows[kinds.index(choice("kind", kind, kinds))]
+
+    @typed
+    def objective(self, kind: NoiseKind) -> Objective:
+        """The run of a row: learning rates, weights, and with momentum as it is without the noise of sampling."""
+        setting = self.row(kind).setting
+        objective = self.training.objective(setting)
+        if not self.momentum:
+            return objective
+        return replace(objective, momentum=self.momentum, noiseless=True, sigma_sgd=0.0)
 
     @property
     def best(self) -> PlanRow:
@@ -131,9 +142,15 @@ class Plan:
         else:
             yield (
                 "Losses with clipping are forecast on the records given, which must be public or proxy data: empirical "
-                f"risk above its minimum. Below {SURE_FORECAST:g} the ranking can be relied on. Bounds are those of "
-                "runs without clipping."
+                f"risk above its minimum. Below {SURE_FORECAST:g} the ranking can be relied on."
             )
+            if self.momentum:
+                yield (
+                    f"All losses are those of runs with momentum {self.momentum:g}, forecast on the records; noise is "
+                    "designed for runs without momentum, which takes eta / (1 - momentum)."
+                )
+            else:
+                yield "Bounds are those of runs without clipping."
             if any(row.clip_norm != self.training.clip_norm for row in self.rows):
                 yield "Clip norms are the best on the records given; quantiles of private gradients are private too."
             least = min(float(row.clipped.share_clipped.mean()) for row in self.rows if row.clipped is not None)
@@ -173,6 +190,7 @@ def plan(
     buffers: int = 4,
     amplification: bool = True,
     records: ProxyRecords | None = None,
+    momentum: float = 0.0,
     progress: Progress = no_progress,
 ) -> Plan:
     """Noise, learning rate, schedule and batch size for one run over n records, beside what else could be done.
@@ -189,11 +207,15 @@ def plan(
       judged by that. Give their `eigenvalues`, `start` and `sigma_sgd` too.
     - `clip_norms`: with records, tried for each kind of noise beside `clip_norm`, at equal privacy. Choose them without
       the private records: quantiles of their gradients are private too.
+    - `momentum`, with records: each kind of noise is tuned and judged in runs with heavy ball, v <- momentum v + g,
+      theta <- theta - eta v; noise is designed for runs without it.
     - `progress` is called with (done, all, what).
 
     Raises `DomainError` for arguments outside their ranges.
     """
     budget = Budget.of(rho=rho, epsilon=epsilon, delta=delta)
+    if within("momentum", momentum, "[0, 1)") and records is None:
+        raise DomainError("momentum", momentum, "0 without records", "only a forecast on records counts it")
     several = [count("epochs", each) for each in (epochs if isinstance(epochs, Sequence) else [epochs])]
     if not several:
         raise DomainError("epochs", epochs, "one number at least")
@@ -230,8 +252,16 @@ def plan(
         amplified=amplified(training),
         records=records,
         clip_norms=_clip_norms(clip_norms, records),
+        momentum=momentum,
     )
-    return Plan(training=training, rows=tuple(planner.rows()), budget=budget, accounting=accounting, passes=found)
+    return Plan(
+        training=training,
+        rows=tuple(planner.rows()),
+        budget=budget,
+        accounting=accounting,
+        passes=found,
+        momentum=momentum,
+    )
 
 
 def _clip_norms(clip_norms: Sequence[float], records: ProxyRecords | None) -> tuple[float, ...]:
@@ -251,5 +281,5 @@ def _setting(row: PlanRow) -> str:
     setting = row.setting
     return (
         f"{row.label} noise with batch size {setting.batch_size}, {row.steps} steps, {setting.schedule} learning rate, "
-        f"eta = {setting.eta:.3g}, clip norm {row.clip_norm:g}"
+        f"eta = {setting.eta:.3g}, clip norm {row.clip_norm:g}" + (f", momentum {row.momentum:g}" * (row.momentum > 0))
     )

@@ -127,16 +127,19 @@ class Training:
         squared = 1.0 / (2.0 * self.rho) if noise_multiplier is None else noise_multiplier**2
         return squared * (self.clip_norm / batch_size) ** 2
 
-    def floor(self, setting: Setting) -> float:
+    def floor(self, setting: Setting, momentum: float = 0.0) -> float:
         """What n records leave unknown, in population risk above its minimum, once a run has learned them.
 
         (sigma^2 / 2n) sum_t omega_t sum_j (1 - Phi_tj)^2, Phi_tj what is left of the start along eigenvector j after t
         steps: theta_t is on the way to the records' own minimiser, whose covariance about theta* is sigma^2 H^-1 / n.
         """
         rates = learning_rates(setting.schedule, setting.eta, self.steps(setting.batch_size))
-        left = np.cumprod(1.0 - np.outer(rates, self.eigenvalues), axis=0)
-        learned = np.sum((1.0 - left) ** 2, axis=1)
-        return self.sigma_sgd**2 / (2.0 * self.n) * float(self.objective(setting).omega @ learned)
+        left, velocity, total = np.ones(len(self.eigenvalues)), np.zeros(len(self.eigenvalues)), 0.0
+        for eta, weight in zip(rates, self.objective(setting).omega, strict=True):
+            velocity = momentum * velocity + self.eigenvalues * left
+            left = left - eta * velocity
+            total += weight * float(np.sum((1.0 - left) ** 2))
+        return self.sigma_sgd**2 / (2.0 * self.n) * total
 
     def repeated_noise(self, setting: Setting) -> float:
         """Gradient noise of passes in one fixed order, in population risk: each batch deviates alike in every pass.

@@ -30,6 +30,7 @@ from dpbounds.ftrl.design.amplification import (
     renyi_noise_multiplier,
 )
 from dpbounds.ftrl.design.clipped import by_direction
+from dpbounds.ftrl.design.tuning import Setting, Training
 
 EIGENVALUES = np.array([0.5, 0.3, 0.15, 0.05])
 SETTINGS = {"initial": 1.0, "sigma_sgd": 0.5, "buffers": 2, "amplification": False}
@@ -177,6 +178,35 @@ def test_a_plan_on_records_is_judged_with_clipping():
     assert not any("a larger clip norm" in said for said in wide.sentences)
 
 
+def test_momentum_is_counted_where_records_tell_of_it():
+    """Too few steps for momentum are left for smaller batches; heavy ball is bounded by its own objective's value."""
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((96, 3))
+    records = ProxyRecords.of(X, X @ np.array([1.0, -2.0, 0.5]) + 0.5 * rng.standard_normal(96))
+    settings = {"initial": records.start, "sigma_sgd": records.sigma_sgd, "buffers": 1, "amplification": False}
+    settings |= {"rho": 10.0, "batch_sizes": (2, 6), "schedules": ("linear",), "records": records, "clip_norm": 2.0}
+    plain, found = (plan(records.eigenvalues, 96, **settings, momentum=momentum) for momentum in (0.0, 0.9))
+    for row in found.rows:
+        assert (row.momentum, row.bound, row.ratio) == (0.9, None, None)
+        assert row.steps == 96 // row.setting.batch_size
+        assert row.setting.eta <= 0.1 * found.training.fastest(row.setting.batch_size) * (1 + 1e-12)
+        assert row.expected > 0.5 * plain.row(row.kind).expected
+    objective = found.objective("designed")
+    assert objective.noiseless and objective.momentum == 0.9 and objective.bias > 0
+    assert plain.objective("designed").momentum == 0.0
+    assert any("momentum 0.9" in said for said in found.sentences)
+    assert not any("momentum" in said for said in plain.sentences)
+
+
+def test_what_records_leave_unknown_with_next_to_no_momentum():
+    setting = Setting(batch_size=4, schedule="linear", eta=0.3)
+    training = Training(eigenvalues=np.array([1.0, 0.1]), n=64, rho=1.0, initial=1.0, sigma_sgd=0.5, batch_sizes=(4,))
+    left = np.prod(1.0 - np.outer(learning_rates("linear", 0.3, 16), [1.0, 0.1]), axis=0)
+    assert training.floor(setting) == pytest.approx(0.25 / 128 * np.sum((1 - left) ** 2), rel=1e-12)
+    assert training.floor(setting, 1e-13) == pytest.approx(training.floor(setting), rel=1e-9)
+    assert training.floor(setting, 0.5) > training.floor(setting)
+
+
 def test_loss_on_fresh_records_against_simulation():
     """Four passes in a fixed order over records drawn anew in each of 4,000 runs: 6 standard errors and 6 %, since d/n
     is small only. The floor is two thirds of the loss.
@@ -253,6 +283,8 @@ def test_the_repaired_design_wanders_less():
         ({"batch_sizes": (0,)}, "batch_sizes"),
         ({"weights": "best"}, "weights"),
         ({"buffers": 0}, "buffers"),
+        ({"momentum": 0.5}, "momentum"),
+        ({"momentum": 1.0}, "momentum"),
         ({"epochs": 0}, "epochs"),
         ({"largest_eta": 0.0}, "largest_eta"),
         ({"eigenvalues": np.array([1.0, 0.0])}, "eigenvalues[1]"),

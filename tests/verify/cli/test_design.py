@@ -157,7 +157,7 @@ def test_a_saved_design_exports_as_the_design_itself(run, tmp_path):
 def test_files_that_hold_no_design(run, tmp_path, content):
     (tmp_path / "bad.json").write_text(content)
     status, out, err = run("design ftrl --saved bad.json --export npz --out new.npz")
-    assert status == 2 and not out and len(err.splitlines()) == 1 and "bad.json" in err
+    assert status == 2 and not out and len(err.splitlines()) == 1 and "saved = bad.json" in err
     assert not (tmp_path / "new.npz").exists()
 
 
@@ -258,9 +258,27 @@ def test_a_plan_on_records_keeps_its_word(run, tmp_path):
     assert status == 0 and "clipped_total" in out and "public or proxy" in out
 
 
+def test_a_plan_with_momentum_keeps_its_word(run, tmp_path):
+    """As without; what is exported are the learning rates of the run."""
+    records_in(tmp_path)
+    asked = f"{ON_RECORDS} --outcome y --momentum 0.8"
+    rows = rows_of(run, f"{asked} --simulate 400 --export npz --out noise.npz")
+    for row in rows:
+        error = (row["high"] - row["low"]) / (2 * 1.96)
+        assert abs(row["simulated"] - row["clipped_total"]) < 6 * error + 0.05 * row["clipped_total"]
+        assert row["momentum"] == 0.8 and row["bound"] is None
+    with np.load(tmp_path / "noise.npz", allow_pickle=False) as made:
+        assert made["learning_rates"][0] == pytest.approx(rows[-1]["eta"])
+    status, out, _ = run(asked)
+    assert status == 0 and "momentum 0.8" in out and "bound" not in out
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        (f"{PLAN} --momentum 0.5", "momentum = 0.5"),
+        (f"{ON_RECORDS} --outcome y --momentum 1", "momentum = 1"),
+        (f"{ON_RECORDS} --outcome y --momentum 0.5 --plot new.svg", "plot"),
         (f"{ON_RECORDS} --outcome z", "outcome = z"),
         (ON_RECORDS.replace("records", "nosuch"), "features = nosuch.csv"),
         (f"{ON_RECORDS} --initial 1", "initial"),

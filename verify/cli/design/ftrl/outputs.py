@@ -30,7 +30,7 @@ def write_run(design: Design, rows: Sequence[Row], arguments: Namespace) -> None
 def write_plan(found: Plan, rows: Sequence[Row], arguments: Namespace) -> None:
     """The same for a plan."""
     row = found.row("designed")
-    objective = found.training.objective(row.setting)
+    objective = found.objective("designed")
     participation = found.training.participation(row.setting.batch_size)
     contents = _contents(rows, row.correlation, objective, participation, found.budget.rho, row.clip_norm, arguments)
     if arguments.plot is not None:

@@ -22,6 +22,8 @@ def run(arguments: Namespace) -> int:
     records = records_of(arguments)
     if records is not None and arguments.simulate is not None and arguments.objective not in (None, "final"):
         raise DomainError("simulate", arguments.simulate, "left out", "runs on records give final losses only")
+    if arguments.momentum and arguments.plot is not None:
+        raise DomainError("plot", arguments.plot, "left out with --momentum", "curves are of runs without it")
     problem = problem_of(arguments, records)
     started = time.perf_counter()
     with progress("design") as show_progress:
@@ -38,6 +40,7 @@ def run(arguments: Namespace) -> int:
             buffers=buffers_of(arguments),
             amplification=not arguments.no_amplification,
             records=records,
+            momentum=arguments.momentum,
             progress=show_progress,
         )
     rows = [row_of(row, found) for row in found.rows]
@@ -81,6 +84,7 @@ def row_of(row: PlanRow, found: Plan) -> Row:
         "population": row.population,
         "epochs": found.training.epochs,
         "mean_weight": None if clipped is None else row.mean_weight,
+        "momentum": row.momentum,
         "gain": row.gain,
         "clip_norm": row.clip_norm,
         "noise_multiplier": row.noise_multiplier,

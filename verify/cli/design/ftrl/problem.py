@@ -22,7 +22,7 @@ from verify.cli.solve.ftrl.spectra import numbers, spectra
 SOURCES = ("decay", "eigenvalues", "spectrum")
 # Options that belong to one of the two jobs.
 RUN = ("steps", "eta", "schedule", "batch_size", "weights", "min_separation", "bound_seconds")
-RUN_FLAGS = ("noiseless", "momentum", "unknown_spectrum", "certify")
+RUN_FLAGS = ("noiseless", "unknown_spectrum", "certify")
 PLAN = ("n", "batch_sizes", "schedules", "features", "outcome", "clip_norms", "work")
 # What records say, in place of an option.
 OF_RECORDS = ("decay", "eigenvalues", "spectrum", "dimension", "initial", "sigma_sgd")
@@ -47,7 +47,7 @@ def check(arguments: Namespace) -> None:
     )
     for name in strange:
         value = getattr(arguments, name)
-        if value is not None and value is not False and not (name == "momentum" and value == 0.0):
+        if value is not None and value is not False:
             raise DomainError(name, value, f"left out {kept}")
     if arguments.features is not None:
         for name in OF_RECORDS:

@@ -61,11 +61,18 @@ def show_plan(found: Plan, rows: Sequence[Row], arguments: Namespace, seconds: f
     alike = {row["clip_norm"] for row in rows} == {arguments.clip_norm}
     _table(rows, [name for name in PLAN if not (alike and name == "clip_norm")])
     said = list(found.sentences)
-    said += [*_losses(), "Every row has the eta, schedule and batch size that are best for it."]
-    said.append(
-        "bound: the least total of any noise at the row's setting; ratio: total over it. gain: total of independent "
-        "noise over the row's."
-    )
+    said.append("Every row has the eta, schedule and batch size that are best for it.")
+    if found.momentum:
+        said.append(
+            "total = bias + sgd_noise + privacy_noise: the weighted F - F*, F with 1/2, where nothing is clipped."
+        )
+        said.append("gain: clipped_total of independent noise over the row's.")
+    else:
+        said += _losses()
+        said.append(
+            "bound: the least total of any noise at the row's setting; ratio: total over it. gain: total of "
+            "independent noise over the row's."
+        )
     if any(row["population"] != row["total"] for row in rows):
         said.append(
             "population: the loss on fresh records; several passes and Poisson sampling learn the records themselves, "

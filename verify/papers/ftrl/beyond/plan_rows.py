@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from dpbounds.ftrl.design import Objective, learning_rates, plan, verdict
+from dpbounds.ftrl.design import Objective, learning_rates, plan, sensitivity, verdict
 from dpbounds.ftrl.design.clipped import ProxyRecords, forecast
 from dpbounds.ftrl.design.tuning import Setting, Training
 from simulators.ftrl import planned_on_records
@@ -68,16 +68,63 @@ def _planned(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact | H
     yield Holds("what is said of ratios", words == ["take", "probably", "level", "probably", "take"])
 
 
+def _with_momentum(rng: np.random.Generator, told: float = 1.0) -> Iterator[Fact | Holds]:
+    """Every row from its setting alone; what n records leave unknown from what n of them are fitted to, by matrices."""
+    X = rng.standard_normal((64, 3)) / np.array([1.0, 1.5, 2.0])
+    outcomes = X @ np.array([1.0, -1.0, 0.5]) + 0.3 * rng.standard_t(4, 64)
+    records = ProxyRecords.of(X, outcomes)
+    common = {"initial": records.start, "sigma_sgd": records.sigma_sgd, "clip_norm": 0.5, "buffers": 1, "rho": 2.0}
+    common |= {"batch_sizes": (4, 8), "schedules": ("linear",), "amplification": False, "epochs": 2}
+    found = plan(records.eigenvalues, records.rows, records=records, momentum=0.8, **common)
+    for row in found.rows:
+        m, rates = row.setting.batch_size, learning_rates("linear", row.setting.eta, row.steps)
+        given = {"correlation": row.correlation, "schedule": rates, "batch_size": m, "initial": records.initial}
+        noise = row.noise_multiplier * row.clip_norm
+        one, free = (
+            forecast(
+                X, records.residuals, clip_norm=c, noise_multiplier=noise / c, momentum=0.8 * told, **given
+            )
+            for c in (row.clip_norm, 1e9)
+        )  # fmt: skip
+        yield Fact(f"loss with clipping, {row.label}", row.expected, float(one.loss), 1e-9)
+        parts = [row.loss.bias, row.loss.sgd_noise, row.loss.privacy_noise]
+        yield Fact(f"loss while nothing is clipped, {row.label}", parts, [free.bias, free.sampling, free.privacy], 1e-7)
+        run = planned_on_records(found, row.kind, records).settings
+        made = [run.noise_multiplier, run.batch_size, run.momentum, *run.schedule]
+        yield Fact(f"run of it, {row.label}", made, [row.noise_multiplier, m, 0.8 * told, *rates], 1e-12)
+        held = float(sensitivity(row.correlation, row.steps, found.training.participation(m))) / 2.0
+        yield Fact(f"noise for rho = 2, {row.label}", row.noise_multiplier, held, 1e-12)
+        left = np.array([_left(rates * each, 0.8 * told) for each in records.eigenvalues])
+        learned = records.sigma_sgd**2 / 128 * np.sum((1 - left) ** 2)
+        yield Fact(f"loss on fresh records, {row.label}", row.population, float(one.loss) + learned, 1e-9)
+        yield Holds(f"no bound, {row.label}", row.bound is None)
+    yield Holds("the design is not worse", found.rows[-1].expected <= found.rows[-2].expected)
+
+
+def _left(steps: np.ndarray, momentum: float) -> float:
+    """Of a start in units of itself, as a product of matrices on (theta, eta v): the rates fall from step to step."""
+    state, last = np.array([1.0, 0.0]), steps[0]
+    for step in steps:
+        velocity = momentum * step / last
+        state = np.array([[1.0 - step, -velocity], [step, velocity]]) @ state
+        last = step
+    return float(state[0])
+
+
 PLANS = Claim(
     id="ftrl/beyond-plan-rows",
     where=OURS,
     kind="algorithm",
     statement=(
         "On records, each row of a plan has the forecast with clipping at its own learning rate and clip norm, which "
-        "is no worse than at those that are best without clipping, and the plan's advice goes by these losses."
+        "is no worse than at those that are best without clipping, and the plan's advice goes by these losses.",
+        "With momentum, each row has the forecasts of heavy ball, with clipping and without, and no bound.",
     ),
-    setting="64 records, $d = 3$, two passes.",
-    checks=(Agreement(facts=_planned, impostors={"1 % off": {"facts": {"factor": 1.01}}}),),
+    setting="64 records, $d = 3$, two passes; momentum 0.8.",
+    checks=(
+        Agreement(decides="a", facts=_planned, impostors={"1 % off": {"facts": {"factor": 1.01}}}),
+        Agreement(decides="b", facts=_with_momentum, impostors={"less momentum": {"facts": {"told": 0.99}}}),
+    ),
 )
 
 
