@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, final
 
 import numpy as np
@@ -43,13 +44,13 @@ class Frequency(Check):
         """The blocks of every event."""
         return [
             {"event": event.label, "block": block}
-            for event in self.events()
+            for event in self._all_events
             for block in range(opening(self._blocks(event, level), level))
         ]
 
     def more(self, results: Sequence[Result], level: Level) -> Sequence[Task]:
         """More trials of the events that are unclear, unless one fails already."""
-        rows = [(event, self._row(event, results)) for event in self.events()]
+        rows = [(event, self._row(event, results)) for event in self._all_events]
         if any(row["outcome"] == "fails" for _, row in rows):
             return ()
         return [
@@ -66,17 +67,17 @@ class Frequency(Check):
 
     def false_alarms(self, level: Level) -> float:
         """Of all events together."""
-        return len(self.events()) * statistics.COMPARISON_ALPHA
+        return len(self._all_events) * statistics.COMPARISON_ALPHA
 
     def run(self, task: Task, seed: Seed) -> Result:
         """How many trials of one block saw the event."""
-        event = chosen(self.events(), task["event"], lambda event: event.label)
+        event = chosen(self._all_events, task["event"], lambda event: event.label)
         seen = event.occurs(event.experiment.run_block(task["block"], seed=seed.user))
         return {"event": event.label, "hits": int(np.sum(seen)), "trials": int(np.size(seen))}
 
     def conclude(self, results: Sequence[Result], level: Level) -> Evidence:
         """The rarest event, compared with its claim, decides."""
-        rows = [self._row(event, results) for event in self.events()]
+        rows = [self._row(event, results) for event in self._all_events]
         total = sum(row["trials"] for row in rows)
         common: dict[str, Any] = {
             "how": "statistical",
@@ -100,6 +101,11 @@ class Frequency(Check):
         nearest = f"{row['event']}: at least {row['low']:.6g}, claimed {row['claimed']:.6g}"
         summary = f"{len(rows)} events in {total} runs; nearest {nearest}."
         return Evidence(outcome="holds", summary=summary, **common)
+
+    @cached_property
+    def _all_events(self) -> Sequence[Event]:
+        """Made once: every task and every look asks for them."""
+        return tuple(self.events())
 
     def _row(self, event: Event, results: Sequence[Result]) -> dict[str, Any]:
         own = [result for result in results if result["event"] == event.label]

@@ -10,7 +10,9 @@ import ctypes
 import multiprocessing
 import os
 import signal
+import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from typing import Any, Protocol
@@ -56,7 +58,10 @@ class Serial:
 
 
 class Processes:
-    """A pool of worker processes on this machine, started by the first work and kept for the next."""
+    """A pool of worker processes on this machine, started by the first work and kept for the next.
+
+    On Linux they are copies of this process, and have what it has loaded and planned; elsewhere they load it again.
+    """
 
     def __init__(self, jobs: int) -> None:
         self.jobs = count("jobs", jobs)
@@ -69,10 +74,13 @@ class Processes:
         if not items:
             return
         if self._pool is None:
-            context = multiprocessing.get_context("spawn")
+            context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
             self._pool = ProcessPoolExecutor(self.jobs, mp_context=context, initializer=_start_worker)
         try:
-            futures = {self._pool.submit(work, item): index for index, item in enumerate(items)}
+            with warnings.catch_warnings():
+                # Python warns of threads, which a copy lacks: those here draw the progress or wait for linear algebra.
+                warnings.simplefilter("ignore", DeprecationWarning)
+                futures = {self._pool.submit(work, item): index for index, item in enumerate(items)}
             for future in as_completed(futures):
                 yield futures[future], future.result()
         except BaseException:

@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from io import RawIOBase
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 from dpbounds import DomainError
 
@@ -47,6 +48,7 @@ class Store:
             folder.mkdir(parents=True, exist_ok=True)
             self.records = self._read()
             self._journal = self._open(folder / f"tasks{shard}.jsonl")
+            _STORES.add(self)
         except OSError as error:
             raise DomainError("store", folder, "a folder that can be read and written", str(error)) from None
 
@@ -92,6 +94,19 @@ class Store:
             journal.close()
             raise
         return journal
+
+
+# Those of this process: its copies let go of their journals, whose locks would else outlive it.
+_STORES: WeakSet[Store] = WeakSet()
+
+
+def _let_go() -> None:
+    for store in _STORES:
+        store._journal.close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_let_go)
 
 
 def read_bounded(path: Path) -> bytes:

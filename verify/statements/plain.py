@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 SYMBOLS: Mapping[str, str] = {
     # letters
@@ -87,6 +88,7 @@ _KEPT, _MOST = 0xF0000, 0xFFFE
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 
+@cache
 def plain(text: str) -> str:
     """Text with its formulas as a terminal shows them."""
     parts, end = [], 0

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -98,6 +100,26 @@ def test_a_second_writer_is_refused_until_the_first_is_done(tmp_path):
             pass
     with Store(tmp_path):
         pass
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of threads that the copy lacks
+def test_a_copy_of_the_process_does_not_keep_the_lock(tmp_path):
+    with Store(tmp_path) as store:
+        ready, told = os.pipe()
+        child = os.fork()
+        if not child:
+            os.write(told, b"." if store._journal.closed else b"open")
+            signal.pause()
+        state = os.read(ready, 4)
+    try:
+        with Store(tmp_path):
+            assert state == b"."
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        os.close(ready)
+        os.close(told)
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path):
