@@ -109,10 +109,16 @@ def best_ratio(problem: Problem, estimator: Estimator) -> float:
     radius, label = problem.bounds
     unit = _terms(problem, estimator, NoiseScales(gram=radius**2, cross=radius * label))
 
+    return least_ratio(unit.gram_noise, unit.cross_noise, problem.p)
+
+
+def least_ratio(gram_noise: float, cross_noise: float, p: int) -> float:
+    """The ratio at which gram_noise a_1² + cross_noise a_2² is least at equal mu."""
+
     def noise(log_ratio: float) -> float:
         ratio = math.exp(log_ratio)
-        mu = privacy.release_mu(ratio, 1.0, radius=1.0, p=problem.p)
-        return 2.0 * math.log(float(mu)) + math.log(unit.gram_noise * ratio**2 + unit.cross_noise)
+        mu = privacy.release_mu(ratio, 1.0, radius=1.0, p=p)
+        return 2.0 * math.log(float(mu)) + math.log(gram_noise * ratio**2 + cross_noise)
 
     ends = tuple(math.log(ratio) for ratio in RATIOS)
     least: Any = minimize_scalar(noise, bounds=ends, method="bounded", options={"xatol": 1e-6})

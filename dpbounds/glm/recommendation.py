@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -31,6 +32,7 @@ from dpbounds.glm.surveys import (
     message_rows,
     what_helps,
 )
+from dpbounds.glm.tuned import TunedPrediction, tuned
 from dpbounds.values import Value
 
 Advice = Estimator | Literal["zero"]
@@ -110,6 +112,14 @@ class Recommendation:
     def recommends(self, row: Prediction) -> bool:
         """Whether this row is the one to take."""
         return row.calibration == "tight" and row.estimator == self.advice
+
+    @cached_property
+    def references(self) -> tuple[TunedPrediction, ...]:
+        """The tight estimators with labels centred, at the radius of least predicted error; as that is chosen at this
+        w* and Sigma, they are not recommended.
+        """
+        found = (tuned(self.problem, row.estimator) for row in self.under("tight"))
+        return tuple(row for row in found if row is not None)
 
     @property
     def recommended(self) -> str:

@@ -4,7 +4,13 @@ from simulators.glm.covariances import random_covariance
 from simulators.glm.estimators import bounded, estimate, find_scale
 from simulators.glm.messages import MessageSettings, estimate_from_messages
 from simulators.glm.models import GaussianModel, InterceptModel, TwoPointModel, condensed, wishart
-from simulators.glm.recommended import message_experiments, recommendation_experiments, settings_of, share_without_root
+from simulators.glm.recommended import (
+    message_experiments,
+    recommendation_experiments,
+    reference_experiments,
+    settings_of,
+    share_without_root,
+)
 from simulators.glm.settings import Settings
 
 __all__ = [
@@ -21,6 +27,7 @@ __all__ = [
     "message_experiments",
     "random_covariance",
     "recommendation_experiments",
+    "reference_experiments",
     "settings_of",
     "share_without_root",
     "wishart",

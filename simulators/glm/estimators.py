@@ -97,7 +97,7 @@ def bounded(x: np.ndarray, y: np.ndarray, settings: Settings) -> tuple[np.ndarra
         return x[inside], y[inside]
     if settings.beyond == "clip":
         shrink = np.minimum(1.0, settings.radius / np.maximum(norms, 1e-300))
-        return x * shrink[:, None], np.clip(y, -settings.label_bound, settings.label_bound)
+        return x * shrink[:, None], np.clip(y - settings.label_center, -settings.label_bound, settings.label_bound)
     return x, y
 
 

@@ -28,16 +28,13 @@ from simulators.glm.models import GaussianModel
 from simulators.glm.settings import Settings
 
 # Records of one simulated run, and runs in a block.
-MOST_SIMULATED, MOST_PUBLIC, BLOCK_TRIALS = 20_000_000, 2_000_000, 10
+MOST_SIMULATED, MOST_DRAWN, MOST_PUBLIC, BLOCK_TRIALS = 20_000_000, 400_000, 2_000_000, 10
 
 
 @typed
 def recommendation_experiments(recommendation: Recommendation) -> dict[tuple[Calibration, Estimator], Experiment]:
     """An experiment for each row, by calibration and estimator. Raises `DomainError` for more than 2e7 records."""
-    problem = recommendation.problem
-    for name, size in (("n", problem.n), ("m", problem.m)):
-        if size > MOST_SIMULATED:
-            raise DomainError(name, size, f"at most {MOST_SIMULATED} for a simulation")
+    problem = _few(recommendation.problem)
     model = _model(problem)
     return {
         (row.calibration, row.estimator): Experiment(
@@ -45,6 +42,42 @@ def recommendation_experiments(recommendation: Recommendation) -> dict[tuple[Cal
         )
         for row in recommendation.rows
     }
+
+
+@typed
+def reference_experiments(recommendation: Recommendation) -> dict[str, Experiment]:
+    """An experiment for each estimator at its best radius, by name; none for n > 400,000, as every record is drawn.
+
+    Raises `DomainError` for more than 2e7 public records.
+    """
+    problem = recommendation.problem
+    if problem.n > MOST_DRAWN:
+        return {}
+    problem = _few(problem)
+    return {
+        row.estimator: Experiment(
+            algorithm=estimate,
+            problem=_model(problem),
+            settings=Settings(
+                estimator=row.estimator,
+                gram_scale=row.scales.gram if math.isfinite(row.scales.gram) else 0.0,
+                cross_scale=row.scales.cross,
+                beyond="clip",
+                radius=row.radius,
+                label_bound=row.label_bound,
+                label_center=row.label_center,
+            ),
+            block_trials=BLOCK_TRIALS,
+        )
+        for row in recommendation.references
+    }
+
+
+def _few(problem: Problem) -> Problem:
+    for name, size in (("n", problem.n), ("m", problem.m)):
+        if size > MOST_SIMULATED:
+            raise DomainError(name, size, f"at most {MOST_SIMULATED} for a simulation")
+    return problem
 
 
 @typed

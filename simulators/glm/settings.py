@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from dpbounds.arguments import typed
-from dpbounds.errors import DomainError, choice, in_floats, nonnegative, positive
+from dpbounds.errors import DomainError, choice, in_floats, nonnegative, positive, real
 
 Estimator = Literal["paper", "pooled", "public-covariance", "no-public-data", "two-round"]
 Beyond = Literal["keep", "refuse", "clip"]
@@ -27,7 +27,8 @@ class Settings:
     - `gram_scale`, `cross_scale`: standard deviations of one user's noise on an entry of x x^T and of x y;
       `projection_scale`: on <x, w_ols>, in units of ||w_ols||, in the second round;
     - `beyond`: what a user does whose record is outside `radius` or `label_bound`: `keep` it, `refuse` (the message
-      "outside", which the server leaves out; labels are not looked at), or `clip`;
+      "outside", which the server leaves out; labels are not looked at), or `clip`, |y - label_center| <= label_bound,
+      and send y - label_center;
     - `per_user_noise`: draw every user's noise (the same law, for tests).
     """
 
@@ -38,6 +39,7 @@ class Settings:
     beyond: Beyond = "keep"
     radius: float = math.inf
     label_bound: float = math.inf
+    label_center: float = 0.0
     per_user_noise: bool = False
 
     def __post_init__(self) -> None:
@@ -49,6 +51,7 @@ class Settings:
             value = getattr(self, name)
             if not (isinstance(value, float) and value == math.inf):
                 positive(name, value)
+        real("label_center", self.label_center)
         in_floats(self, "gram_scale", "cross_scale", "projection_scale", "radius", "label_bound")
         if self.beyond != "keep" and math.isinf(self.radius) and math.isinf(self.label_bound):
             raise DomainError("beyond", self.beyond, "keep where no bound is given", "give radius or label_bound")

@@ -1,8 +1,8 @@
 """Settings of `solve glm`: link, p, spectrum, size of w*, n, m and epsilon; every row is simulated, and doing nothing.
 
-Rows have no constant that is left to tune but the radius of the least squares ones, which is tried at its default and
-at a half and a quarter of it. A row's error is its median over runs, as means of the least squares rows are infinite;
-of messages that may be the best as many runs are taken as it needs.
+The least squares rows are tried at their default radius and, with labels centred, at that of least predicted error. A
+row's error is its median over runs, as means of the least squares rows are infinite; of messages that may be the best
+as many runs are taken as it needs.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from dpbounds.glm import recommend
-from simulators.glm import message_experiments, recommendation_experiments
+from simulators.glm import message_experiments, recommendation_experiments, reference_experiments
+from simulators.glm.recommended import BLOCK_TRIALS
 
 # Runs of every row; more of messages within NEAR of the best, until the standard error of the median is at most
 # ERRORS[0] of it; of what is recommended, ERRORS[1].
 RUNS, MESSAGE_RUNS, NEAR, ERRORS, MOST = 20, 100, 1.4, (0.08, 0.03), 3000
-SHARES = (1.0, 0.5, 0.25)
 
 
 def drawn(number: int) -> dict[str, Any]:
@@ -45,14 +45,11 @@ def judge(number: int) -> dict[str, Any]:
         del messages["hemisphere-message"]
     for name, one in messages.items():
         errors[name] = float(np.median(_errors(one, MESSAGE_RUNS)))
-    for share in SHARES:
-        # Runs with a chosen radius draw every record: fewer of them.
-        asked: dict[str, Any] = drawn(number) | ({} if share == 1.0 else {"radius": share * found.problem.bounds[0]})
-        other = found if share == 1.0 else recommend(**asked, estimators=("public-covariance",))
-        for (calibration, name), one in recommendation_experiments(other).items():
-            if calibration == "tight":
-                error = float(np.median(_errors(one, RUNS if share == 1.0 else 10)))
-                errors[name] = min(errors.get(name, math.inf), error)
+    for (calibration, name), one in recommendation_experiments(found).items():
+        if calibration == "tight":
+            errors[name] = float(np.median(_errors(one, RUNS)))
+    for name, one in reference_experiments(found).items():  # every record is drawn: fewer runs
+        errors[name] = min(errors[name], float(np.median(_errors(one, BLOCK_TRIALS))))
     least = min(errors.values())
     for name, one in messages.items():
         if name == found.recommended or errors[name] <= NEAR * least:

@@ -88,3 +88,44 @@ def test_what_helps_is_said_where_no_message_is_defined():
     assert not found.messages and not found.useful and found.helps is not None and found.helps.n is not None
     more = recommend("cubic", p=3, n=found.helps.n, m=found.helps.n, epsilon=1.0, delta=1e-6)
     assert float(more.best.relative) < 0.26
+
+
+def test_references_are_tuned_and_never_recommended():
+    found = assess(problem())
+    tight = {row.estimator: row for row in found.under("tight")}
+    assert [row.estimator for row in found.references] == list(tight)
+    for row in found.references:
+        assert row.radius < tight[row.estimator].radius and (row.label_center, row.label_bound) == (0.5, 0.5)
+        assert float(row.relative) < 0.5 * float(tight[row.estimator].relative)
+        assert row.bias + row.terms.total == pytest.approx(float(row.relative))
+    assert found.recommended.endswith("-message") and found.advice == "public-covariance"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"link": "logistic", "p": 1},
+        {"link": "logistic", "p": 3, "m": 0},
+        {"link": "logistic", "p": 3, "m": 3},
+        {"link": "logistic", "p": 2, "w_norm": 60.0},
+        {"link": "logistic", "p": 2, "w_norm": 1e-6},
+        {"link": "poisson", "p": 4, "w_norm": 2.0},
+        {"link": "cubic", "p": 2},
+        {"link": "softplus", "p": 3, "noise": 0.5},
+        {"link": "sigmoid", "p": 3, "noise": 0.5, "label_bound": 0.4},
+        {"link": "boosting", "spectrum": np.geomspace(1e-6, 1, 5)},
+        {"link": "boosting", "p": 2, "radius": 1e-3, "variance": 1e6},
+        {"link": "logistic", "p": 2, "n": 3, "epsilon": 1e-6},
+        {"link": "logistic", "p": 2, "n": 10**15, "epsilon": 1e4},
+        {"link": "logistic", "p": 50},
+    ],
+)
+def test_references_where_an_opponent_looks(given):
+    found = recommend(**{"n": 10**4, "epsilon": 1.0, **given})
+    for row in found.references:
+        assert row.bias >= 0 and np.isfinite(float(row.relative)) and row.radius <= found.problem.bounds[0]
+        assert row.delta == pytest.approx(found.problem.delta, rel=1e-6) and row.label_bound > 0
+
+
+def test_there_are_no_references_for_many_coordinates():
+    assert recommend("logistic", n=10**4, epsilon=1.0, p=51).references == ()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
 from dpbounds import DomainError
 from dpbounds.glm import recommend
-from simulators.glm import recommendation_experiments, share_without_root
+from simulators.glm import bounded, recommendation_experiments, reference_experiments, share_without_root
 
 
 def test_each_row_runs_with_its_own_noise_and_clips_only_to_chosen_bounds():
@@ -34,3 +35,14 @@ def test_runs_without_a_root_are_counted():
 def test_too_many_records_are_refused():
     with pytest.raises(DomainError, match="n = 1000000000"):
         recommendation_experiments(recommend("logistic", n=10**9, m=10, epsilon=1.0, p=3))
+
+
+def test_references_clip_and_centre():
+    found = recommend("logistic", n=2000, epsilon=20.0, p=3)
+    experiments = reference_experiments(found)
+    assert list(experiments) == [row.estimator for row in found.references]
+    row, settings = found.references[0], experiments["paper"].settings
+    assert settings.radius == row.radius and settings.cross_scale == row.scales.cross
+    x, y = bounded(100.0 * np.eye(3)[:2], np.array([0.0, 1.0]), settings)
+    assert np.linalg.norm(x, axis=1) == pytest.approx(row.radius) and y.tolist() == [-0.5, 0.5]
+    assert reference_experiments(recommend("logistic", n=10**6, epsilon=1.0, p=3)) == {}

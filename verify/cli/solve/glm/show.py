@@ -6,17 +6,18 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dpbounds.glm.privacy import Calibration
 from dpbounds.glm.recommendation import ADVICE_LABELS, Recommendation
+from simulators.glm.recommended import MOST_DRAWN
 from verify.cli.console import print_table
 from verify.cli.solve.simulating import Simulated
 
-TITLES: dict[Calibration, str] = {
+TITLES: dict[str, str] = {
     "printed": "As printed",
     "tight": "At equal true privacy: clipped records, the least noise",
+    "best radius": "References at equal true privacy: labels centred, the radius of least predicted error here",
 }
 NOISE = ("estimator", "radius", "label_bound", "sd_xx", "sd_xy", "delta_within_bounds")
-TERMS = ("error", "sampling", "gram_noise", "cross_noise", "public_covariance", "public_scale")
+TERMS = ("error", "sampling", "gram_noise", "cross_noise", "public_covariance", "public_scale", "clipping")
 SHORT = {
     "label_bound": "|y| bound",
     "sd_xx": "sd of xx'",
@@ -71,13 +72,10 @@ def _errors(rows: Sequence[Row]) -> None:
 
 
 def _cells(row: Row, names: Sequence[str]) -> dict[str, Any]:
+    values = {name: row.get(name) for name in names}
     return {
-        SHORT.get(name, name): f"{row[name]:.{DIGITS}g}"
-        if isinstance(row[name], float)
-        else row[name]
-        if row[name] is not None
-        else "-"
-        for name in names
+        SHORT.get(name, name): f"{value:.{DIGITS}g}" if isinstance(value, float) else "-" if value is None else value
+        for name, value in values.items()
     }
 
 
@@ -92,6 +90,12 @@ def _legend(rows: Sequence[Row]) -> None:
         _note(
             "True delta is for records within the bounds. Printed, a record beyond the radius sends the message "
             '"outside": for all records the true delta is 1. Tight rows are private for every record.'
+        )
+    if any(row["calibration"] == "best radius" for row in rows):
+        _note(
+            "Best radius: labels are sent less the middle of their range, and records are clipped to a radius tuned to "
+            "this w* and Sigma, which no rule knows, so that such rows are not recommended; clipping: the squared "
+            f"error of the means so clipped. They are simulated up to n = {MOST_DRAWN}."
         )
     if any(row["calibration"] == "message" for row in rows):
         _note(

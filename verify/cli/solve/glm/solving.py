@@ -12,8 +12,14 @@ from dpbounds import DomainError
 from dpbounds.glm.prediction import Prediction
 from dpbounds.glm.recommendation import Recommendation, recommend
 from dpbounds.glm.surveys import MessagePrediction
+from dpbounds.glm.tuned import TunedPrediction
 from simulators.engine import Experiment
-from simulators.glm.recommended import message_experiments, recommendation_experiments, share_without_root
+from simulators.glm.recommended import (
+    message_experiments,
+    recommendation_experiments,
+    reference_experiments,
+    share_without_root,
+)
 from verify.cli.console import print_json
 from verify.cli.files import check_target, write
 from verify.cli.solve.glm.problem import assumptions, settings
@@ -33,6 +39,9 @@ def run(arguments: Namespace) -> int:
     recommendation = recommend(**settings(arguments))
     runs = _simulated(arguments, recommendation)
     rows = [_row(recommendation, row, runs.get((row.calibration, row.estimator), {})) for row in recommendation.rows]
+    if arguments.estimator is None:
+        references = recommendation.references
+        rows += [_reference_row(row, runs.get(("best radius", row.estimator), {})) for row in references]
     rows += [_message_row(recommendation, row, runs.get(("message", row.name), {})) for row in recommendation.messages]
     rows.append(_nothing(recommendation))
     try:
@@ -50,6 +59,8 @@ def _simulated(arguments: Namespace, recommendation: Recommendation) -> dict[Key
     if arguments.simulate is None:
         return {}
     experiments: dict[Key, Experiment] = {**recommendation_experiments(recommendation)}
+    if arguments.estimator is None:
+        experiments |= {("best radius", name): one for name, one in reference_experiments(recommendation).items()}
     experiments |= {("message", name): one for name, one in message_experiments(recommendation).items()}
     arrays = simulate(experiments, arguments.simulate, seed=arguments.seed, outputs=("relative_l2", "has_root"))
     return {
@@ -74,6 +85,31 @@ def _row(recommendation: Recommendation, row: Prediction, run: dict[str, Any]) -
         "private_for_all": row.private,
         "error": float(row.relative),
         **row.relative_terms.sources,
+        "convergence": row.terms.convergence,
+        "excess": row.terms.excess,
+        "reliable": row.reliable,
+        **(median.columns("median") | {"no_root": run["no_root"]} if median is not None else {}),
+    }
+
+
+def _reference_row(row: TunedPrediction, run: dict[str, Any]) -> dict[str, Any]:
+    """JSON data; never recommended, as it is tuned to what is to be found."""
+    median: Simulated | None = run.get("median")
+    return {
+        "estimator": row.estimator,
+        "calibration": "best radius",
+        "recommended": False,
+        "scale_constant": None,
+        "radius": row.radius,
+        "label_center": row.label_center,
+        "label_bound": row.label_bound,
+        "sd_xx": row.scales.gram if math.isfinite(row.scales.gram) else None,
+        "sd_xy": row.scales.cross,
+        "delta_within_bounds": row.delta,
+        "private_for_all": True,
+        "error": float(row.relative),
+        "clipping": row.bias,
+        **row.terms.sources,
         "convergence": row.terms.convergence,
         "excess": row.terms.excess,
         "reliable": row.reliable,

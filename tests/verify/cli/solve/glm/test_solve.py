@@ -39,19 +39,22 @@ def test_rows_are_those_of_the_answer(capsys):
     found = recommend("logistic", p=3, n=20_000, m=5000, epsilon=10.0, delta=1e-5)
     assert [(row["estimator"], row["calibration"]) for row in rows] == [
         *((r.estimator, r.calibration) for r in found.rows),
+        *((r.estimator, "best radius") for r in found.references),
         *((r.name, "message") for r in found.messages),
         ("zero", "nothing"),
     ]
-    errors = [*(float(row.relative) for row in (*found.rows, *found.messages)), 1.0]
+    errors = [*(float(row.relative) for row in (*found.rows, *found.references, *found.messages)), 1.0]
     assert [row["error"] for row in rows] == pytest.approx(errors, rel=1e-9)
     assert [row["estimator"] for row in rows if row["recommended"]] == [found.recommended] == ["cap-message"]
     parts = ("sampling", "gram_noise", "cross_noise", "public_covariance", "public_scale")
     for row in rows:
         bend = 1 + row["excess"] if row["calibration"] == "message" else 1
-        total = 1.0 if row["estimator"] == "zero" else bend * sum(row[name] for name in parts)
+        total = (
+            1.0 if row["estimator"] == "zero" else bend * sum(row[name] for name in parts) + row.get("clipping", 0.0)
+        )
         assert total == pytest.approx(row["error"], rel=1e-9)
     assert all(row["delta_within_bounds"] <= 1e-5 * (1 + 1e-9) for row in rows)
-    assert [row["private_for_all"] for row in rows] == [False, False, *[True] * 8]
+    assert [row["private_for_all"] for row in rows] == [False, False, *[True] * 12]
 
 
 def test_tables_say_what_is_assumed_what_is_private_and_what_to_take(capsys):
@@ -62,6 +65,7 @@ def test_tables_say_what_is_assumed_what_is_private_and_what_to_take(capsys):
         "Assumed: x Gaussian, of covariance 1 I",
         "As printed",
         "At equal true privacy",
+        "References at equal true privacy: labels centred",
         "for all records the true delta is 1",
         "Recommended at equal true privacy: cap-message",
         "Among the estimators by least squares: public-covariance",
@@ -82,7 +86,7 @@ def test_simulated_medians_repeat_and_agree_with_the_prediction(capsys):
 
 def test_without_public_records_the_scale_comes_from_the_private_ones(capsys):
     rows = call(capsys, *SMALL, "--m", 0, "--json").rows
-    assert [row["estimator"] for row in rows] == ["no-public-data", "zero"]
+    assert [row["estimator"] for row in rows] == ["no-public-data", "no-public-data", "zero"]
     assert refused(call(capsys, *SMALL, "--m", 0, "--estimator", "pooled"), "m = 0", "needs none")
     assert refused(call(capsys, *SMALL, "--m", 2), "m = 2", "0 or at least p = 3")
 
@@ -97,7 +101,7 @@ def test_public_records_give_the_covariance(capsys, tmp_path):
     assert [row["error"] for row in rows] == pytest.approx([row["error"] for row in same], rel=1e-5)
     assert refused(call(capsys, *asked, "--m", 100), "m = 100", "200 or left out")
     assert refused(call(capsys, *asked, "--radius", 1.0), "radius = 1.0", "what the public records reach", "beyond")
-    assert call(capsys, *asked, "--radius", 3.0, "--beyond", "clip").rows[-5]["radius"] == 3.0
+    assert call(capsys, *asked, "--radius", 3.0, "--beyond", "clip").rows[5]["radius"] == 3.0
 
 
 def test_bounds_of_the_users_own_are_clipped_to_in_simulation(capsys):
