@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
+from typing import Any
 
 import numpy as np
 import sympy
@@ -49,7 +50,7 @@ def _summed(times: str = "1") -> Iterator[tuple[str, sympy.Expr]]:
     yield "$eta - eta^2 lambda\\/(1 - (1 - x)^2)$", sympy.Rational(times) * eta - eta * x / (1 - (1 - x) ** 2)
 
 
-def _centred(sign: int = -1) -> Iterator[tuple[str, sympy.MatrixBase, sympy.MatrixBase]]:
+def _centred(sign: int = -1) -> Iterator[tuple[Any, ...]]:
     """E[(H - X) S (H - X)] = E[X S X] - H S H for X = x x^T, two points of the plane."""
     p = sympy.Symbol("p")
     laws = [(p, sympy.Matrix(sympy.symbols("x0:2"))), (1 - p, sympy.Matrix(sympy.symbols("y0:2")))]

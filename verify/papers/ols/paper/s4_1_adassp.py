@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import sympy
@@ -11,7 +12,7 @@ from scipy.special import chdtrc, ndtr
 
 from dpbounds.ols import adassp_scales, bounds
 from simulators.ols import symmetric_noise
-from verify.checks import Agreement, Fact, Search, Symbolic, Within
+from verify.checks import Agreement, Fact, Inequality, Search, Symbolic, Within
 from verify.checks.domains import Real
 from verify.papers.ols.tools.table_2 import ROWS
 from verify.statements.claims import Claim, Correction, Fault
@@ -39,6 +40,19 @@ def exceedance(failure: float, constant: float) -> float:
     centre = -(A + level) / s
     density = np.exp(-(zeta**2) / 2) / math.sqrt(2 * math.pi)
     return float(2 * 4 * _WEIGHTS @ (density * (ndtr(centre + half) - ndtr(centre - half))))
+
+
+def _at_least(m: Any, failure: Any) -> Any:
+    """Less than `exceedance` at MULTIPLE: abs(zeta) at least 1, and N within `half` of the centre, where the density is
+    least at the far end. In units s = 3 sqrt(2 log(6/delta)), epsilon = 1; lambda is at its level but for a chance
+    below 1 %, which does not depend on zeta and N.
+    """
+    inverse = 1 / m.number(str(DELTA))
+    gamma = m.sqrt(m.log(1 / failure) * m.log(inverse)) / (3 * m.sqrt(2 * m.log(6 * inverse)))
+    half = m.sqrt(1 / (10 * MULTIPLE * gamma))
+    far = m.number("1/10") + m.sqrt(m.log(2 / failure)) + half
+    density = m.exp(-far * far / 2) / m.sqrt(2 * m.pi)
+    return m.number("0.99") * 2 * m.ndtr(m.number(-1)) * 2 * half * density
 
 
 def _printed(rng: np.random.Generator) -> Iterator[Within]:
@@ -168,7 +182,16 @@ PROP_4 = Claim(
         "lambda^X_min)$."
     ),
     setting="Algorithm 6 with its own noise; $d = 1$ by quadrature.",
-    checks=(Agreement(facts=_printed),),
+    checks=(
+        Agreement(facts=_printed),
+        Inequality(
+            smaller=_at_least,
+            larger=lambda m, failure: failure,
+            box={"failure": Real(1e-12, 1e-8, "log")},
+            certify=False,
+            evaluations=100,
+        ),
+    ),
     fault=Fault(
         severity="hypothesis",
         touches="statement",

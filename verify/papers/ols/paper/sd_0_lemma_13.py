@@ -11,10 +11,11 @@ from dpbounds.ols import DynamicMixing, sketch
 from dpbounds.privacy import gaussian_log_delta
 from verify.checks import Agreement, Fact, Search, Times, Within
 from verify.checks.domains import Real, Whole
-from verify.papers.ols.paper.sb_sketch_privacy import TEST_TERM
+from verify.papers.ols.paper.sb_sketch_privacy import HALF_TEST, REACH, ROWS_BESIDE, TEST_TERM
 from verify.papers.ols.tools.divergences import rows_delta
 from verify.papers.ols.tools.dynamic_pair import estimate_delta, pair_delta
 from verify.statements.claims import Claim, Correction, Fault
+from verify.statements.derivations import Derivation
 
 
 def _estimate(rng: np.random.Generator) -> Iterator[Within]:
@@ -80,7 +81,7 @@ def _oracle(rng) -> Iterator[Fact]:
 
 
 LEDGER_BOX = {
-    "epsilon": Real(0.05, 12.0, "log"),
+    "epsilon": Real(0.05, float(REACH), "log"),
     "delta": Real(1e-12, 1e-2, "log"),
     "k": Whole(1, 2000, "log"),
     "level": Real(0.01, 20.0, "log"),
@@ -117,11 +118,14 @@ LEM_13 = Claim(
             "delta)$-DP with respect to $(X, Y)$, for every $k$, $C_X$, $C_Y$: eigenvalue and sketch together."
         ),
         ground=(
-            r"Test and rows each keep $delta\/3$ at their part of $epsilon$ by their exact laws, whatever is released; "
-            r"$P(tilde(lambda) > lambda^(X Y)) <= delta\/3$; basic composition."
+            r"The test keeps $delta\/2$ and the rows $delta\/3$ at their part of $epsilon$, whatever is released; "
+            r"$P(tilde(lambda) > lambda^(X Y)) <= delta\/6$; basic composition."
         ),
         checks=(
+            HALF_TEST,
+            ROWS_BESIDE,
             Search(
+                role="control",
                 sides=_ledger,
                 box=LEDGER_BOX,
                 extremal=lambda: [{"epsilon": 1.0, "delta": 1e-6, "k": 100.0, "level": 1.0, "row": 2.0}],
@@ -131,9 +135,26 @@ LEM_13 = Claim(
                     "a third of the rest": {"sides": {"share": 0.33}},
                 },
             ),
-            Agreement(facts=_pairs, impostors={"lines 5 and 6 not in units": {"facts": {"in_units": False}}}),
-            Agreement(facts=_oracle, impostors={"1e-6 off": {"facts": Times(1 + 1e-6)}}),
+            Agreement(
+                role="control",
+                facts=_pairs,
+                impostors={"lines 5 and 6 not in units": {"facts": {"in_units": False}}},
+            ),
+            Agreement(role="control", facts=_oracle, impostors={"1e-6 off": {"facts": Times(1 + 1e-6)}}),
+        ),
+        derivation=Derivation(
+            text=(
+                "Line 3 takes $gamma$ with (17) at most $epsilon <= 10$, so the test, which moves by $C_X^2 + C_Y^2$ "
+                "at most, has a part of at most $6.1$ and keeps $delta\\/2$ there (`ols/prop-5` (b): both checks). "
+                "Given $tilde(lambda) <= lambda^(X Y)$, $(X, Y)$ with the noise of line 9 has least eigenvalue at "
+                "least $gamma' (C_X^2 + C_Y^2)$, $gamma'$ the larger of $gamma$ and $tilde(lambda)\\/(C_X^2 + C_Y^2)$, "
+                "and the $tilde(k)$ rows, for which line 6 keeps (17) at $gamma'$ and the test's drawn noise at most "
+                "$epsilon$, keep $delta\\/3$ at the rest of it (Lemmas 1 and 3, `ols/lem-1`, `ols/lem-3`). "
+                "$tilde(lambda)$ is larger with probability $PP(z > tau) <= 1/2 e^(-tau^2\\/2) <= delta\\/6$, as "
+                "$tau^2 >= 8 log(3\\/delta)$ (`ols/thm-1-tau`)."
+            ),
+            lemmas=("privacy profile of the Gaussian mechanism", "basic composition", "union bound", "monotony"),
         ),
     ),
-    given={"most": LEDGER_BOX["epsilon"].high},
+    given={"most": REACH},
 )
