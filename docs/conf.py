@@ -24,6 +24,7 @@ html_theme_options = {"announcement": BUILD["announcement"]}
 html_extra_path, html_static_path = [BUILD["extra"]], [str(HERE / "static"), BUILD["static"]]
 html_search_scorer = str(HERE / "static" / "scorer.js")
 html_css_files = ["typst.css", "style.css"]
+html_js_files = [("claims.js", {"defer": "defer"})]
 html_copy_source = html_show_sourcelink = False
 html_domain_indices = html_use_index = smartquotes = False
 nb_execution_mode, nb_execution_raise_on_error, nb_execution_timeout = "force", True, 120

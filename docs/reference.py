@@ -119,17 +119,18 @@ def commands() -> Iterator[dict[str, Any]]:
     yield from _commands(parser(("solve", "design", *topics())))
 
 
-def _commands(command: argparse.ArgumentParser) -> Iterator[dict[str, Any]]:
+def _commands(command: argparse.ArgumentParser, said: str = "") -> Iterator[dict[str, Any]]:
     subcommands = [item for item in command._actions if isinstance(item, argparse._SubParsersAction)]
     arguments = [item for item in command._actions if item not in subcommands and item.help is not argparse.SUPPRESS]
     yield {
         "name": command.prog,
-        "description": command.description or "",
+        "description": command.description or said,
         "arguments": [_argument(command, item) for item in arguments if not isinstance(item, argparse._HelpAction)],
     }
     for item in subcommands:
-        for below in item.choices.values():
-            yield from _commands(below)
+        helps = {choice.dest: choice.help or "" for choice in item._choices_actions}
+        for name, below in item.choices.items():
+            yield from _commands(below, helps.get(name, ""))
 
 
 def _argument(command: argparse.ArgumentParser, item: argparse.Action) -> dict[str, str]:

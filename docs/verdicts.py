@@ -44,13 +44,17 @@ Data = dict[str, Any]
 # Of each claim, the pictures that the PDF has of it.
 Pictures = Mapping[str, list[Data]]
 
-REFERENCE = ("reference/names", "reference/commands", "reference/formats")
+# Pages in a table of contents beside those of papers.
+LISTED = ("verdicts/claims", "reference/names", "reference/commands", "reference/formats")
 TEMPLATES = Path(__file__).with_name("templates")
 # What a claim's id may be, since it becomes an address: no way out of the folder.
 _CLAIM = re.compile(r"[a-z][a-z0-9_-]*/[A-Za-z0-9][A-Za-z0-9_.()+-]*")
 _TEX = {character: f"\\{character}" for character in "&%$#_{}"} | {"\\": "", "~": " ", "^": ""}
 # Width and height at the head of a drawing.
 _SIZE = re.compile(r' (?:width|height)="([0-9]+)[0-9.]*pt"')
+# The two widths there, and what is added to them, in points.
+_WIDTHS = re.compile(r'( width="|viewBox="0 0 )([0-9.]+)')
+MARGIN = 8.0
 # Widths of the badge's letters, in pixels.
 LETTER, PADDING = 6.6, 12
 
@@ -105,6 +109,7 @@ def site_of(results: Results) -> Site:
         site.shared.setdefault("papers", []).append(summary)
         own = [item for item in found if item.entry.topic == paper.name]
         _add_paper(site, summary, own, drawn, numbers(found))
+    site.add("verdicts/claims", "All claims", "claims")
     return site
 
 
@@ -115,10 +120,19 @@ def _add_paper(site: Site, paper: Data, found: Sequence[Finding], drawn: Picture
     site.add(f"gallery/{name}", f"Figures of {name}", "gallery", paper=paper)
     site.files[f"badges/{name}.svg"] = site.environment.get_template("badge.svg").render(_badge(paper)).encode()
     followers = {item.entry.claim: item.followers for item in found}
-    for entry in paper["entries"]:
-        claim = _claim(entry, of, site.shared["results"], drawn, paper)
-        title = f"{typographic(entry.where) or entry.claim} ({entry.claim})"
-        site.add(f"verdicts/{entry.claim}", title, "claim", claim=claim, followers=followers.get(entry.claim, ()))
+    entries = paper["entries"]
+    for before, entry, after in zip((None, *entries), entries, (*entries[1:], None), strict=False):
+        claim = _claim(entry, of, site.shared["results"], drawn, paper) | {"before": before, "after": after}
+        # The verdict is in the title: a search answers without a click.
+        where = typographic(entry.where)
+        named = f"{where[:1].upper()}{where[1:]} ({entry.claim})" if where else entry.claim
+        site.add(
+            f"verdicts/{entry.claim}",
+            f"{named}: {entry.verdict}",
+            "claim",
+            claim=claim,
+            followers=followers.get(entry.claim, ()),
+        )
 
 
 def _texts(results: Results) -> set[str]:
@@ -251,7 +265,7 @@ def _figures(site: Site, chapter: Data, entries: Mapping[str, Entry]) -> Picture
     found: dict[str, list[Data]] = {}
     for row in chapter["rows"]:
         for panel in row["panels"]:
-            whole = panel | {"legend": panel["legend"] + row["legend"]}
+            whole = panel | {"legend": panel["legend"] + row["legend"], "svg": _widened(panel["svg"])}
             found.setdefault(panel["claim"], []).append(whole)
     for claim, shown in found.items():
         pictures = panels(entries[claim])
@@ -264,6 +278,11 @@ def _figures(site: Site, chapter: Data, entries: Mapping[str, Entry]) -> Picture
             if panel["svg"]:
                 site.files[panel["image"]] = panel["svg"].replace(FONT, "sans-serif").encode()
     return found
+
+
+def _widened(svg: str) -> str:
+    """With room on the right: a browser's letters are wider than those that the drawing was made for."""
+    return _WIDTHS.sub(lambda found: f"{found[1]}{float(found[2]) + MARGIN:g}", svg, count=2)
 
 
 def _legend(panel: Data, picture: Picture) -> list[Data]:
@@ -301,5 +320,5 @@ def _sums(results: Results) -> Data:
 def pages_of(site: Site) -> Iterator[tuple[str, str]]:
     """Each page as the file that `docs.conf` reads."""
     for name, (title, inside) in site.pages.items():
-        listed = name.startswith("gallery/") or name.endswith("/index") or name in REFERENCE
+        listed = name.startswith("gallery/") or name.endswith("/index") or name in LISTED
         yield f"{name}.page", json.dumps({"title": title, "html": str(inside), "listed": listed})

@@ -277,7 +277,62 @@ def test_in_a_browser(site: Path, page: Any) -> None:
     assert "Theorem 2.1" in hint
     page.goto(f"{(site / 'search.html').as_uri()}?q=figure+1+ftrl")
     page.wait_for_selector("#search-results li > a")
-    assert "ftrl/fig-1-left" in page.inner_text("#search-results li > a >> nth=0")
+    first = page.inner_text("#search-results li > a >> nth=0")
+    entry = next(entry for entry in read(site / "results.json").entries if entry.claim == "ftrl/fig-1-left")
+    assert "ftrl/fig-1-left" in first and first.endswith(f": {entry.verdict}")
+
+
+SHOWN = "[...document.querySelectorAll('table.claims tbody tr')].filter(row => !row.hidden).map(row => row.innerText)"
+
+
+def test_claims_are_filtered_and_sorted(site: Path, page: Any) -> None:
+    """By every column that has few values, by words, and back; the address keeps what was chosen."""
+    every = {entry.claim: entry for entry in read(site / "results.json").entries}
+    address = (site / "verdicts" / "claims.html").as_uri()
+
+    def shown(asked: str = "") -> set[str]:
+        page.goto(address + asked)
+        return {next(word for word in row.split() if word in every) for row in page.evaluate(SHOWN)}
+
+    assert shown() == set(every) == shown("?paper=nobody&verdict=%3Cscript%3E")
+    for name, of in {
+        "paper": "topic",
+        "verdict": "verdict",
+        "ground": "how",
+        "severity": "severity",
+        "kind": "kind",
+    }.items():
+        for value in {getattr(entry, of) for entry in every.values()} - {None, ""}:
+            wanted = {claim for claim, entry in every.items() if getattr(entry, of) == value}
+            assert shown(f"?{name}={value.replace(' ', '+')}") == wanted, (name, value)
+    both = {claim for claim, entry in every.items() if (entry.topic, entry.verdict) == ("ftrl", "confirmed")}
+    assert shown("?paper=ftrl&verdict=confirmed") == both and 0 < len(both) < len(every)
+    assert shown("?paper=other&verdict=corrected") == set()
+    assert shown("?words=fig-1+LEFT") == {"ftrl/fig-1-left"}
+    page.goto(address)
+    page.select_option("select[name=verdict]", "refuted")
+    assert "verdict=refuted" in page.url and page.inner_text("form.filters output").endswith(f" of {len(every)} claims")
+    whole = shown()
+    order = page.evaluate(SHOWN)
+    for _ in range(3):
+        page.click("table.claims th >> nth=3")
+        words = page.evaluate(
+            "[...document.querySelectorAll('table.claims tbody tr')].map(row => row.cells[3].dataset.value)"
+        )
+        state = page.get_attribute("table.claims th >> nth=3", "aria-sort")
+        assert words == {"ascending": sorted(words), "descending": sorted(words, reverse=True)}.get(state, words)
+    assert state == "none" and page.evaluate(SHOWN) == order and len(whole) == len(order)
+
+
+def test_claims_are_whole_without_scripts(site: Path) -> None:
+    """Nothing is hidden before the script runs, and counts lead to the list."""
+    text = (site / "verdicts" / "claims.html").read_text(encoding="utf-8")
+    assert all(f">{entry.claim}</a>" in text for entry in read(site / "results.json").entries)
+    assert (
+        '<form class="filters' not in text
+        and " hidden" not in text.partition('class="claims"')[2].partition("</table>")[0]
+    )
+    assert "verdicts/claims.html?paper=ftrl&amp;verdict=not+run" in (site / "index.html").read_text(encoding="utf-8")
 
 
 def test_the_browser_sees_what_it_is_there_for(tmp_path: Path, page: Any) -> None:
