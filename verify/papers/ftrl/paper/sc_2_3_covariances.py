@@ -283,8 +283,9 @@ PROP_C_13 = Claim(
     derivation=Derivation(
         text=(
             "$delta^((m))_(t + 1) = Q_t delta^((m))_t + eta zeta_t$ with $Q_t = I - eta x_t x_t^top$, $zeta_t = (H - "
-            "x_t x_t^top) theta^((m))_t$. By induction over $t$ and $r$ the $EE delta^((m))_t theta^((r) top)_t$, $r "
-            "<= m$, and the $EE delta^((m))_t w_s^top$ are 0: $x_t$ is independent of them, $H - x_t x_t^top$ and "
+            "x_t x_t^top) theta^((m))_t$. By induction over $t$ and the levels the $EE theta^((m))_t theta^((r) "
+            "top)_t$, $r < m$, the $EE delta^((m))_t theta^((r) top)_t$, $r <= m$, and those of both with $w_s^top$ "
+            "(with $theta^((m))$ for $m >= 1$) are 0: $x_t$ is independent of what came before, $H - x_t x_t^top$ and "
             "$xi_t$ have mean 0. So the second moment is $S' = EE Q S Q + eta^2 EE zeta zeta^top$, and $EE zeta "
             'zeta^top prec.eq c H$ with $c = eta R^2 (eta R^2)^m (sigma_s^2 + C_"kurt" sigma_w^2 chevron.l beta, T '
             "beta chevron.r\\/R^2)$ (`ftrl/lem-c.12a`, `ftrl/prop-c.10`, `ftrl/prop-c.11`). $S prec.eq k I$, $k = eta "
