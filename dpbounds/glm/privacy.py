@@ -31,6 +31,10 @@ Accepts = Literal["within", "any"]
 Calibration = Literal["printed", "tight"]
 
 
+# Of `gaussian_delta`.
+LARGEST_MU = 1e4
+
+
 @dataclass(frozen=True, kw_only=True)
 class NoiseScales:
     """Standard deviations of one user's noise on an entry of x x^T (`gram`, inf if it is not released) and of x y
@@ -75,8 +79,10 @@ def exact_delta(
     """
     if choice("accepts", accepts, get_args(Accepts)) == "any":
         return Value(1.0, kind="exact", source="dpbounds", convention="local, any two records")
-    mu = release_mu(gram, cross, radius=radius, label_bound=label_bound, p=p, inputs=inputs)
-    return gaussian_delta(float(mu), epsilon)
+    mu = float(release_mu(gram, cross, radius=radius, label_bound=label_bound, p=p, inputs=inputs))
+    if mu > LARGEST_MU and 0 <= epsilon <= mu * mu / 4:  # 1 less Gaussian tails beyond mu / 4
+        return Value(1.0, kind="exact", source="dpbounds")
+    return gaussian_delta(mu, epsilon)
 
 
 @typed

@@ -181,6 +181,7 @@ def steepest(rounds: float, hessian: float) -> float:
 @formula
 def histogram(values: np.ndarray) -> np.ndarray:
     """Values (n,) by the least edge that is not below them, largest edge first, (15,); values 0 are not counted."""
+    without_nan(values=values)
     seen = values[values > 0]
     bins = np.searchsorted(-EDGES, -seen, side="right") - 1
     return np.bincount(np.maximum(bins, 0), minlength=len(EDGES)).astype(float)  # rounding at 1 stays in bin 0
@@ -193,6 +194,7 @@ def clip_level(histogram: np.ndarray, noise: float, allowed: float) -> np.ndarra
     `histogram` (..., 15) counts rows by `EDGES`, largest first, with noise of standard deviation `noise` in each bin.
     The count above an edge adds up the bins above; there are none above the edge 1, which always fits.
     """
+    without_nan(histogram=histogram, noise=noise, allowed=allowed)
     bins = np.arange(len(EDGES))
     above = np.cumsum(histogram, axis=-1) - histogram
     fits = (above + MARGIN * noise * np.sqrt(bins) <= allowed) | (bins == 0)
@@ -218,6 +220,7 @@ def gradient_clip(histogram: np.ndarray, noise: float, *, n: int) -> np.ndarray:
 @formula
 def used_clip(c: np.ndarray | float, *, n: int, d: int, mu: float) -> np.ndarray:
     """c_u: above c as the budget per dimension grows, where bias matters more than noise; at most 1."""
+    without_nan(c=c, n=n, d=d, mu=mu)
     return np.minimum(1.0, np.asarray(c) * max(1.0, GROWTH_C * math.sqrt(n * mu / d)))
 
 
@@ -256,7 +259,7 @@ class Preconditioner(NamedTuple):
 @formula
 def edge(hessian_noise: np.ndarray | float, d: int) -> np.ndarray:
     """e = s1 sqrt(2 d): the noise matrix with diagonal scale s1 has operator norm about e."""
-    without_nan(hessian_noise=hessian_noise)
+    without_nan(hessian_noise=hessian_noise, d=d)
     return np.asarray(hessian_noise) * math.sqrt(2 * d)
 
 
@@ -270,6 +273,7 @@ def preconditioner(
     eigenvalues between 0 and n h²: where the noise is within the edge, U P U' A_h has no eigenvalue above 2, so that
     steps are stable without a test.
     """
+    without_nan(eigenvalues=eigenvalues, largest=largest)
     e = edge(hessian_noise, eigenvalues.shape[-1])[..., None]
     cap = np.asarray(largest)[..., None]
     capped, w = np.minimum(e, cap), np.clip(eigenvalues, 0.0, cap)

@@ -23,7 +23,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from dpbounds.arguments import formula, typed
-from dpbounds.errors import DomainError, choice, count, moderate, positive
+from dpbounds.errors import DomainError, choice, count, moderate, positive, without_nan
 from dpbounds.ols import newton
 from dpbounds.values import Value
 
@@ -151,6 +151,7 @@ def inverse(eigenvalues: np.ndarray, hessian_noise: np.ndarray | float, n: float
     e = min(s1 sqrt(2 d), n): the noise matrix has operator norm about s1 sqrt(2 d), and no eigenvalue without noise
     exceeds n.
     """
+    without_nan(eigenvalues=eigenvalues, n=n)
     e = np.minimum(newton.edge(hessian_noise, eigenvalues.shape[-1]), n)
     return 1 / (np.maximum(eigenvalues, 0.0) + RIDGE * np.asarray(e)[..., None])
 
@@ -158,5 +159,6 @@ def inverse(eigenvalues: np.ndarray, hessian_noise: np.ndarray | float, n: float
 @formula
 def used_clip(c: np.ndarray | float, *, n: int, d: int, mu: float) -> np.ndarray:
     """c_u = min(1, 0.85 c max(1, 0.3 sqrt(n mu / d)))."""
+    without_nan(c=c, n=n, d=d, mu=mu)
     growth = max(1.0, newton.GROWTH_C * math.sqrt(n * mu / d))
     return np.minimum(1.0, SMALLER * np.asarray(c) * growth)

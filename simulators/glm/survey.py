@@ -38,8 +38,8 @@ class LocalGLM:
 
     `message` is for the users' side: every record may be sent once, each call spends the budget of the records given.
     With `seed` = None noise comes from the operating system's entropy; **with a seed what is sent is a study and not
-    private.** Noise of floats has known holes for who sees every bit of a Gaussian; the estimate means what it says if
-    the link is right, and a multiple of the direction at best where it is not.
+    private.** Noise of floats has known holes for who sees every bit of a Gaussian. Where the link is wrong the
+    estimate has another length, and the direction of w* if x is elliptical about 0 and A'A a multiple of Sigma^-1.
 
     After `fit`: `coef_` (p,), `intercept_`, `messages_` and `public_`, how many there were, and `solution_`.
     """

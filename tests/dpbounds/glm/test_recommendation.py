@@ -116,7 +116,7 @@ def test_references_are_tuned_and_never_recommended():
         {"link": "boosting", "spectrum": np.geomspace(1e-6, 1, 5)},
         {"link": "boosting", "p": 2, "radius": 1e-3, "variance": 1e6},
         {"link": "logistic", "p": 2, "n": 3, "epsilon": 1e-6},
-        {"link": "logistic", "p": 2, "n": 10**15, "epsilon": 1e4},
+        {"link": "logistic", "p": 2, "n": 10**15, "epsilon": 1e6},
         {"link": "logistic", "p": 50},
     ],
 )

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpbounds import DomainError
-from dpbounds.ols import newton
+from dpbounds.ols import newton, tail_averaged
 from dpbounds.ols.newton import Newton, Shares
 
 BINS = len(newton.EDGES)
@@ -106,3 +106,22 @@ def test_settings_out_of_range_are_refused(wrong):
 def test_shares_must_sum_to_one():
     with pytest.raises(DomainError, match="sum to 1"):
         Shares(rounds=0.5)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: newton.edge(1.0, math.nan),  # pyright: ignore
+        lambda: newton.used_clip(0.1, n=100, d=3, mu=math.nan),
+        lambda: newton.histogram(np.array([math.nan, 0.5])),
+        lambda: newton.clip_level(np.full(15, math.nan), 1.0, 3.0),
+        lambda: newton.gradient_clip(np.ones(15), math.nan, n=100),
+        lambda: newton.next_clip(0.1, math.nan, n=100, noise=1.0),
+        lambda: newton.preconditioner(np.array([math.nan]), 1.0),
+        lambda: tail_averaged.used_clip(0.1, n=100, d=3, mu=math.nan),
+        lambda: tail_averaged.inverse(np.array([math.nan]), 1.0, 100),
+    ],
+)
+def test_no_number_becomes_a_number(call):
+    with pytest.raises(DomainError, match="nan"):
+        call()

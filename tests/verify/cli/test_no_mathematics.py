@@ -19,7 +19,6 @@ OPERATORS = (ast.Pow, ast.Div, ast.MatMult)
 # "file: function" to the reason why it may.
 ALLOWED: dict[str, str] = {
     "verify/cli/solve/ftrl/spectra.py: _npy": "reads a header and a body of bounded size",
-    "verify/cli/solve/glm/problem.py: module": "limits of options, written as powers",
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import optimize
+from scipy import optimize, stats
 
 from dpbounds import DomainError
 from dpbounds.glm import messages
@@ -77,3 +77,19 @@ def test_what_cannot_be_solved_is_refused():
         messages.solve([0.1, 0.1], public, "logistic", matrix=np.ones((2, 2)))
     with pytest.raises(DomainError, match="weights"):
         messages.solve([0.1, 0.1], public, "logistic", weights=-np.ones(20))
+
+
+def test_a_wrong_link_keeps_the_direction_where_x_is_whitened():
+    """Labels of a probit link of 2 <x, w>, fitted as logistic: by reflections that fix w a multiple of w for A =
+    Sigma^-1/2, nearly so for A = I, and of another length.
+    """
+    spectrum, w = np.array([1.0, 0.3, 0.05]), np.array([1.0, -1.0, 2.0])
+    half = stats.norm.ppf(stats.qmc.Sobol(3, scramble=False).random_base2(15) + 2.0**-16)
+    x = np.concatenate([half, -half]) * np.sqrt(spectrum)
+    score = 2 * stats.norm.cdf(2 * x @ w) - 1
+    for matrix, expected, error in ((np.diag(spectrum**-0.5), w, 2e-3), (np.eye(3), (1.0, -0.999, 1.993), 1.5e-3)):
+        turned = x @ matrix
+        sent = turned / np.linalg.norm(turned, axis=1)[:, None] * score[:, None]
+        found = messages.solve(sent.mean(axis=0), x, "logistic", matrix=matrix).w
+        assert found / found[0] == pytest.approx(np.array(expected), abs=error)
+        assert found[0] > 2.0  # of w, 1: the length is that of the wrong link

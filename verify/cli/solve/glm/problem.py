@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import math
 from argparse import Namespace
 from pathlib import Path
 from typing import Any
@@ -12,9 +10,9 @@ import numpy as np
 
 from dpbounds import DomainError
 from dpbounds.glm.problem import MOST_P, Problem
+from simulators.tables import read_table
 from verify.cli.files import read
 
-MOST_ENTRIES, MOST_BYTES = 10**8, 10**9
 MATRIX = "a file with p lines of p numbers, separated by commas or spaces"
 RECORDS = "a CSV file with a header and a column of numbers for each coordinate"
 # Arguments that the Python call has by the same names.
@@ -81,45 +79,16 @@ def _matrix(file: str) -> np.ndarray:
 
 
 def _records(file: str) -> np.ndarray:
-    rows: list[list[float]] = []
+    """All of them: where some have gaps, the covariance would be that of the others."""
     try:
-        if Path(file).exists() and not Path(file).is_file():
-            raise DomainError("public", Path(file), "a regular file", "a device or a folder holds no records")
-        if Path(file).stat().st_size > MOST_BYTES:
-            raise DomainError("public", Path(file), f"{RECORDS}, of at most {MOST_BYTES} bytes")
-        with Path(file).open(encoding="utf-8-sig", newline="") as opened:
-            reader = csv.reader(opened, strict=True)
-            names = [name.strip() for name in next(reader, [])]
-            if not 0 < len(names) <= MOST_P:
-                raise DomainError("public", f"{len(names)} columns", f"from 1 to {MOST_P}")
-            for line in reader:
-                if line:
-                    rows.append(_numbers(line, names, reader.line_num))
-                if len(rows) * len(names) > MOST_ENTRIES:
-                    raise DomainError("public", Path(file), f"at most {MOST_ENTRIES // len(names)} records")
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise DomainError("public", Path(file), RECORDS, " ".join(str(error).split())) from None
-    except ValueError as error:  # a name with a null byte
-        if isinstance(error, DomainError):
-            raise
+        table = read_table(Path(file))
+    except DomainError:
+        raise
+    except ValueError:  # a name with a null byte
         raise DomainError("public", file.replace("\0", "\\0"), RECORDS) from None
-    if not rows:
-        raise DomainError("public", Path(file), "a CSV file with records", "it has none")
-    return np.array(rows)
-
-
-def _numbers(line: list[str], names: list[str], number: int) -> list[float]:
-    if len(line) != len(names):
-        raise DomainError(f"line {number} of --public", f"{len(line)} values", f"one for each of {len(names)} columns")
-    values = []
-    for text, name in zip(line, names, strict=True):
-        try:
-            values.append(float(text))
-        except ValueError:
-            values.append(math.nan)
-        if not math.isfinite(values[-1]):
-            remedy = "leave out records with missing values, code text as numbers"
-            raise DomainError(
-                f"column {name}, line {number} of --public", text.strip() or "nothing", "a number", remedy
-            )
-    return values
+    if table.dropped:
+        remedy = "leave out records with missing values, code text as numbers"
+        raise DomainError("public", Path(file), "without missing values", remedy)
+    if len(table.names) > MOST_P:
+        raise DomainError("public", f"{len(table.names)} columns", f"from 1 to {MOST_P}")
+    return table.rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 
 import numpy as np
@@ -173,10 +174,11 @@ def test_bad_covariances_are_refused(capsys, tmp_path, content, words):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("1,2,high", ("column c, line 6", "high")),
-        ("1,,2", ("column b, line 6", "missing values")),
-        ("1,2", ("line 6", "2 values")),
-        ("1,2,inf", ("column c, line 6",)),
+        ("1,2,high", ("line 6, column c", "high")),
+        ("1,,2", ("missing values",)),
+        ("1,2", ("line 6", "2 cells")),
+        ("1,2,inf", ("line 6, column c",)),
+        ('1,2,"3,5"', ("line 6, column c", "decimals are written with a point")),
     ],
 )
 def test_bad_public_records_are_refused(capsys, tmp_path, text, words):
@@ -188,6 +190,22 @@ def test_bad_public_records_are_refused(capsys, tmp_path, text, words):
 def test_few_or_dependent_public_records_are_refused(capsys, tmp_path):
     file = tmp_path / "x.csv"
     asked = ("solve", "glm", "--link", "logistic", "--n", 1000, "--epsilon", 1, "--public", file)
-    for content, words in (("a,b\n1,2\n", "m = 1"), ("a,b\n1,2\n2,4\n3,6\n", "regular"), ("a,b\n", "it has none")):
+    cases = {
+        "a,b\n1,2\n": "m = 1",
+        "a,b\n1,2\n2,4\n3,6\n": "regular",
+        "a,b\n": "header alone",
+        "a;b\n1,5;2\n": "semicolons",
+    }
+    for content, words in cases.items():
         file.write_text(content)
         assert refused(call(capsys, *asked), words)
+
+
+def test_packed_public_records_are_read_and_bounded(capsys, tmp_path):
+    file, _ = public(tmp_path / "x.csv")
+    packed, bomb = tmp_path / "x.csv.gz", tmp_path / "bomb.csv.gz"
+    packed.write_bytes(gzip.compress(file.read_bytes()))
+    asked = ("solve", "glm", "--link", "logistic", "--n", 20_000, "--epsilon", 10, "--json", "--public")
+    assert call(capsys, *asked, packed).rows == call(capsys, *asked, file).rows
+    bomb.write_bytes(gzip.compress(b"a,b\n" + b"1,2\n" * (1 << 26)))
+    assert refused(call(capsys, *asked, bomb), "characters, unpacked")
