@@ -47,13 +47,20 @@ class Conic:
         Raises `Infeasible` with the reason `otherwise` where the solver says that there is none, `AccuracyError` where
         it finds none.
         """
+        first, second = self._orthonormal, self._as_it_is
         if len(self.cost) > MOST_DENSE:
-            try:
-                return self._solved(self.A, self.cost, otherwise, inaccurate=False, equilibrate=True)
-            except Infeasible:
-                raise
-            except AccuracyError:  # Q is tried
-                pass
+            first, second = second, first
+        try:
+            return first(otherwise, inaccurate=False)
+        except Infeasible:
+            raise
+        except AccuracyError:
+            return second(otherwise, inaccurate=inaccurate)
+
+    def _as_it_is(self, otherwise: str, *, inaccurate: bool) -> np.ndarray:
+        return self._solved(self.A, self.cost, otherwise, inaccurate=inaccurate, equilibrate=True)
+
+    def _orthonormal(self, otherwise: str, *, inaccurate: bool) -> np.ndarray:
         sizes = np.linalg.norm(self.A, axis=0)
         Q, R = np.linalg.qr(self.A / sizes)
         try:

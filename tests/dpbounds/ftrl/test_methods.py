@@ -90,6 +90,16 @@ def test_outputs_with_their_own_gradient(method, weights, upper, lower):
     assert found.lower == pytest.approx(lower, rel=1e-7)
 
 
+@pytest.mark.parametrize("memory", [1, 3])
+def test_a_reviewed_number_that_was_too_low(memory):
+    """7394.867 at kappa = 100: the dual program has a point, feasible up to 1e-12, with 7395.34353, so that no storage
+    function has less; the reviewed number was that of a solver with other accuracies.
+    """
+    noise, method = unit_noise(from_coefficients([1.0, -0.9])), standard_triple_momentum(0.01, 1.0)
+    found = bound_method(noise, method, mu=0.01, L=1.0, memory=memory)
+    assert found.is_certified and 7395.34353 <= found.value <= 7395.34353 * (1 + 1e-6)
+
+
 @pytest.mark.parametrize(
     ("method", "spectral", "weights", "measure"),
     [
