@@ -50,6 +50,24 @@ def add_reference(site: Site) -> None:
         site.files[f"schemas/{name}"] = (SCHEMAS / name).read_bytes()
 
 
+def addresses() -> dict[str, str]:
+    """Where the site has each module, public name and command; a class by its name alone too, if no other has it."""
+    found: dict[str, str] = {}
+    alone: dict[str, set[tuple[Any, str]]] = {}
+    for module in map(importlib.import_module, MODULES):
+        page = f"reference/{module.__name__}.html"
+        found[module.__name__] = page
+        for name, value in public(module):
+            found[f"{module.__name__}.{name}"] = f"{page}#{name}"
+            if inspect.isclass(value):
+                alone.setdefault(name, set()).add((value, f"{page}#{name}"))
+    for name, places in alone.items():
+        if len({value for value, _ in places}) == 1:
+            found[name] = min(page for _, page in places)
+    pages = {command["name"]: command["name"].replace(" ", "-") for command in commands()}
+    return found | {name: f"reference/commands.html#{at}" for name, at in pages.items() if " " in name}
+
+
 # --- names ---
 
 
