@@ -35,6 +35,8 @@ MODULES = (
 # Docstrings are plain: of Markdown they have lists and code alone.
 _PROSE = MarkdownIt("zero", {"html": False}).enable(["list", "backticks"])
 _EXAMPLE = ">>> "
+# An annotation in quotes, as Python keeps it; a default that is a text keeps its own.
+_ANNOTATION = re.compile(r"""(: |-> )(['"])(.*?)\2(?=, |\)| = |$)""")
 
 
 def add_reference(site: Site) -> None:
@@ -114,9 +116,10 @@ def example(name: str, value: Any) -> Markup:
 
 def _signature(value: Any) -> str:
     try:
-        return re.sub(r"ForwardRef\((.*?)\)(?=[,)]| =)", r"\1", str(inspect.signature(value)).replace("'", ""))
+        said = str(inspect.signature(value))
     except (TypeError, ValueError):
         return ""
+    return _ANNOTATION.sub(r"\1\3", re.sub(r"ForwardRef\((.*?)\)(?=[,)]| =)", r"\1", said))
 
 
 def prose(value: Any) -> Markup:
