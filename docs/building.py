@@ -19,8 +19,8 @@ from pathlib import Path
 import typst
 from markupsafe import Markup
 
-from docs import checking
-from docs.reference import add_reference
+from docs import checking, linking
+from docs.reference import add_reference, addresses
 from docs.verdicts import TEMPLATES, pages_of, site_of
 from reports.reader import read
 from reports.results import Results
@@ -60,6 +60,8 @@ def build(results: Path, out: Path, *, proofs: Path | None = None, whole: bool =
             _write(place / "extra" / "proofs.zip", _zipped(proofs))
         _run_sphinx(place, found, whole)
         site = place / "site"
+        if whole:
+            linking.link(site, addresses())
         checking.seal(site)
         problems = list(checking.problems(site))
         if problems:

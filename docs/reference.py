@@ -35,6 +35,8 @@ MODULES = (
 # Docstrings are plain: of Markdown they have lists and code alone.
 _PROSE = MarkdownIt("zero", {"html": False}).enable(["list", "backticks"])
 _EXAMPLE = ">>> "
+# An annotation in quotes, as Python keeps it; a default that is a text keeps its own.
+_ANNOTATION = re.compile(r"""(: |-> )(['"])(.*?)\2(?=, |\)| = |$)""")
 
 
 def add_reference(site: Site) -> None:
@@ -48,6 +50,24 @@ def add_reference(site: Site) -> None:
     site.add("reference/formats", "File formats", "formats", schemas=[_schema(*item) for item in schemas.items()])
     for name in schemas:
         site.files[f"schemas/{name}"] = (SCHEMAS / name).read_bytes()
+
+
+def addresses() -> dict[str, str]:
+    """Where the site has each module, public name and command; a class by its name alone too, if no other has it."""
+    found: dict[str, str] = {}
+    alone: dict[str, set[tuple[Any, str]]] = {}
+    for module in map(importlib.import_module, MODULES):
+        page = f"reference/{module.__name__}.html"
+        found[module.__name__] = page
+        for name, value in public(module):
+            found[f"{module.__name__}.{name}"] = f"{page}#{name}"
+            if inspect.isclass(value):
+                alone.setdefault(name, set()).add((value, f"{page}#{name}"))
+    for name, places in alone.items():
+        if len({value for value, _ in places}) == 1:
+            found[name] = min(page for _, page in places)
+    pages = {command["name"]: command["name"].replace(" ", "-") for command in commands()}
+    return found | {name: f"reference/commands.html#{at}" for name, at in pages.items() if " " in name}
 
 
 # --- names ---
@@ -96,9 +116,10 @@ def example(name: str, value: Any) -> Markup:
 
 def _signature(value: Any) -> str:
     try:
-        return re.sub(r"ForwardRef\((.*?)\)(?=[,)]| =)", r"\1", str(inspect.signature(value)).replace("'", ""))
+        said = str(inspect.signature(value))
     except (TypeError, ValueError):
         return ""
+    return _ANNOTATION.sub(r"\1\3", re.sub(r"ForwardRef\((.*?)\)(?=[,)]| =)", r"\1", said))
 
 
 def prose(value: Any) -> Markup:

@@ -282,6 +282,59 @@ def test_in_a_browser(site: Path, page: Any) -> None:
     assert "ftrl/fig-1-left" in first and first.endswith(f": {entry.verdict}")
 
 
+PLACES = {
+    "ftrl/thm-2.1-rate": "Theorem 2.1",
+    "ftrl/thm-2.2": "Theorem 2.2, (2.1)",
+    "ftrl/eq-1": "proof of Theorem 2.1",
+    "iv/thm-3.1": "Theorem 3.1",
+    "iv/thm-1": "Theorem 1 of Section 3",
+    "ols/thm-3.1": "Theorem 3.1",
+    "glm/lem-4": "Lemma 4",
+    "glm/lem-14": "after Lemma 14, with Lemma 4",
+    "ols/alg-6": "Algorithm 6, AdaSSP",
+}
+
+
+@pytest.mark.parametrize(
+    ("asked", "wanted"),
+    [
+        ("Theorem 2.1 ftrl", "ftrl/thm-2.1-rate"),
+        ("thm-2.1", "ftrl/thm-2.1-rate"),
+        ("Theorem 3.1 iv", "iv/thm-3.1"),
+        ("ols theorem 3.1", "ols/thm-3.1"),
+        ("Lemma 4 glm", "glm/lem-4"),
+        ("AdaSSP", "ols/alg-6"),
+    ],
+)
+def test_a_visitor_finds_a_statement_by_one_search(places: Path, page: Any, asked: str, wanted: str) -> None:
+    """The first result is it, and says the verdict."""
+    page.goto((places / "index.html").as_uri())
+    page.fill("input.sidebar-search", asked, force=True)
+    page.press("input.sidebar-search", "Enter")
+    page.wait_for_selector("#search-results li > a")
+    said = page.inner_text("#search-results li > a >> nth=0")
+    assert f"({wanted})" in said and said.endswith(": confirmed")
+
+
+def test_a_visitor_finds_who_says_so_in_two_clicks(places: Path, page: Any) -> None:
+    page.goto((places / "index.html").as_uri())
+    page.click(".papers a:text-is('ftrl')")
+    page.click("table.claims tr:has-text('Theorem 2.1') a.claim >> nth=0")
+    assert page.inner_text("h1").startswith("Theorem 2.1 (ftrl/thm-2.1-rate): confirmed")
+    assert "holds" in page.inner_text("#evidence")
+    assert "dpbounds verify ftrl/thm-2.1-rate" in page.inner_text("#decide-it-again")
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A site of claims whose places resemble one another."""
+    folder = tmp_path_factory.mktemp("places")
+    names = sorted({claim.partition("/")[0] for claim in PLACES})
+    file = write(folder, [claim(name, where=where) for name, where in PLACES.items()], [topic(name) for name in names])
+    build(file, folder / "out", whole=False)
+    return folder / "out"
+
+
 SHOWN = "[...document.querySelectorAll('table.claims tbody tr')].filter(row => !row.hidden).map(row => row.innerText)"
 
 

@@ -84,7 +84,7 @@ def start_bound(m, epsilon):
 
 LOW_PRIVACY = Claim(
     id="balle_wang/beyond-low-privacy",
-    where="beyond Section 2.2",
+    where="beyond Theorem 4, Section 2.3",
     kind="inequality",
     statement=(
         "$sigma = 1 \\/ sqrt(2 epsilon)$ costs at least $delta = 1 \\/ 2 - 1 \\/ sqrt(4 pi epsilon)$, so that below "
