@@ -157,7 +157,7 @@ def test_a_saved_design_exports_as_the_design_itself(run, tmp_path):
 def test_files_that_hold_no_design(run, tmp_path, content):
     (tmp_path / "bad.json").write_text(content)
     status, out, err = run("design ftrl --saved bad.json --export npz --out new.npz")
-    assert status == 2 and not out and len(err.splitlines()) == 1 and "bad.json" in err
+    assert status == 2 and not out and len(err.splitlines()) == 1 and "saved = bad.json" in err
     assert not (tmp_path / "new.npz").exists()
 
 

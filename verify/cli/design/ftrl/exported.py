@@ -26,7 +26,7 @@ def run(arguments: Namespace) -> int:
     if arguments.export is None:
         raise DomainError("export", None, "given with --saved", "and a file with --out")
     check(arguments)
-    design = replace(read_design(arguments.saved), consumer=arguments.export)
+    design = replace(_read(arguments.saved), consumer=arguments.export)
     outputs.write_export(design, arguments)
     written = list(file_names(design.consumer, arguments.out))
     if arguments.json:
@@ -34,6 +34,15 @@ def run(arguments: Namespace) -> int:
     else:
         print_sentences([f"{' and '.join(written)}: {_said(design)}"])
     return 0
+
+
+def _read(file: str) -> Export:
+    """The design in a file; an error names the option."""
+    try:
+        return read_design(file)
+    except DomainError as error:
+        said = error.remedy if error.parameter == "design" else str(error)
+        raise DomainError("saved", file, "a file written by --save or --export", said) from None
 
 
 def _check_alone(arguments: Namespace) -> None:
