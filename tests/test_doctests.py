@@ -16,7 +16,6 @@ PUBLIC = re.compile(r"^(?:def|class) [^_]", re.MULTILINE)
 WITHOUT: dict[str, str] = {
     "dpbounds.__main__": "runs the command",
     "dpbounds.private": "hands on what stands elsewhere",
-    "simulators.ftrl.opacus": "needs torch",
     "simulators.opendp": "needs opendp",
 }
 

@@ -75,22 +75,19 @@ def test_an_engine_divides_by_what_it_counts():
     assert found.verdict == "refuted" and found.witness["kind"] == "scales", found.text
 
 
-def test_designed_noise_inside_opacus():
+def test_designed_noise_of_the_module_for_opacus(tmp_path):
     """All steps of the wrapped optimiser: the noise has the covariance of the design, and mu is what it promises."""
     torch = pytest.importorskip("torch")
-    pytest.importorskip("opacus")
-    from simulators.ftrl.opacus import DesignedNoiseOptimizer
-
     design = export(DESIGNS["scaled BLT"], STEPS, "opacus", rho=0.5)
+    module = loaded(written(design, tmp_path / "noise.py")[0])
 
     def run(data, seed):
         torch.set_num_threads(1)
         generator = torch.Generator()
         generator.seed() if seed is None else generator.manual_seed(seed)
         parameter = torch.nn.Parameter(torch.zeros(data.shape[1], dtype=torch.float64))
-        one = DesignedNoiseOptimizer(
+        one = module.private(
             torch.optim.SGD([parameter], lr=1.0),
-            design=design,
             max_grad_norm=1.0,
             expected_batch_size=1,
             loss_reduction="sum",

@@ -57,8 +57,6 @@ def targets(*, methods: bool = False) -> list[Target]:
 def _submodules(package: ModuleType) -> Iterator[ModuleType]:
     """Public modules: packages, and modules of packages that do not say what they export."""
     for info in pkgutil.iter_modules(package.__path__):
-        if f"{package.__name__}.{info.name}" in values.EXTRAS:
-            continue
         module = importlib.import_module(f"{package.__name__}.{info.name}")
         if hasattr(module, "__all__") or not hasattr(package, "__all__") or package.__name__ in ROOTS:
             yield module

@@ -17,8 +17,6 @@ from functools import cache
 from types import UnionType
 from typing import Any
 
-# Modules of libraries that are an extra, tested in tests/exports.
-EXTRAS = ("simulators.ftrl.opacus",)
 # Evaluated before the first call; the expressions below may use all of it.
 PRELUDE = """
 import math, os, sys, dpbounds, simulators
@@ -183,8 +181,7 @@ def namespace() -> dict[str, Any]:
     exec(PRELUDE, names)
     for package in (names["dpbounds"], names["simulators"]):
         for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-            if info.name not in EXTRAS:
-                importlib.import_module(info.name)
+            importlib.import_module(info.name)
     return names
 
 
