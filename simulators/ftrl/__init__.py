@@ -4,7 +4,13 @@ convex losses.
 
 from simulators.ftrl.adversarial import AdversarialLower, adversarial_lower
 from simulators.ftrl.adversarial_methods import adversarial_method_lower
-from simulators.ftrl.clipped import ClippedTraining, LeastSquaresData, clipped_least_squares, planned_on_records
+from simulators.ftrl.clipped import (
+    ClippedTraining,
+    LeastSquaresData,
+    clipped_least_squares,
+    clipped_logistic_regression,
+    planned_on_records,
+)
 from simulators.ftrl.designed import (
     DesignedTraining,
     designed_noise,
@@ -45,6 +51,7 @@ __all__ = [
     "adversarial_lower",
     "adversarial_method_lower",
     "clipped_least_squares",
+    "clipped_logistic_regression",
     "designed_noise",
     "designed_training",
     "experiment_of",

@@ -1,4 +1,4 @@
-"""Clipped linear regression on records that are at hand: per-record clipping, batches of three kinds, any noise.
+"""Clipped regression on records that are at hand: per-record clipping, batches of three kinds, any noise.
 
 >>> data = LeastSquaresData(features=np.ones((4, 1)), residuals=np.array([0.5, -0.5, 0.5, -0.5]), initial=np.ones(1))
 >>> data.rows, data.loss(np.array([[2.0]])).tolist()
@@ -8,12 +8,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Float
 from scipy import sparse
+from scipy.special import expit
 
 from dpbounds.arguments import typed
 from dpbounds.errors import DomainError, choice, count, moderate, moderate_or_zero, real_array, vector, within
@@ -23,6 +24,7 @@ from dpbounds.ftrl.design.clipped import ORDERS
 from dpbounds.ftrl.design.noise_kinds import NoiseKind
 from simulators.engine import Arrays, Experiment, Streams, trial_count
 from simulators.ftrl.designed import designed_noise
+from simulators.ftrl.logistic import LogisticData
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -123,27 +125,60 @@ def clipped_least_squares(
     probability m / n (`poisson`); m draws with replacement (`fresh`). Arrays of shape (trials,): `loss`, F(theta_T) -
     F(theta*) over all records; `clipped`, the share of all gradients that were clipped.
     """
-    trials, (n, d) = trial_count(trials), problem.features.shape
+
+    def residuals(margins: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        return margins - problem.residuals[rows]
+
+    errors, clipped = _descend(problem.features, residuals, problem.initial, settings, streams, trials)
+    return {"loss": problem.loss(errors), "clipped": clipped}
+
+
+@typed
+def clipped_logistic_regression(
+    problem: LogisticData, settings: ClippedTraining, streams: Streams, trials: int
+) -> Arrays:
+    """The same for log loss, from theta_0 = 0: `loss` is the mean log loss of theta_T over all records."""
+
+    def residuals(margins: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        return expit(margins) - problem.labels[rows]
+
+    start = np.zeros(problem.features.shape[1])
+    theta, clipped = _descend(problem.features, residuals, start, settings, streams, trials)
+    return {"loss": problem.loss(theta), "clipped": clipped}
+
+
+def _descend(
+    X: np.ndarray,
+    residuals: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    start: np.ndarray,
+    settings: ClippedTraining,
+    streams: Streams,
+    trials: int,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The last iterates, and the shares of gradients that were clipped; gradients are x times `residuals`, which take
+    margins and records.
+    """
+    trials, (n, d) = trial_count(trials), X.shape
     if settings.batch_size > n:
         raise DomainError("batch_size", settings.batch_size, f"at most {n}, the records of the problem")
-    X, steps = problem.features, len(settings.schedule)
+    steps = len(settings.schedule)
     norms = np.linalg.norm(X, axis=1)
     largest = np.divide(settings.clip_norm, norms, out=np.full(n, np.inf), where=norms > 0)
     noise = designed_noise(settings.correlation, steps, (trials, d), streams.noise)
     deviation = settings.noise_multiplier * settings.clip_norm / settings.batch_size
-    errors, velocity = np.tile(problem.initial, (trials, 1)), np.zeros((trials, d))
+    theta, velocity = np.tile(start, (trials, 1)), np.zeros((trials, d))
     clipped, taken = np.zeros(trials), np.zeros(trials)
     batches = _batches(settings, n, trials, streams.data)
     for eta, drawn, (run, row) in zip(settings.schedule, noise, batches, strict=False):
-        residuals = np.einsum("kd,kd->k", X[row], errors[run]) - problem.residuals[row]
-        kept = np.clip(residuals, -largest[row], largest[row])
+        found = residuals(np.einsum("kd,kd->k", X[row], theta[run]), row)
+        kept = np.clip(found, -largest[row], largest[row])
         ends = np.searchsorted(run, np.arange(trials + 1))
         gradient = sparse.csr_array((kept, row, ends), shape=(trials, n)) @ X / settings.batch_size
-        clipped += np.bincount(run, weights=np.abs(residuals) > largest[row], minlength=trials)
+        clipped += np.bincount(run, weights=np.abs(found) > largest[row], minlength=trials)
         taken += np.diff(ends)
         velocity = settings.momentum * velocity + gradient + deviation * drawn
-        errors = errors - eta * velocity
-    return {"loss": problem.loss(errors), "clipped": clipped / np.maximum(taken, 1)}
+        theta = theta - eta * velocity
+    return theta, clipped / np.maximum(taken, 1)
 
 
 def _batches(

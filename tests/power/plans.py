@@ -4,6 +4,8 @@ Random problems (six laws of records, and real tables with `--data-dir`; 1 to 64
 norms from the .7 quantile of the gradients at the optimum to all of them) are run with each kind of noise at the
 learning rate that the plan without clipping gives it. One line a run, then the summary: of all, and by kind, law, clip
 norm and epochs. With `--momentum` learning rates are those times 1 - momentum, and the plan's losses still without it.
+With `--loss logistic` labels are drawn from expit(3 z), z the standardised outcomes, and learning rates are four times
+those; `planned` then says nothing.
 `--runs 0` leaves the simulation out; the ranking is then judged by the closure, as in the table of ratios printed last.
 
 `--out FILE` keeps a line of JSON for each problem; a run that is broken off goes on there.
@@ -20,15 +22,23 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import special
 
 from dpbounds.ftrl.correlations import Correlation, independent
 from dpbounds.ftrl.design import Budget, best, learning_rates, prefix_sum, sensitivity
 from dpbounds.ftrl.design.amplification import installed, poisson_noise_multiplier
-from dpbounds.ftrl.design.clipped import ProxyRecords, forecast
+from dpbounds.ftrl.design.clipped import ClippedForecast, ProxyRecords, forecast, forecast_logistic
+from dpbounds.ftrl.design.logistic import logistic_minimum
 from dpbounds.ftrl.design.noise_kinds import NoiseKind
 from dpbounds.ftrl.design.tuning import Base, LearningRateSearch, Setting, Training
-from simulators.engine import Experiment
-from simulators.ftrl import ClippedTraining, LeastSquaresData, clipped_least_squares
+from simulators.engine import Algorithm, Experiment
+from simulators.ftrl import (
+    ClippedTraining,
+    LeastSquaresData,
+    LogisticData,
+    clipped_least_squares,
+    clipped_logistic_regression,
+)
 
 DELTA, SEED = 1e-6, 20261128
 TABLES = ("airfoil", "elevators", "kin40k", "protein", "bike", "pumadyn32nm")
@@ -134,10 +144,10 @@ def _table(file: Path, n: int, rng: np.random.Generator) -> ProxyRecords:
 # --- one problem ---
 
 
-def judge(number: int, folder: Path | None, runs: int, momentum: float = 0.0) -> list[Row]:
+def judge(number: int, folder: Path | None, runs: int, momentum: float = 0.0, loss: str = "squared") -> list[Row]:
     """A row for each kind of noise: planned without clipping, forecast, and with `runs` simulated."""
     problem = Problem.drawn(number, folder)
-    return [_judged(number, problem, *each, runs, momentum) for each in _kinds(problem)]
+    return [_judged(number, problem, *each, runs, momentum, loss) for each in _kinds(problem)]
 
 
 def _kinds(problem: Problem) -> Iterator[tuple[NoiseKind, Correlation, Setting, float, float]]:
@@ -193,39 +203,67 @@ def _judged(
     planned: float,
     runs: int,
     momentum: float,
+    loss: str,
 ) -> Row:
     records, m = problem.records, problem.batch_size
     rates = (1.0 - momentum) * learning_rates("linear", setting.eta, problem.epochs * (records.rows // m))
     order = "poisson" if kind == "amplified" else "fixed"
     settings: Row = {"correlation": correlation, "schedule": rates, "clip_norm": problem.clip_norm}
     settings |= {"noise_multiplier": size, "batch_size": m, "order": order, "momentum": momentum}
-    predicted = forecast(records.features, records.residuals, initial=records.initial, **settings)
+    if loss == "logistic":
+        settings["schedule"] = rates = 4.0 * rates
+        predicted, data, algorithm, least = _logistic(number, problem, settings)
+    else:
+        predicted = forecast(records.features, records.residuals, initial=records.initial, **settings)
+        data = LeastSquaresData(features=records.features, residuals=records.residuals, initial=records.initial)
+        algorithm, least = clipped_least_squares, 0.0
     row = {"number": number, "law": problem.law, "kind": kind, "epochs": problem.epochs, "steps": len(rates)}
+    row |= {"loss": loss}
     row |= {"momentum": momentum, "epsilon": problem.epsilon, "quantile": problem.quantile, "planned": planned}
     row |= {"forecast": float(predicted.loss), "clipped": float(predicted.share_clipped.mean())}
     if runs:
         blocks = max(1, min(runs, MOST_GRADIENTS // (m * len(rates))) // BLOCK)
         experiment = Experiment(
-            algorithm=clipped_least_squares,
-            problem=LeastSquaresData(features=records.features, residuals=records.residuals, initial=records.initial),
+            algorithm=algorithm,
+            problem=data,
             settings=ClippedTraining(**{**settings, "schedule": tuple(rates.tolist())}),
             block_trials=BLOCK,
         )
-        losses = experiment.run(blocks, seed=0, outputs=("loss",))["loss"]
+        losses = experiment.run(blocks, seed=0, outputs=("loss",))["loss"] - least
         row |= {"measured": float(losses.mean()), "error": float(losses.std() / np.sqrt(len(losses)))}
     return row
+
+
+def _logistic(number: int, problem: Problem, settings: Row) -> tuple[ClippedForecast, LogisticData, Algorithm, float]:
+    """The forecast, the data and the algorithm of the runs, and the least loss; the clip norm is a quantile again."""
+    X, rng = problem.records.features, np.random.default_rng([SEED, number, 1])
+    outcomes = problem.records.residuals - X @ problem.records.initial
+    chances = special.expit(3.0 * (outcomes - outcomes.mean()) / outcomes.std())
+    labels = (rng.random(len(X)) < chances).astype(float)
+    theta = logistic_minimum(X, labels)
+    norms = np.linalg.norm(X, axis=1) * np.abs(special.expit(X @ theta) - labels)
+    settings["clip_norm"] = float(np.quantile(norms, problem.quantile)) * (1.0 + 1e-9)
+    data = LogisticData(features=X, labels=labels)
+    least = float(data.loss(theta[None])[0])
+    return forecast_logistic(X, labels, **settings), data, clipped_logistic_regression, least
 
 
 # --- tables ---
 
 
-def rows_of(count: int, folder: Path | None, runs: int, out: Path | None, momentum: float = 0.0) -> Iterator[list[Row]]:
+def rows_of(
+    count: int, folder: Path | None, runs: int, out: Path | None, momentum: float = 0.0, loss: str = "squared"
+) -> Iterator[list[Row]]:
     """The rows of the first `count` problems; those that the file has are not run again."""
     lines = out.read_text().splitlines() if out is not None and out.exists() else []
-    known = {rows[0]["number"]: rows for rows in map(json.loads, lines) if rows[0].get("momentum", 0.0) == momentum}
+    known = {
+        rows[0]["number"]: rows
+        for rows in map(json.loads, lines)
+        if (rows[0].get("momentum", 0.0), rows[0].get("loss", "squared")) == (momentum, loss)
+    }
     for number in range(count):
         if number not in known:
-            known[number] = judge(number, folder, runs, momentum)
+            known[number] = judge(number, folder, runs, momentum, loss)
             if out is not None:
                 with out.open("a") as file:
                     file.write(json.dumps(known[number]) + "\n")
@@ -278,7 +316,7 @@ def main() -> int:
     if folder is not None and (folder / "uci").is_dir():
         folder = folder / "uci"
     rows = []
-    for found in rows_of(arguments.count, folder, arguments.runs, arguments.out, arguments.momentum):
+    for found in rows_of(arguments.count, folder, arguments.runs, arguments.out, arguments.momentum, arguments.loss):
         rows += found
         for row in found:
             line = (
@@ -311,6 +349,7 @@ def _arguments() -> argparse.Namespace:
         "--runs", type=int, default=200, help="simulated runs of each at most, 0 for none (default: 200)"
     )
     parser.add_argument("--momentum", type=float, default=0.0, help="of every run (default: 0)")
+    parser.add_argument("--loss", choices=("squared", "logistic"), default="squared", help="(default: squared)")
     parser.add_argument("--data-dir", type=Path, help="folder with uci/*.csv.gz, for real tables")
     parser.add_argument("--out", type=Path, help="file of results, where a run that was broken off goes on")
     return parser.parse_args()

@@ -23,7 +23,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Literal
 
 import numpy as np
@@ -33,6 +32,7 @@ from dpbounds.arguments import typed
 from dpbounds.errors import DomainError, choice, count, moderate, real_array, vector
 from dpbounds.ftrl.correlations import Correlation
 from dpbounds.ftrl.correlations.base import LARGEST_HORIZON
+from dpbounds.ftrl.design.logistic import ClippedLogistic
 from dpbounds.ftrl.design.participation import Participation, sensitivity
 from dpbounds.ftrl.design.streams import StateSpace, state_space
 from dpbounds.values import Value
@@ -42,8 +42,6 @@ WARNING = "computed from the features and labels given: they must be public or p
 LARGEST_DIMENSION, LARGEST_STATE = 1000, 50_000_000
 # Eigenvalues below this share of the largest are rounding.
 NEGLIGIBLE = 1e-12
-# Points of Gauss-Hermite quadrature for means over one margin, and the least standard deviation that derivatives see.
-POINTS, LEAST_DEVIATION = 15, 1e-6
 
 Curvature = Literal["squared", "logistic"]
 Linearisation = Literal["law", "path"]
@@ -181,19 +179,23 @@ def predict_logistic(
     if X.shape[1] > LARGEST_DIMENSION:
         raise DomainError("features", f"{X.shape[1]} columns", f"at most {LARGEST_DIMENSION}", "project them")
     choice("linearise", linearise, ("law", "path"))
-    problem = _Logistic(X, y, training.clip_norm, linearise == "law")
+    problem = ClippedLogistic(X, y, training.clip_norm, law=linearise == "law")
     filtered = state_space(training.correlation, training.steps)
     if filtered.size * X.shape[1] ** 2 > LARGEST_STATE:
         raise DomainError(
             "steps", training.steps, f"at most {LARGEST_STATE} over d^2 for a mechanism without buffers", "take a BLT"
         )
     lists = [np.arange(len(X))] if orders is None else [_order(order, len(X)) for order in orders]
-    noiseless = _Logistic(X, y, training.clip_norm, False)
+    noiseless = ClippedLogistic(X, y, training.clip_norm, law=False)
     return [_forecast(problem, noiseless, training, filtered, order) for order in lists]
 
 
 def _forecast(
-    problem: _Logistic, noiseless: _Logistic, training: LogisticTraining, filtered: StateSpace, order: np.ndarray
+    problem: ClippedLogistic,
+    noiseless: ClippedLogistic,
+    training: LogisticTraining,
+    filtered: StateSpace,
+    order: np.ndarray,
 ) -> Forecast:
     mean, covariance, clipped = _moments(problem, training, filtered, training.noise_deviation, order)
     still, _, _ = _moments(noiseless, training, None, 0.0, order)
@@ -208,19 +210,23 @@ def _forecast(
 
 
 def _moments(
-    problem: _Logistic, training: LogisticTraining, filtered: StateSpace | None, deviation: float, order: np.ndarray
+    problem: ClippedLogistic,
+    training: LogisticTraining,
+    filtered: StateSpace | None,
+    deviation: float,
+    order: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """Mean and covariance of the last iterate, and the mean share of clipped gradients; no noise without a filter."""
-    d = problem.dimension
+    d = problem.features.shape[1]
     mean, clipped, identity = np.zeros(d), 0.0, np.eye(d)
     joint = None if filtered is None else JointMoments(filtered, identity.shape, deviation)
     covariance = np.zeros((d, d))
     for t, eta in enumerate(training.learning_rates):
-        gradient, hessian, share = problem.linearised(mean, covariance, training.batch(t, order))
-        clipped += share / training.steps
-        mean = mean - eta * gradient
+        means = problem.means(mean, covariance, training.batch(t, order))
+        clipped += means.share / training.steps
+        mean = mean - eta * means.gradient
         if joint is not None:
-            covariance = joint.advance(t, identity - eta * hessian, -eta * identity)
+            covariance = joint.advance(t, identity - eta * means.slope, -eta * identity)
     return mean, covariance, clipped
 
 
@@ -252,66 +258,6 @@ class JointMoments:
         self.crosses += np.multiply.outer(f.advanced(seen) + own * write, pushed)
         self.states = f.advanced(f.advanced(self.states).T) + np.outer(write, write)
         return self.covariance
-
-
-@dataclass(frozen=True)
-class _Logistic:
-    """Clipped gradients (p_i - y_i) x_i of log losses; `law`: averaged over Gaussian iterates."""
-
-    features: np.ndarray
-    labels: np.ndarray
-    clip_norm: float
-    law: bool
-
-    @property
-    def dimension(self) -> int:
-        return self.features.shape[1]
-
-    def linearised(
-        self, mean: np.ndarray, covariance: np.ndarray, rows: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, float]:
-        """Mean gradient, mean Hessian and share of clipped gradients over a batch."""
-        X = self.features[rows]
-        margins, deviations = self._margins(X, mean, covariance)
-        with np.errstate(divide="ignore"):
-            largest = (self.clip_norm / np.linalg.norm(X, axis=1))[:, None]
-        nodes, weights = _gauss()
-        residuals = _expit(margins[:, None] + deviations[:, None] * nodes) - self.labels[rows, None]
-        kept = np.clip(residuals, -largest, largest)
-        # Stein: the mean derivative is E[residual * node] / deviation, also across the kinks of clipping.
-        slopes = kept @ (weights * nodes) / deviations
-        hessian = (X.T * slopes) @ X / len(X)
-        share = float(np.mean((np.abs(residuals) > largest) @ weights))
-        return X.T @ (kept @ weights) / len(X), hessian, share
-
-    def loss(self, mean: np.ndarray, covariance: np.ndarray) -> float:
-        """Mean log loss over all rows, averaged over theta ~ N(mean, covariance)."""
-        margins, deviations = self._margins(self.features, mean, covariance, exact=True)
-        nodes, weights = _gauss()
-        z = margins[:, None] + deviations[:, None] * nodes
-        return float(np.mean((np.logaddexp(0.0, z) - self.labels[:, None] * z) @ weights))
-
-    def _margins(
-        self, X: np.ndarray, mean: np.ndarray, covariance: np.ndarray, *, exact: bool = False
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Means and standard deviations of <x_i, theta>, these at least `LEAST_DEVIATION` unless `exact`."""
-        if not (self.law or exact):
-            return X @ mean, np.full(len(X), LEAST_DEVIATION)
-        variances = np.maximum(np.einsum("id,id->i", X @ covariance, X), 0.0)
-        return X @ mean, np.maximum(np.sqrt(variances), 0.0 if exact else LEAST_DEVIATION)
-
-
-@cache
-def _gauss() -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights of means over a standard normal."""
-    nodes, weights = np.polynomial.hermite_e.hermegauss(POINTS)
-    return nodes, weights / weights.sum()
-
-
-def _expit(z: np.ndarray) -> np.ndarray:
-    from scipy.special import expit
-
-    return expit(z)
 
 
 def table(parameter: str, values: object) -> Float[np.ndarray, "n d"]:

@@ -34,6 +34,8 @@ SURE_FORECAST, PROBABLE_FORECAST = 0.95, 0.98
 # Weights on the mean loss beside the final one that are tried, the factor from one learning rate to the next, and how
 # many are tried on one side.
 MEAN_WEIGHTS, FACTOR, MOST_STEPS = (0.001, 0.01), 2.0**0.5, 10
+# Places that are tuned.
+MOST_PLACES = 2
 # A clip norm that no gradient reaches.
 UNREACHED = 1e30
 # Products of entries that a forecast may take, some minutes.
@@ -89,9 +91,8 @@ class Judge:
         would take hours (`products`).
         """
         candidates = []
-        for noise, setting, multiplier in places:
-            self._check(setting)
-            slowed = replace(setting, eta=(1.0 - self.momentum) * setting.eta)
+        for noise, setting, multiplier in self._nearest(kind, places):
+            slowed = self._slowed(setting)
             candidates.append((noise, slowed, multiplier, 0.0))
             if kind == "designed":
                 candidates += [(each, slowed, size, weight) for each, size, weight in self._repaired(setting)]
@@ -104,19 +105,28 @@ class Judge:
                 found.append(at._tuned(kind, noise, multiplier, weight, start))
         return min(found, key=self._loss)
 
+    def _nearest(self, kind: NoiseKind, places: Sequence[Place]) -> list[Place]:
+        """Those of least loss before they are tuned."""
+        for _, setting, _ in places:
+            self._check(setting)
+        if len(places) <= MOST_PLACES:
+            return list(places)
+
+        def loss(place: Place) -> float:
+            noise, setting, multiplier = place
+            return self._loss(self._at(kind, noise, multiplier, 0.0, self._slowed(setting)))
+
+        return sorted(places, key=loss)[:MOST_PLACES]
+
+    def _slowed(self, setting: Setting) -> Setting:
+        """With momentum, for a setting without it."""
+        return replace(setting, eta=(1.0 - self.momentum) * setting.eta)
+
     def _tuned(self, kind: NoiseKind, noise: Correlation, multiplier: float, weight: float, setting: Setting) -> Judged:
         """At the training's clip norm: down from the setting's learning rate as long as that helps, or else up."""
 
         def at(eta: float) -> Judged:
-            place = replace(setting, eta=eta)
-            return Judged(
-                correlation=noise,
-                setting=place,
-                clip_norm=self.training.clip_norm,
-                noise_multiplier=multiplier,
-                mean_weight=weight,
-                forecast=self._forecast(kind, noise, multiplier, place),
-            )
+            return self._at(kind, noise, multiplier, weight, replace(setting, eta=eta))
 
         first = least = at(setting.eta)
         for factor in (1.0 / FACTOR, FACTOR):
@@ -129,6 +139,16 @@ class Judge:
                     break
                 least = tried
         return least
+
+    def _at(self, kind: NoiseKind, noise: Correlation, multiplier: float, weight: float, setting: Setting) -> Judged:
+        return Judged(
+            correlation=noise,
+            setting=setting,
+            clip_norm=self.training.clip_norm,
+            noise_multiplier=multiplier,
+            mean_weight=weight,
+            forecast=self._forecast(kind, noise, multiplier, setting),
+        )
 
     def of_fresh_records(self, row: Judged) -> ClippedForecast:
         """The same run on records that no step has seen before: population risk."""

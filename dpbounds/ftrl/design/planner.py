@@ -35,8 +35,9 @@ from dpbounds.ftrl.design.watching import Progress, no_progress
 MOST_DESIGNS, ROUNDS = 4, 3
 # A design lowers total loss by less than this factor: settings further above with prefix sums are not tried.
 MARGIN = 1.25
-# With momentum those are tried whose total without it is within this factor.
-MOMENTUM_MARGIN = 4.0
+# With momentum those are tried whose total without it is within this factor, and whose forecast takes no more work than
+# the best without it by this factor.
+MOMENTUM_MARGIN, MOMENTUM_WORK = 4.0, 16.0
 # Where a turn gains less, the turns end.
 SETTLED = 1e-3
 # What lower bounds of a plan reach, relative to the best lower bound there is, and where they only guide the search.
@@ -284,7 +285,8 @@ class Planner:
             places = [(row.correlation, row.setting, row.noise_multiplier)]
             if self.momentum:
                 more = self._more_places(row.kind, found[-1] if found else row)
-                places += [place for place in more if judge.products(place[1]) <= MOST_WORK]
+                most = min(MOST_WORK, MOMENTUM_WORK * judge.products(row.setting))
+                places += [place for place in more if judge.products(place[1]) <= most]
             best_of = judge.judged(row.kind, places)
             kept = best_of.setting == row.setting and best_of.clip_norm == row.clip_norm
             omega = self.training.objective(best_of.setting).omega

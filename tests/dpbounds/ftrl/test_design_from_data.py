@@ -15,10 +15,10 @@ from dpbounds.ftrl.design.from_data import (
     WARNING,
     JointMoments,
     LogisticTraining,
-    _Logistic,
     predict_logistic,
     spectrum_of,
 )
+from dpbounds.ftrl.design.logistic import ClippedLogistic
 from dpbounds.ftrl.design.streams import state_space
 
 BLT = Blt((0.95, 0.7), (0.2, 0.1))
@@ -49,8 +49,9 @@ def test_spectrum_feeds_an_objective_and_leaves_out_what_is_0():
 def test_one_linearised_step_is_the_mean_over_a_gaussian(deviation):
     """By adaptive quadrature over the margin of one clipped record, with its kinks as break points."""
     x, theta, clip_norm = np.array([0.8, -0.6]), np.array([1.0, 0.3]), 0.55
-    model = _Logistic(x[None], np.array([1.0]), clip_norm, True)
-    gradient, hessian, clipped = model.linearised(theta, deviation**2 * np.eye(2), np.array([0]))
+    model = ClippedLogistic(x[None], np.array([1.0]), clip_norm)
+    found = model.means(theta, deviation**2 * np.eye(2), np.array([0]))
+    gradient, hessian, clipped = found.gradient, found.slope, found.share
     margin = float(x @ theta)
     kink = float(special.logit(1.0 - clip_norm))
 

@@ -8,9 +8,16 @@ import numpy as np
 import pytest
 
 from dpbounds import DomainError
-from dpbounds.ftrl.design import Blt
+from dpbounds.ftrl.design import Blt, LogisticTraining
 from simulators.engine import Experiment
-from simulators.ftrl import ClippedTraining, LeastSquaresData, clipped_least_squares
+from simulators.ftrl import (
+    ClippedTraining,
+    LeastSquaresData,
+    LogisticData,
+    clipped_least_squares,
+    clipped_logistic_regression,
+    logistic_regression,
+)
 from simulators.ftrl.clipped import _batches, _thinned
 
 
@@ -57,6 +64,23 @@ def test_every_trial_is_the_algorithm(order, momentum):
         loss = 0.5 * np.mean((problem.features @ error) ** 2)
         np.testing.assert_allclose(found["loss"][trial], loss, rtol=1e-12)
         np.testing.assert_allclose(found["clipped"][trial], clipped / taken)
+
+
+def test_logistic_runs_are_those_of_the_other_simulator():
+    """Which knows one order of the batches, and no momentum; record by record it is tested by itself."""
+    problem = LogisticData(features=data().features, labels=(np.arange(11) % 2).astype(float))
+    training = LogisticTraining(
+        correlation=Blt((0.9,), (0.3,)), steps=8, rows=11, batch_size=3, rho=2.0, eta=0.5, clip_norm=0.4
+    )
+    multiplier = training.noise_deviation * 3 / 0.4
+    own = settings(schedule=training.learning_rates, clip_norm=0.4, noise_multiplier=multiplier)
+    experiment = Experiment(algorithm=logistic_regression, problem=problem, settings=training, block_trials=5)
+    one, two = (
+        algorithm(problem, given, experiment.streams(0, seed=3), 5)
+        for algorithm, given in ((logistic_regression, training), (clipped_logistic_regression, own))
+    )
+    np.testing.assert_allclose(two["loss"], one["loss"], rtol=1e-12)
+    np.testing.assert_allclose(two["clipped"], one["clipped"], rtol=1e-12)
 
 
 def test_one_order_again_and_again():

@@ -29,7 +29,8 @@ ORDERS: tuple[Order, ...] = get_args(Order)
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ClippedForecast:
-    """E F(theta_t) by part for t = 1..T, F(theta) = 1/2 ||theta - theta*||_H^2; estimates, without an error bound.
+    """E F(theta_t) by part for t = 1..T, F above its minimum without clipping: 1/2 ||theta - theta*||_H^2 for least
+    squares. Estimates, without an error bound.
 
     `share_clipped`: of the gradients of each step, (T,). Parts: of the mean iterate, of privacy noise, of sampling.
     """
