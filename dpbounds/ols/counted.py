@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -64,6 +65,16 @@ class Counted:
         """A thousand."""
         return self.rows.thinned(ROWS)
 
+    def _once(self, settings: object, law: Callable[[], Law]) -> Law:
+        """Rows and their spread ask for the same laws."""
+        if settings not in self._known:
+            self._known[settings] = law()
+        return self._known[settings]
+
+    @cached_property
+    def _known(self) -> dict[object, Law]:
+        return {}
+
     @property
     def draws(self) -> int:
         """Of what is released beside gradients."""
@@ -95,11 +106,13 @@ class Counted:
 
     def tail_averaged(self, mu: float) -> Law:
         """TAP."""
-        return tail_law(self.rows, self.some, TailAveraged(mu=mu), self.draws, 0)
+        settings = TailAveraged(mu=mu)
+        return self._once(settings, lambda: tail_law(self.rows, self.some, settings, self.draws, 0))
 
     def newton(self, mu: float) -> Law:
         """PRN."""
-        return recentred_law(self.rows, self.some, prn.Newton(mu=mu), self.draws, 0)
+        settings = prn.Newton(mu=mu)
+        return self._once(settings, lambda: recentred_law(self.rows, self.some, settings, self.draws, 0))
 
     def chosen(self, mu: float) -> tuple[Choice, Law]:
         """DP-GD with settings chosen from moments, and its law."""
