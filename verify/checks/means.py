@@ -12,7 +12,7 @@ from simulators.engine import Experiment
 from verify.checks import statistics
 from verify.checks.base import LEVELS, Level, Result, Seed, Task, by_level, chosen
 from verify.checks.evidence import Outcome
-from verify.checks.looks import blocks_of, doubled
+from verify.checks.looks import SIZED, blocks_of, doubled, further, opening
 from verify.checks.pictures import Picture, Series
 
 Row = dict[str, Any]
@@ -51,7 +51,8 @@ class Means:
 
     `law` says how a mean is compared: `mean` by Student's interval on independent replicates; `variance` exactly, the
     output being centred Gaussian and the prediction its variance. `trials` per case by level, or None for as many as a
-    resolution needs. `lines` gives further series of the picture. No picture without `axes`, which are Typst markup.
+    resolution needs: the quick level then begins with fewer (`verify.checks.looks`). `lines` gives further series of
+    the picture. No picture without `axes`, which are Typst markup.
     """
 
     cases: Callable[[], Sequence[Case]]
@@ -77,7 +78,7 @@ class Means:
             for case in self.cases_at(level)
             for task in (
                 {"case": case.label},
-                *({"case": case.label, "block": block} for block in range(self._blocks(case, level, resolution))),
+                *({"case": case.label, "block": block} for block in range(self._first(case, level, resolution))),
             )
         ]
 
@@ -91,12 +92,16 @@ class Means:
         return {"case": case.label, "moments": [moments.count, moments.mean, moments.second, moments.third]}
 
     def more(self, rows: Sequence[Row], results: Sequence[Result], level: Level, resolution: float) -> list[Task]:
-        """Twice the blocks of every case whose row is unclear, while it has looks left."""
+        """The next look at every case whose row is unclear, while it has looks left."""
         tasks: list[Task] = []
         for case, row in zip(self.cases_at(level), rows, strict=True):
             if row["outcome"] == "unclear":
                 done = blocks_of(results, "case", case.label, "moments")
-                tasks += doubled({"case": case.label}, done, self._blocks(case, level, resolution))
+                planned, own = self._blocks(case, level, resolution), {"case": case.label}
+                if self.trials is None:
+                    tasks += further(own, done, planned, level, SIZED)
+                else:
+                    tasks += doubled(own, done, planned)
         return tasks
 
     def rows(
@@ -143,6 +148,11 @@ class Means:
             }
             series.append(Series(curve=group, role="simulated", x=x, **columns))
         return Picture(x=self.axes[0], y=self.axes[1], log=self.log_axes, series=series)
+
+    def _first(self, case: Case, level: Level, resolution: float) -> int:
+        """Blocks of the first look."""
+        planned = self._blocks(case, level, resolution)
+        return opening(planned, level, SIZED) if self.trials is None else planned
 
     def _blocks(self, case: Case, level: Level, resolution: float) -> int:
         if self.trials is not None:

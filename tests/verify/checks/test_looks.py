@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
 from tests.verify.judging import case, evidence_of, experiment, results_of
 from verify.checks import Event, Frequency, Means, MonteCarlo
+from verify.checks.looks import SIZED
 from verify.checks.statistics import (
     ALPHA,
     BETA,
     COMPARISON_ALPHA,
     LOOKS,
+    Moments,
+    mean_test,
     normal_quantile,
+    trials_needed,
 )
 
 
@@ -29,15 +35,33 @@ def test_a_true_mean_does_not_fail_more_often_for_being_looked_at_again():
 
 
 def test_looks_stop_at_eight_times_the_trials():
-    check = MonteCarlo(means=Means(cases=lambda: [case(experiment=experiment(10.0, spread=20.0))]))
+    cases = [case(experiment=experiment(10.0, spread=500.0), relative_std=0.5)]
+    check = MonteCarlo(means=Means(cases=lambda: cases), resolution={"quick": 0.05})
     first = check.tasks("quick")
     results = results_of(check, first, 0)
     blocks = len(first) - 1
-    for look in range(1, LOOKS):
+    planned = len(check.tasks("full")) - 1
+    assert blocks == math.ceil(SIZED[0] * planned) < planned and len(SIZED) == LOOKS
+    for share in SIZED[1:]:
         further = check.more(results, "quick")
-        assert [task["block"] for task in further] == list(range(blocks * 2 ** (look - 1), blocks * 2**look))
-        results += results_of(check, further, 0)
+        assert [task["block"] for task in further] == list(range(blocks, share * planned))
+        results, blocks = results + results_of(check, further, 0), share * planned
     assert check.more(results, "quick") == []
+
+
+def test_a_mean_that_is_off_by_its_resolution_never_holds_for_being_looked_at_early():
+    """Planned for a standard deviation of 1 and a resolution of 1/10: at 3/5 of the trials a true mean mostly holds,
+    one that is a tenth off does not.
+    """
+    planned = trials_needed(1.0, 0.1)
+    rng, count = np.random.default_rng(0), math.ceil(SIZED[0] * planned)
+    true = [Moments.of(1.0 + rng.standard_normal(count)) for _ in range(300)]
+    outcomes = [
+        [mean_test(moments, stated, resolution=0.1).outcome for moments in true]
+        for stated in (1.0, 1.0 / 1.1, 1.0 / 0.9)
+    ]
+    assert outcomes[0].count("holds") > 150 and "fails" not in outcomes[0]
+    assert "holds" not in outcomes[1] + outcomes[2]
 
 
 def positive(share: float, at_least: float) -> Frequency:
