@@ -40,6 +40,8 @@ SHORT_ROWS = 0.1
 # By how much PRN's estimate of X'X alone may be too small and the method still be recommended: the most that was
 # simulated.
 OPTIMISM = 6.0
+# Columns up to which methods are compared.
+MOST_COMPARED = 300
 # The standard error of a forecast, relative to it, up to which it is called reliable, so that nine in ten are within a
 # tenth.
 LARGEST_SPREAD = 0.04
@@ -308,12 +310,15 @@ def compare(
     then those of other records, not of these. The step size is that over lambda_max of the problem, times the ratio of
     n.
 
-    Raises `DomainError` for budgets outside their ranges, and sketches of fewer than d + 4 rows (IHM) or d + 2 (linear
-    mixing), whose mean risk does not exist, or of more than can be accounted for.
+    Raises `DomainError` for more than 300 columns, budgets outside their ranges, and sketches of fewer than d + 4 rows
+    (IHM) or d + 2 (linear mixing), whose mean risk does not exist, or of more than can be accounted for.
     """
     choices = choices or Choices()
     epsilon = within("epsilon", positive("epsilon", epsilon), EPSILONS)
     gram = problem.gram if isinstance(problem, ScaledData) else problem
+    if gram.d > MOST_COMPARED:
+        why = "laws with clipping stand on a thousand rows and take a time like d³: compare on fewer columns"
+        raise DomainError("d", gram.d, f"at most {MOST_COMPARED}", why)
     remedy = "a single record needs a delta of its own" if delta is None and gram.n == 1 else ""
     delta = within("delta", gram.n**-2.0 if delta is None else delta, DELTAS, remedy)
     failure = delta / 10 if choices.failure is None else choices.failure

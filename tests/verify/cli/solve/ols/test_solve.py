@@ -118,6 +118,7 @@ def test_picture_and_rows_are_written(capsys, tmp_path):
         (("--delta", 0), ("delta = 0.0",)),
         (("--n", 2), ("n = 2", "at least 3", "d = 3: with fewer records")),
         (("--d", 0), ("d = 0",)),
+        (("--d", 301), ("d = 301", "at most 300", "fewer columns")),
         (("--k", 6), ("k = 6", "at least 7", "d + 4 rows")),
         (("--linear-k", 4), ("linear_k = 4", "at least 5", "d + 2 rows")),
         (("--k", 10**9), ("k = 1000000000", "at most 333333333")),
