@@ -49,40 +49,40 @@ class Table:
 
 
 @typed
-def read_table(path: Path) -> Table:
+def read_table(path: Path, option: str = "file") -> Table:
     """The numbers of a CSV file with a header, plain or gzip; rows with an empty, NA, NaN, "." or "?" cell dropped.
 
-    Raises `DomainError` naming the file, the line and the column of text that is no number.
+    Raises `DomainError` naming the option, the file, the line and the column of text that is no number.
     """
     try:
-        names, lines = _lines(path)
+        names, lines = _lines(path, option)
         rows, dropped = _rows(path, names, lines)
     except (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as error:
-        raise DomainError("file", path, "a readable CSV file, plain or gzip", f"reading it failed: {error}") from None
+        raise DomainError(option, path, "a readable CSV file, plain or gzip", f"reading it failed: {error}") from None
     if not len(rows):
-        raise DomainError("file", path, "a CSV file with complete records", "this one has none")
+        raise DomainError(option, path, "a CSV file with complete records", "this one has none")
     return Table(names=names, rows=rows, dropped=dropped)
 
 
-def _lines(path: Path) -> tuple[tuple[str, ...], list[str]]:
+def _lines(path: Path, option: str) -> tuple[tuple[str, ...], list[str]]:
     """Column names, and the lines after the header."""
     if path.exists() and not path.is_file():
-        raise DomainError("file", path, "a regular file")
+        raise DomainError(option, path, "a regular file")
     unpack = gzip.open if path.suffix == ".gz" else open
     with unpack(path, "rt", encoding="utf-8-sig", newline=None) as stream:
         text = stream.read(MOST_CHARACTERS + 1)
     if len(text) > MOST_CHARACTERS:
-        raise DomainError("file", path, f"a table of at most {MOST_CHARACTERS:,} characters, unpacked")
+        raise DomainError(option, path, f"a table of at most {MOST_CHARACTERS:,} characters, unpacked")
     header, *lines = text.splitlines() or [""]
     for mark, called in _SEPARATORS.items():
         if mark in header and "," not in header:
             remedy = f"this one's header has {called}; write decimals with points, and columns apart by commas"
-            raise DomainError("file", path, "a CSV file whose columns are separated by commas", remedy)
+            raise DomainError(option, path, "a CSV file whose columns are separated by commas", remedy)
     names = tuple(name.strip() for name in next(csv.reader([header]), []))
     if not names or len(set(names)) < len(names):
-        raise DomainError("file", path, "a CSV file whose first line names each column once")
+        raise DomainError(option, path, "a CSV file whose first line names each column once")
     if not any(line.strip() for line in lines):
-        raise DomainError("file", path, "a CSV file with records", "this one has a header alone")
+        raise DomainError(option, path, "a CSV file with records", "this one has a header alone")
     return names, lines
 
 

@@ -45,7 +45,7 @@ def _send(arguments: Namespace, survey: LocalGLM) -> int:
     if os.path.lexists(arguments.send):
         remedy = "sending again spends every user's budget again; name another file if that is meant"
         raise DomainError("send", Path(arguments.send), "a new file", remedy)
-    table = read_table(Path(arguments.csv))
+    table = read_table(Path(arguments.csv), "csv")
     table.column(arguments.target)
     if table.dropped:
         raise DomainError("csv", Path(arguments.csv), "without missing values", "who gives no answer sends nothing")
@@ -68,7 +68,7 @@ def _fit(arguments: Namespace, survey: LocalGLM) -> int:
     if arguments.seed is not None:
         raise DomainError("seed", arguments.seed, "left out with --messages", "the server draws nothing")
     check_target("out", arguments.out)
-    sent, public = (read_table(Path(getattr(arguments, name))) for name in ("messages", "public"))
+    sent, public = (read_table(Path(getattr(arguments, name)), name) for name in ("messages", "public"))
     names = [*["intercept"] * arguments.intercept, *public.names]
     if list(sent.names) != names:
         said = f"with the columns {', '.join(names)}, in this order"

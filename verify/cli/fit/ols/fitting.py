@@ -60,7 +60,7 @@ def _check_new(option: str, file: str | None) -> None:
 
 def _records(option: str, file: str, target: str) -> tuple[np.ndarray, np.ndarray, list[str]]:
     """Columns, outcome, and the names of the columns. How many records have gaps would be read off them: refused."""
-    table = read_table(Path(file))
+    table = read_table(Path(file), option)
     table.column(target)
     if table.dropped:
         remedy = "fill the gaps by a public rule; how many records are left out would not be private"

@@ -81,7 +81,7 @@ def _matrix(file: str) -> np.ndarray:
 def _records(file: str) -> np.ndarray:
     """All of them: where some have gaps, the covariance would be that of the others."""
     try:
-        table = read_table(Path(file))
+        table = read_table(Path(file), "public")
     except DomainError:
         raise
     except ValueError:  # a name with a null byte

@@ -81,7 +81,7 @@ def _data(arguments: Namespace) -> tuple[ScaledData, str]:
             raise DomainError(name, getattr(arguments, name), "left out with --csv", "the file says it")
     if arguments.target is None:
         raise DomainError("target", None, "the name of a column", "say which is the outcome")
-    table = read_table(Path(arguments.csv))
+    table = read_table(Path(arguments.csv), "csv")
     if table.dropped and not arguments.drop_missing:
         raise DomainError(
             "csv", Path(arguments.csv), "without missing values", f"{table.dropped} records have some: --drop-missing"
