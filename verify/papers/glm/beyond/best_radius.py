@@ -85,7 +85,7 @@ def _runs(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Within]:
 
 BEYOND_BEST_RADIUS = Claim(
     id="glm/beyond-best-radius",
-    where="references of `solve glm`",
+    where="beyond the paper",
     kind="number",
     statement=(
         (
