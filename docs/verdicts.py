@@ -124,7 +124,7 @@ def _add_paper(site: Site, paper: Data, found: Sequence[Finding], drawn: Picture
     for before, entry, after in zip((None, *entries), entries, (*entries[1:], None), strict=False):
         claim = _claim(entry, of, site.shared["results"], drawn, paper) | {"before": before, "after": after}
         # The verdict is in the title: a search answers without a click.
-        where = typographic(entry.where)
+        where = typographic(entry.where).replace("`", "")
         named = f"{where[:1].upper()}{where[1:]} ({entry.claim})" if where else entry.claim
         site.add(
             f"verdicts/{entry.claim}",
