@@ -147,7 +147,8 @@ class Plan:
             if self.momentum:
                 yield (
                     f"All losses are those of runs with momentum {self.momentum:g}, forecast on the records; noise is "
-                    "designed for runs without momentum, which takes eta / (1 - momentum)."
+                    "designed for runs without momentum, which takes eta / (1 - momentum). How far rankings hold was "
+                    "measured without momentum."
                 )
             else:
                 yield "Bounds are those of runs without clipping."

@@ -61,7 +61,7 @@ def show_plan(found: Plan, rows: Sequence[Row], arguments: Namespace, seconds: f
     alike = {row["clip_norm"] for row in rows} == {arguments.clip_norm}
     _table(rows, [name for name in PLAN if not (alike and name == "clip_norm")])
     said = list(found.sentences)
-    said.append("Every row has the eta, schedule and batch size that are best for it.")
+    said.append("Every row has the eta, schedule and batch size that are best for it of those tried.")
     if found.momentum:
         said.append(
             "total = bias + sgd_noise + privacy_noise: the weighted F - F*, F with 1/2, where nothing is clipped."
