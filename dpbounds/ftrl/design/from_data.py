@@ -152,6 +152,18 @@ class Forecast:
         return float(self.loss) - self.noiseless
 
 
+def labelled(features: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Features (n, d) of not too many columns and their labels 0 or 1 (n,). Raises `DomainError` for others."""
+    X, y = table("features", features), vector("labels", labels)
+    if len(y) != len(X):
+        raise DomainError("labels", f"{len(y)} numbers", f"one for each of {len(X)} rows")
+    if not np.isin(y, (0.0, 1.0)).all():
+        raise DomainError("labels", float(y[~np.isin(y, (0.0, 1.0))][0]), "0 or 1")
+    if X.shape[1] > LARGEST_DIMENSION:
+        raise DomainError("features", f"{X.shape[1]} columns", f"at most {LARGEST_DIMENSION}", "project them")
+    return X, y
+
+
 @typed
 def predict_logistic(
     features: Float[np.ndarray, "n d"],
@@ -171,13 +183,7 @@ def predict_logistic(
     The numbers are estimates: Gaussian closure, no error bound. Nothing here is private. Raises `DomainError` for
     labels other than 0 and 1, lengths that do not fit, more dimensions or dense steps than can be held.
     """
-    X, y = table("features", features), vector("labels", labels)
-    if len(y) != len(X):
-        raise DomainError("labels", f"{len(y)} numbers", f"one for each of {len(X)} rows")
-    if not np.isin(y, (0.0, 1.0)).all():
-        raise DomainError("labels", float(y[~np.isin(y, (0.0, 1.0))][0]), "0 or 1")
-    if X.shape[1] > LARGEST_DIMENSION:
-        raise DomainError("features", f"{X.shape[1]} columns", f"at most {LARGEST_DIMENSION}", "project them")
+    X, y = labelled(features, labels)
     choice("linearise", linearise, ("law", "path"))
     problem = ClippedLogistic(X, y, training.clip_norm, law=linearise == "law")
     filtered = state_space(training.correlation, training.steps)

@@ -82,7 +82,8 @@ class Plan:
     @property
     def verdict(self) -> Verdict:
         """What may be said of correlated against other noise: `take` the better, `probably` better, or `level`."""
-        return verdict(1.0 / self.gain, forecast=self.rows[0].clipped is not None)
+        found = verdict(1.0 / self.gain, forecast=self.rows[0].clipped is not None)
+        return "probably" if self.momentum and found == "take" else found
 
     @property
     def pays(self) -> bool:
@@ -142,16 +143,18 @@ class Plan:
         else:
             yield (
                 "Losses with clipping are forecast on the records given, which must be public or proxy data: empirical "
-                f"risk above its minimum. Below {SURE_FORECAST:g} the ranking can be relied on."
+                "risk above its minimum."
             )
             if self.momentum:
                 yield (
                     f"All losses are those of runs with momentum {self.momentum:g}, forecast on the records; noise is "
-                    "designed for runs without momentum, which takes eta / (1 - momentum). How far rankings hold was "
-                    "measured without momentum."
+                    "designed for runs without momentum, which takes eta / (1 - momentum). How often rankings hold "
+                    "with momentum was not measured: none is called more than probable."
                 )
             else:
-                yield "Bounds are those of runs without clipping."
+                yield (
+                    f"Below {SURE_FORECAST:g} the ranking can be relied on. Bounds are those of runs without clipping."
+                )
             if any(row.clip_norm != self.training.clip_norm for row in self.rows):
                 yield "Clip norms are the best on the records given; quantiles of private gradients are private too."
             least = min(float(row.clipped.share_clipped.mean()) for row in self.rows if row.clipped is not None)

@@ -23,7 +23,7 @@ from dpbounds.ftrl.correlations import Correlation
 from dpbounds.ftrl.design.clipped.closure import paths
 from dpbounds.ftrl.design.clipped.records import records_of
 from dpbounds.ftrl.design.clipped.results import ClippedForecast, finished, run_of
-from dpbounds.ftrl.design.from_data import LARGEST_DIMENSION, table
+from dpbounds.ftrl.design.from_data import labelled
 from dpbounds.ftrl.design.logistic import ClippedLogistic, Means, logistic_minimum
 
 
@@ -52,13 +52,7 @@ def forecast_logistic(
     The other arguments are those of `forecast`. Estimates; not private. Raises the same errors, and `DomainError` for
     other labels and those that the features separate, since F then has no minimum.
     """
-    X, y = table("features", features), vector("labels", labels)
-    if len(y) != len(X):
-        raise DomainError("labels", f"{len(y)} numbers", f"one for each of {len(X)} rows of features")
-    if not np.isin(y, (0.0, 1.0)).all():
-        raise DomainError("labels", float(y[~np.isin(y, (0.0, 1.0))][0]), "0 or 1")
-    if X.shape[1] > LARGEST_DIMENSION:
-        raise DomainError("features", f"{X.shape[1]} columns", f"at most {LARGEST_DIMENSION}", "project them")
+    X, y = labelled(features, labels)
     first = np.zeros(X.shape[1]) if start is None else vector("start", start)
     if len(first) != X.shape[1]:
         raise DomainError("start", f"{len(first)} numbers", f"one for each of {X.shape[1]} columns of features")

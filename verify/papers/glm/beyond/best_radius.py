@@ -93,7 +93,7 @@ BEYOND_BEST_RADIUS = Claim(
             "those of the clipped means, at a noise that spends $delta$ exactly, with less predicted error than at the "
             "radius that hardly any record exceeds;"
         ),
-        "runs have the mean error predicted, as far as they tell.",
+        "the mean error of 60 runs is between 0.4 and 2.2 times the predicted one.",
     ),
     setting="Two links, $p = 2$ and 4, $Sigma = I$; 60 runs of one estimator.",
     checks=(
