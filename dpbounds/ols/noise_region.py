@@ -62,7 +62,7 @@ class NoiseRegion:
 @typed
 def noise_region(release: TailRelease, theta: ArrayLike, level: float) -> NoiseRegion:
     """The region of a release and the estimate (d,) that follows from it, whose intervals cover with probability about
-    `level` over the noise, whatever the records are.
+    `level` over the noise (`ols/beyond-fit-noise` tries it).
 
     Not counted: what clipping moves the fit by, and that other records would give another fit. Raises `DomainError`
     for a level outside (0, 1), and `AccuracyError` where noise hides a direction of the columns or, by normal

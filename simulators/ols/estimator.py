@@ -137,7 +137,7 @@ class LinearRegression(Parameters):
         (n, d): least squares within the ranges, with the same clipping of gradients. Computed from the release, at no
         cost.
 
-        Each row's interval covers with probability about `level` over the noise, whatever the records are, while
+        Each row's interval covers with probability about `level` over the noise while
         clipping leaves nine tenths of the slope. **Clipping's own bias and the chance of the records are not counted**:
         least squares is covered where hardly any gradient is clipped; of other records, and of outcomes, nothing is
         said. Raises `AccuracyError` where the release knows no interval (`dpbounds.ols.noise_region`).
