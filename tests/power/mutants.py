@@ -28,8 +28,10 @@ from verify.running.versions import code_version
 ROOT = Path(__file__).resolve().parents[2]
 LAYERS = ("dpbounds", "simulators")
 COPIED = ("dpbounds", "simulators", "verify", "reports", "tests", "pyproject.toml")
-# Seconds after which a judgement counts as hanging, which is noticed.
-PATIENCE = 240
+# A judgement counts as hanging, which is noticed, after so many seconds and so many times what its claims take.
+PATIENCE, SLOWER = 240, 6
+# The same of tests, whose time is not known.
+TESTS_PATIENCE = 1800
 EQUIVALENTS = Path(__file__).with_name("equivalents.txt")
 
 
@@ -38,7 +40,7 @@ def main() -> int:
     arguments = _arguments()
     folder = Path(arguments.store)
     folder.mkdir(parents=True, exist_ok=True)
-    reached = _map(folder, arguments.names)
+    reached = _map(folder, arguments.names, arguments.jobs)
     mutants = chosen(_edits(arguments.names, arguments.under), arguments.count, arguments.seed)
     code = "-".join(code_version(topic) for topic in topics().values())
     known = {record["name"]: record for record in _journal(folder) if record["code"] == code}
@@ -85,14 +87,28 @@ def _rooms(sources: Sequence[str]) -> list[str]:
     return [source.replace(".", "/") for source in sources]
 
 
-def _map(folder: Path, names: Sequence[str]) -> dict[str, Any]:
-    """Which claims reach which lines, and how long each takes; made once, in a process of its own."""
-    versions = "-".join(code_version(topics()[name])[:8] for name in _topics_of(names))
+def _map(folder: Path, names: Sequence[str], jobs: int) -> dict[str, Any]:
+    """Which claims reach which lines, and how long each takes; made once for each topic, in processes of their own."""
     chosen_names = hashlib.sha256(" ".join(names).encode()).hexdigest()[:8]
-    path = folder / f"reach-{versions}-{chosen_names}.json"
-    if not path.exists():
-        subprocess.run([sys.executable, "-m", "tests.power.reach", str(path), *names], cwd=ROOT, check=True)
-    return json.loads(path.read_text())
+    versions = {name: code_version(topics()[name])[:8] for name in _topics_of(names)}
+    paths = {name: folder / f"reach-{name}-{version}-{chosen_names}.json" for name, version in versions.items()}
+
+    def made(name: str) -> dict[str, Any]:
+        claims = [claim.id for claim in select(names) if claim.topic == name]
+        if not paths[name].exists():
+            subprocess.run([sys.executable, "-m", "tests.power.reach", str(paths[name]), *claims], cwd=ROOT, check=True)
+        return json.loads(paths[name].read_text())
+
+    lines: dict[str, dict[str, list[str]]] = {}
+    seconds: dict[str, float] = {}
+    with ThreadPoolExecutor(jobs) as pool:
+        for one in pool.map(made, paths):
+            seconds |= one["seconds"]
+            for file, reach in one["lines"].items():
+                known = lines.setdefault(file, {})
+                for line, claims in reach.items():
+                    known[line] = [*known.get(line, []), *claims]
+    return {"lines": lines, "seconds": seconds}
 
 
 def _journal(folder: Path) -> list[dict[str, Any]]:
@@ -111,16 +127,19 @@ def _fate(edit: Edit, reached: Mapping[str, Any], tests: bool) -> dict[str, Any]
             copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
             copy(ROOT / part, tree / part)
         (tree / edit.file).write_bytes(edit.applied((ROOT / edit.file).read_bytes()))
-        noticed = _fails(tree, ["-m", "tests.power.judge", *claims]) if claims else False
+        patience = PATIENCE + SLOWER * sum(reached["seconds"][claim] for claim in claims)
+        noticed = _fails(tree, ["-m", "tests.power.judge", *claims], patience) if claims else False
         record["verify"] = "noticed" if noticed else "missed"
         if not noticed and tests:
             rooms = _tests_of(edit.file)
-            failed = _fails(tree, ["-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider", *rooms])
+            failed = _fails(
+                tree, ["-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider", *rooms], TESTS_PATIENCE
+            )
             record["tests"] = "noticed" if failed else "missed"
     return record
 
 
-def _fails(tree: Path, command: Sequence[str]) -> bool:
+def _fails(tree: Path, command: Sequence[str], patience: float) -> bool:
     environment = os.environ | {"PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
     try:
         run = subprocess.run(

@@ -1,7 +1,8 @@
 """Whether verdicts depend on the seed: `python -m tests.power.seeds --help`.
 
 Every claim on which chance has a part is decided at quick level with many seeds, on all cores; what changes is counted
-claim by claim. Each seed's outcome is kept in a folder, and a run that was interrupted goes on from there.
+claim by claim. A task that drew nothing has the same result with every seed and is computed once. Each seed's outcome
+is kept in a folder, and a run that was interrupted goes on from there.
 """
 
 from __future__ import annotations
@@ -11,13 +12,15 @@ import json
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
+from tests.power.draws import traced
 from verify.checks import GaussianPrivacy, Rate, Symbolic
-from verify.running.executor import Executor, Processes, default_jobs
+from verify.running.executor import Executor, Processes, Work, default_jobs
 from verify.running.registry import select, topics
-from verify.running.runner import Run
+from verify.running.runner import Cell, Run
 from verify.running.store import Store
 from verify.running.versions import code_version
 from verify.statements.claims import Claim
@@ -35,7 +38,8 @@ def main() -> int:
     code = "-".join(code_version(topics()[name]) for name in dict.fromkeys(claim.topic for claim in claims))
     known = {record["seed"]: record for record in _journal(folder) if record["code"] == code}
     seeds = range(arguments.first, arguments.first + arguments.count)
-    with Processes(arguments.jobs) as workers, (folder / "seeds.jsonl").open("a") as journal:
+    with Processes(arguments.jobs) as processes, (folder / "seeds.jsonl").open("a") as journal:
+        workers = Once(processes, folder / f"certain-{code}.jsonl")
         for seed in seeds:
             if seed not in known:
                 known[seed] = {"seed": seed, "code": code, "changed": _changed(claims, seed, folder, workers)}
@@ -47,6 +51,40 @@ def main() -> int:
         print(f"{claim}: {times} times")
     print(f"{sum(counts.values())} changed verdicts of {len(claims)} claims in {len(seeds)} seeds.")
     return 1 if sum(counts.values()) > max(1, len(seeds) // 200) else 0
+
+
+class Once:
+    """Computes with others, and what drew nothing only once: its outcome is kept in a file."""
+
+    def __init__(self, workers: Executor, path: Path) -> None:
+        self.workers, self.path = workers, path
+        lines = path.read_text().splitlines() if path.exists() else []
+        self.known: dict[str, Any] = dict(json.loads(line) for line in lines)
+
+    def map(self, work: Work, items: Sequence[Any]) -> Iterator[tuple[int, Any]]:
+        """As `Executor.map`; `work` is that of a run, and is done under the eyes of `traced`."""
+        del work
+        names = [_without_seed(cell) for cell in items]
+        yield from ((index, self.known[name]) for index, name in enumerate(names) if name in self.known)
+        missing = [index for index, name in enumerate(names) if name not in self.known]
+        with self.path.open("a") as file:
+            for place, (outcome, drew) in self.workers.map(traced, [items[index] for index in missing]):
+                index = missing[place]
+                if not drew and "error" not in outcome:
+                    self.known[names[index]] = outcome
+                    file.write(json.dumps([names[index], outcome]) + "\n")
+                yield index, outcome
+
+    def __enter__(self) -> Once:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """The workers are not its own."""
+
+
+def _without_seed(cell: Cell) -> str:
+    job = cell.job
+    return json.dumps([job.claim, job.form, job.check, job.impostor, job.data, cell.task])
 
 
 def _arguments() -> argparse.Namespace:
