@@ -9,7 +9,7 @@ import numpy as np
 from dpbounds.arithmetic import FLOATS
 from dpbounds.ftrl import correlations
 from dpbounds.ftrl.methods import bound_method, gradient_descent
-from dpbounds.ftrl.strongly_convex import StronglyConvex, best_nu, bound, least_error
+from dpbounds.ftrl.strongly_convex import StronglyConvex, best_nu, bound, least_error, optimize_correlation
 from verify.checks import Agreement, Fact, Within
 from verify.papers.ftrl.tools.method_spectra import two_steps, value
 from verify.statements.claims import Claim
@@ -18,6 +18,12 @@ OURS = "beyond the paper"
 ETA, KAPPAS = 0.1, (10.0, 100.0, 1000.0)
 # Weights of nu noise that the spectra are made of; what is left out is below 1e-12 of them.
 WEIGHTS = 4096
+# Every other noise with a closed form on the circle.
+OTHERS = (
+    correlations.damped_anti_pgd(0.2),
+    correlations.from_coefficients([1.0, -0.5, 0.3, 0.1]),
+    correlations.HalfPowers((0.9, 0.3 + 0.4j), (0.2,)),
+)
 
 
 def problem(kappa: float, sigma: float = 0.0, eta: float = ETA) -> StronglyConvex:
@@ -29,16 +35,13 @@ def _one_multiplier(
     rng: np.random.Generator, latest: int = 1, known: float = 1.0, factor: float = 1.0
 ) -> Iterator[Fact]:
     """The certified bound against all multipliers of past and future at once, by spectra and by storage functions."""
-    for kappa in KAPPAS[:2]:
-        for damping in (0.035, 0.3, 1.0):
-            correlation = correlations.nu(damping)
-            found, weights = bound(correlation, problem(kappa)), correlation.coefficients(WEIGHTS)
-            oracle = value(
-                two_steps(ETA, 0.0), weights, 1 / kappa, 1.0, "f", [(None, 0, 1.0)], latest=latest, known=known
-            )
-            gamma = float(correlation.limiting_sensitivity()) ** 2
-            label = f"kappa = {kappa:g}, nu = {damping:g}"
-            yield Fact(label, factor * float(found.value), gamma * oracle, 1e-8)
+    cases = [(kappa, correlations.nu(damping)) for kappa in KAPPAS[:2] for damping in (0.035, 0.3, 1.0)]
+    cases += [(KAPPAS[0], correlation) for correlation in OTHERS]
+    for kappa, correlation in cases:
+        found, weights = bound(correlation, problem(kappa), max_lag=0), correlation.coefficients(WEIGHTS)
+        oracle = value(two_steps(ETA, 0.0), weights, 1 / kappa, 1.0, "f", [(None, 0, 1.0)], latest=latest, known=known)
+        gamma = float(correlation.limiting_sensitivity()) ** 2
+        yield Fact(f"kappa = {kappa:g}, {correlation.name}", factor * float(found.value), gamma * oracle, 1e-8)
 
 
 def _more_multipliers(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Within]:
@@ -66,7 +69,10 @@ CAUSAL = Claim(
         "With the multipliers of other lags it is at least what a storage function with these and more proves, and "
         "less than the bound that knows the spectrum alone.",
     ),
-    hypotheses=r"$eta = 0.1\/L$ and $nu$ noise in the last part of the first sentence.",
+    hypotheses=(
+        r"$eta = 0.1\/L$ in the last part of the first sentence; there $nu$ noise, damped Anti-PGD, four weights and "
+        "half powers with a pair of roots."
+    ),
     setting=r"$kappa = 10, 100$; $psi$, $D$, $X$ of the program that bounds $F - F^*$ itself.",
     checks=(
         Agreement(
@@ -112,6 +118,9 @@ def _nearness(
             yield Within(label, ratio, 1.0, limit, numbers=numbers)
         spectrum = float(bound(nu, problem(kappa), program="f", max_lag=5, certify=False).value)
         yield Within(f"kappa = {kappa:g}: program f over the causal bound", spectrum / ratio / no_noise, 1.3)
+    searched = optimize_correlation(problem(KAPPAS[0]), max_lag=0, certify=False)
+    ratio = float(searched.bound.value) / float(least_error(FLOATS, problem(KAPPAS[0])))
+    yield Within(f"kappa = {KAPPAS[0]:g}: what the search finds over the least", ratio, 1.0, optima[0])
     omega = (np.arange(20_000) + 0.5) * np.pi / 20_000
     mean = np.mean(1 / np.abs(0.9 - np.exp(1j * omega)))
     yield Fact("the least by quadrature", float(least_error(FLOATS, problem(10.0))), ETA**2 / 2 * mean**2, 1e-8)
