@@ -91,11 +91,14 @@ def _many_losses(rng: np.random.Generator, *, factor: float = 1.0) -> Iterator[F
 
 
 def _newton(slope: Function, curvature: Function, average: Average, start: float, steps: int) -> float:
-    """Newton's iteration for c average(mu'(c y~)) = 1, as printed."""
+    """Newton's iteration for c average(mu'(c y~)) = 1, as printed; inf where it stops at a slope of 0."""
     c = start
     for _ in range(steps):
         value = c * average(lambda z, c=c: slope(c * z)) - 1.0
-        c -= value / average(lambda z, c=c: slope(c * z) + c * z * curvature(c * z))
+        steepness = average(lambda z, c=c: slope(c * z) + c * z * curvature(c * z))
+        if steepness == 0.0:
+            return math.inf
+        c -= value / steepness
     return c
 
 
