@@ -69,8 +69,10 @@ def _attained(rng: np.random.Generator) -> Iterator[Fact]:
         yield Fact(f"shares, mu = {mu:g}", np.square(parts), mu**2 * np.array([0.25, 0.03, 0.72]), 1e-12)
 
 
-def _neighbour_facts(rng: np.random.Generator, charged: float = 1.0) -> Iterator[Within]:
-    """The whole release replayed on neighbours: squared distances in units of its noise add to at most mu²."""
+def _neighbour_facts(rng: np.random.Generator, charged: float = 1.0) -> Iterator[Fact | Within]:
+    """The whole release replayed on neighbours: squared distances in units of its noise add to at most mu², and hardly
+    less; a record at both limits has all of the length that this counts with.
+    """
     n, mu = 60, 30.0
     far = [(z, sx * 4.0, sy * 90.0) for z in (1.0, 0.0) for sx in (1, -1) for sy in (1, -1)]
     for adjacency, pi, counted in itertools.product(ADJACENCIES, (None, 0.5, 0.3), (False, True)):
@@ -88,15 +90,17 @@ def _neighbour_facts(rng: np.random.Generator, charged: float = 1.0) -> Iterator
             x, y = rng.normal(0, 1, n), rng.normal(0, 2, n)
             z[0], x[0], y[0] = first
             own = Replayed(rng)
-            release_clipped(z, x, y, design, own)
+            made = release_clipped(z, x, y, design, own)
             other = (_Without if adjacency == "zero-out" else Replayed)(rng, own.answers)
             if adjacency == "replace-one":
                 z[0], x[0], y[0] = second
             release_clipped(z, x, y, design, other)
             worst = max(worst, sum(_cost(*parts) for parts in zip(own.seen, other.seen, strict=True)))
-        least = 0.75 if adjacency == "zero-out" or pi == 0.3 else 0.9
-        label = f"cost over mu², {adjacency}, P = {pi}, {design.tables} of counts"
-        yield Within(label, worst / (charged * mu) ** 2, least, 1 + 1e-9)
+        label = f"{adjacency}, P = {pi}, {design.tables} of counts"
+        yield Within(f"cost over mu², {label}", worst / (charged * mu) ** 2, 0.97, 1 + 1e-9)
+        weights = made.release.outcome_weight, float(made.release.regressor_weights[0])
+        length = math.hypot(made.clip / weights[0], design.regressor_bound / weights[1])
+        yield Fact(f"length of a record at both limits, {label}", charged * length, 1.0, 1e-9)
 
 
 def _cost(one: tuple[np.ndarray, float], other: tuple[np.ndarray, float]) -> float:
