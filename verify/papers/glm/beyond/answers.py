@@ -116,6 +116,7 @@ def _advised(name: str, problem: Problem, recommendation: Recommendation) -> Ite
     best = min(recommendation.under("tight"), key=lambda row: (not row.reliable, float(row.relative)))
     advised = best.estimator if float(best.relative) < 1 else "zero"
     yield Holds(f"{name}: the least predicted error is recommended", recommendation.advice == advised)
+    yield Holds(f"{name}: its row is the best of least squares", recommendation.best is best)
     taken = [row.estimator for row in recommendation.rows if recommendation.recommends(row)]
     yield Holds(f"{name}: the row to take is marked, and no other", taken == ([] if advised == "zero" else [advised]))
     share = recommendation.more[0].relative / float(best.relative)
