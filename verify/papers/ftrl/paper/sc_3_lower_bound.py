@@ -16,7 +16,7 @@ from dpbounds.ftrl import correlations, linear_regression
 from dpbounds.ftrl.linear_regression import Regression
 from verify.checks import Agreement, Fact, Inequality, Search, Symbolic, Times
 from verify.checks.domains import Real
-from verify.papers.ftrl.paper.s2_1_mean_estimation import SCHWARZ
+from verify.papers.ftrl.paper.s2_1_mean_estimation_weights import SCHWARZ
 from verify.papers.ftrl.paper.s2_2_linear_regression import proved_lower
 from verify.papers.ftrl.paper.sc_1_operators import HALVES, KERNEL
 from verify.papers.ftrl.tools import input_laws, second_moments
