@@ -27,7 +27,8 @@ from verify.checks import (
 from verify.checks.domains import Real, Whole
 from verify.checks.impostors import Times
 from verify.papers.ftrl.paper.s1_1_algorithm import CONDITIONED, PRIVATE, PRIVATE_BY
-from verify.papers.ftrl.paper.sd_3_lemma_d_12 import CONTRACTS, MONOTONE
+from verify.papers.ftrl.paper.sd_3_lemma_d_12 import MONOTONE
+from verify.papers.ftrl.paper.sd_3_lemma_d_12_limit import CONTRACTS
 from verify.papers.ftrl.paper.sd_3_theorem_d_11 import UNCORRELATED
 from verify.papers.ftrl.tools import input_laws, second_moments
 from verify.papers.ftrl.tools.component_runs import COINCIDENCE, Scenario
