@@ -10,8 +10,6 @@ import sympy
 
 from dpbounds.ftrl import correlations, finite_time
 from dpbounds.ftrl.finite_time import Mechanism
-from simulators.engine import Experiment
-from simulators.ftrl import linear_regression
 from verify.checks import (
     Agreement,
     Event,
@@ -169,13 +167,7 @@ def _guarded(scenario: Scenario, steps: int, p: float, c: float) -> Event:
     eta = float(finite_time.largest_learning_rate(mechanism, horizon, scenario.rho, C=BIG_C))
     clip_norm = finite_time.clip_norm(horizon, eta, c=c)
     settings = scenario.settings(eta, steps, clip_norm=float(clip_norm), clipping=True)
-    experiment = Experiment(algorithm=linear_regression, problem=scenario.problem, settings=settings, block_trials=1000)
-    return Event(
-        label=f"{scenario.label}, T={steps}, p={p}",
-        experiment=experiment,
-        occurs=lambda arrays: arrays["clipped"] == 0,
-        at_least=1 - p,
-    )
+    return scenario.unclipped(f"{scenario.label}, T={steps}, p={p}", settings, p, 1000)
 
 
 THM_D_13_B = Claim(
