@@ -167,8 +167,12 @@ def real_array(parameter: str, values: Any) -> np.ndarray:
     return given.astype(float)
 
 
-def vector(parameter: str, values: Any, *, above: float | None = None) -> np.ndarray:
-    """`values` as a non-empty one-dimensional float array of finite entries, all `above` a number if one is given."""
+def vector(
+    parameter: str, values: Any, *, above: float | None = None, length: int | None = None, per: str = "entry"
+) -> np.ndarray:
+    """`values` as a non-empty one-dimensional float array of finite entries, all `above` a number and as many as
+    `length`, one `per` what they belong to, if these are given.
+    """
     array = np.atleast_1d(real_array(parameter, values))
     if array.ndim != 1 or array.size == 0:
         raise DomainError(parameter, f"an array of shape {array.shape}", "a non-empty one-dimensional list of numbers")
@@ -179,6 +183,8 @@ def vector(parameter: str, values: Any, *, above: float | None = None) -> np.nda
         first = int(np.flatnonzero(bad)[0])
         allowed = "a finite number" if above is None else f"a finite number above {above:g}"
         raise DomainError(f"{parameter}[{first}]", float(array[first]), allowed)
+    if length is not None and len(array) != length:
+        raise DomainError(parameter, f"{len(array)} numbers", f"one per {per}, {length}")
     return array
 
 

@@ -248,9 +248,8 @@ def at_learning_rate(
     The bound is 2 kappa e^{-eta mu T} Delta_0 + 2 F_inf with the exact F_inf; part (c) holds for every clip norm (its
     event is that no gradient is clipped), the constant c decides how likely the event is.
     """
-    spectrum, start = horizon.eigenvalues, vector("initial", initial)
-    if len(start) != len(spectrum):
-        raise DomainError("initial", f"{len(start)} numbers", f"one per eigenvalue, {len(spectrum)}")
+    spectrum = horizon.eigenvalues
+    start = vector("initial", initial, length=len(spectrum), per="eigenvalue")
     norm = clip_norm(replace(horizon, initial_distance=float(np.linalg.norm(start))), eta, c=c)
     problem = Regression(eigenvalues=spectrum, eta=eta, rho=rho, clip_norm=norm, sigma_sgd=horizon.sigma_sgd)
     correlation = _correlation(mechanism, problem.decay.min())

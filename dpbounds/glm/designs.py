@@ -70,10 +70,7 @@ class TwoPointDesign:
         return result
 
     def _weights(self, w: Float[np.ndarray, " p"]) -> np.ndarray:
-        w = vector("w", w)
-        if len(w) != self.p:
-            raise DomainError("w", f"{len(w)} numbers", f"one per coordinate, {self.p}")
-        return w
+        return vector("w", w, length=self.p, per="coordinate")
 
     def law(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Values of <x, w>, a sum over as many coordinates as w has entries, and their probabilities; (terms,) each.

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -50,6 +50,13 @@ UNKNOWN = 0.3
 MOST_STEPS = 300
 
 
+def check_shares(**shares: float) -> None:
+    """Raise `DomainError` unless all are positive and sum to 1."""
+    values = [positive(f"share of {name}", value) for name, value in shares.items()]
+    if abs(math.fsum(values) - 1.0) > 1e-12:
+        raise DomainError("shares", values, "numbers that sum to 1")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Shares:
     """Shares of mu² that the releases spend; they sum to 1.
@@ -65,9 +72,7 @@ class Shares:
     rounds: float = 0.78
 
     def __post_init__(self) -> None:
-        values = [positive(f"share of {field.name}", getattr(self, field.name)) for field in fields(self)]
-        if abs(math.fsum(values) - 1.0) > 1e-12:
-            raise DomainError("shares", values, "numbers that sum to 1")
+        check_shares(**asdict(self))
 
 
 SHARES = Shares()

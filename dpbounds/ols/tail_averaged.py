@@ -17,13 +17,13 @@ take leading axes of trials where they take arrays. Source: dpbounds; the paper 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from dpbounds.arguments import formula, typed
-from dpbounds.errors import DomainError, choice, count, moderate, positive, without_nan
+from dpbounds.errors import choice, count, moderate, without_nan
 from dpbounds.ols import newton
 from dpbounds.values import Value
 
@@ -50,9 +50,7 @@ class Shares:
     rounds: float = 0.86
 
     def __post_init__(self) -> None:
-        values = [positive(f"share of {field.name}", getattr(self, field.name)) for field in fields(self)]
-        if abs(math.fsum(values) - 1.0) > 1e-12:
-            raise DomainError("shares", values, "numbers that sum to 1")
+        newton.check_shares(**asdict(self))
 
 
 SHARES = Shares()

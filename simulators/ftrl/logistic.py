@@ -34,11 +34,10 @@ class LogisticData:
     digest: str = field(init=False)
 
     def __post_init__(self) -> None:
-        X, y = np.ascontiguousarray(real_array("features", self.features)), vector("labels", self.labels)
+        X = np.ascontiguousarray(real_array("features", self.features))
         if X.ndim != 2 or X.size == 0 or not np.isfinite(X).all():
             raise DomainError("features", f"an array of shape {X.shape}", "a finite non-empty table (n, d)")
-        if len(X) != len(y):
-            raise DomainError("labels", f"{len(y)} numbers", f"one for each of {len(X)} rows")
+        y = vector("labels", self.labels, length=len(X), per="row of features")
         if not np.isin(y, (0.0, 1.0)).all():
             raise DomainError("labels", float(y[~np.isin(y, (0.0, 1.0))][0]), "0 or 1")
         object.__setattr__(self, "features", X)

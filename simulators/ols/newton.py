@@ -10,8 +10,10 @@ by one clipped Gram matrix for each clip level in use.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -25,6 +27,7 @@ from simulators.ols.sketches import room
 
 # Doubles in the largest array of residuals, n x trials.
 MOST_NUMBERS = 1 << 23
+_Draws = TypeVar("_Draws", bound=Any)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,11 +59,6 @@ class NewtonDraws:
             counts=generator.standard_normal((trials, steps - 1)),
         )
 
-    @typed
-    def part(self, trials: slice) -> NewtonDraws:
-        """Of some trials."""
-        return NewtonDraws(**{entry.name: getattr(self, entry.name)[trials] for entry in fields(self)})
-
 
 @typed
 def recentred_newton(problem: LeastSquares, settings: Newton, streams: Streams, trials: int) -> Arrays:
@@ -77,13 +75,7 @@ def recentred_newton(problem: LeastSquares, settings: Newton, streams: Streams, 
 @typed
 def newton_runs(problem: LeastSquares, settings: Newton, draws: NewtonDraws) -> Arrays:
     """PRN with given noise; arrays as in `recentred_newton`."""
-    data = Scaled(problem)
-    trials = len(draws.norms)
-    size = max(1, MOST_NUMBERS // problem.n)
-    parts = [_run(data, settings, draws.part(slice(start, start + size))) for start in range(0, trials, size)]
-    arrays = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    theta = arrays["theta"] * (problem.outcome_bound / problem.row_bound)
-    return {**arrays, "theta": theta, "risk": problem.risk(theta)}
+    return in_blocks(problem, draws, lambda data, part: _run(data, settings, part), MOST_NUMBERS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,6 +103,19 @@ class Scaled:
         """sum x x' min(1, h² / ||x||²)."""
         weights = h**2 / np.maximum(self.norms, h) ** 2
         return (self.X * weights[:, None]).T @ self.X
+
+
+def in_blocks(problem: LeastSquares, draws: _Draws, run: Callable[[Scaled, _Draws], Arrays], most: int) -> Arrays:
+    """A run on scaled records for so many trials at a time that residuals are `most` doubles; `theta` in the problem's
+    units, and `risk`. Every field of `draws` has a leading axis of trials.
+    """
+    noise = {entry.name: getattr(draws, entry.name) for entry in fields(draws)}
+    data, size, trials = Scaled(problem), max(1, most // problem.n), len(noise["hessian"])
+    blocks = [slice(start, start + size) for start in range(0, trials, size)]
+    parts = [run(data, replace(draws, **{name: array[block] for name, array in noise.items()})) for block in blocks]
+    arrays = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    theta = arrays["theta"] * (problem.outcome_bound / problem.row_bound)
+    return {**arrays, "theta": theta, "risk": problem.risk(theta)}
 
 
 def _run(data: Scaled, settings: Newton, draws: NewtonDraws) -> Arrays:

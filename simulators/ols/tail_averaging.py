@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from dpbounds.ols import tail_averaged as tap
 from dpbounds.ols.fitted import TailRelease
 from dpbounds.ols.tail_averaged import TailAveraged
 from simulators.engine import Arrays, Streams, trial_count
-from simulators.ols.newton import Scaled
+from simulators.ols.newton import Scaled, in_blocks
 from simulators.ols.records import LeastSquares
 from simulators.ols.sketches import room
 from simulators.sources import GaussianSource
@@ -51,11 +51,6 @@ class TailDraws:
             gradients=generator.standard_normal((trials, steps, d)),
             counts=generator.standard_normal((trials, steps)),
         )
-
-    @typed
-    def part(self, trials: slice) -> TailDraws:
-        """Of some trials."""
-        return TailDraws(**{entry.name: getattr(self, entry.name)[trials] for entry in fields(self)})
 
     def of_products(self, bins: np.ndarray, scale: float) -> np.ndarray:
         """The histogram (15,) with noise, (trials, 15)."""
@@ -119,13 +114,7 @@ def tail_averaged(problem: LeastSquares, settings: TailAveraged, streams: Stream
 @typed
 def tail_runs(problem: LeastSquares, settings: TailAveraged, draws: TailDraws) -> Arrays:
     """TAP with given noise; arrays as in `tail_averaged`."""
-    data = Scaled(problem)
-    trials = len(draws.products)
-    size = max(1, MOST_NUMBERS // problem.n)
-    parts = [_run(data, settings, draws.part(slice(start, start + size))) for start in range(0, trials, size)]
-    arrays = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    theta = arrays["theta"] * (problem.outcome_bound / problem.row_bound)
-    return {**arrays, "theta": theta, "risk": problem.risk(theta)}
+    return in_blocks(problem, draws, lambda data, part: _run(data, settings, part), MOST_NUMBERS)
 
 
 @typed

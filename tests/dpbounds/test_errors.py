@@ -69,6 +69,12 @@ def test_arrays_of_what_is_no_number(values: Any) -> None:
         errors.vector("x", values)
 
 
+def test_a_length_that_is_asked_for() -> None:
+    assert errors.vector("w", [1, 2], length=2, per="step").tolist() == [1.0, 2.0]
+    with pytest.raises(DomainError, match=r"^w = 2 numbers .*one per step, 3"):
+        errors.vector("w", [1, 2], length=3, per="step")
+
+
 def test_arrays_are_copied_whatever_their_type() -> None:
     given = np.arange(3, dtype=np.float32)
     given.setflags(write=False)

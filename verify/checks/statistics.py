@@ -136,15 +136,6 @@ def quantile_interval(samples: np.ndarray, level: float, *, alpha: float = ALPHA
     return low, high
 
 
-def quantile_test(
-    samples: np.ndarray, level: float, predicted: float, *, resolution: float, alpha: float = ALPHA
-) -> Comparison:
-    """Order-statistic interval of a quantile against its predicted value."""
-    low, high = quantile_interval(samples, level, alpha=alpha)
-    observed = float(np.quantile(samples, level))
-    return Comparison(three_way(low, high, predicted, resolution), observed, low, high, predicted)
-
-
 def three_way(low: float, high: float, predicted: float, resolution: float) -> Outcome:
     """The rule at the head of this file, for an interval of the observed quantity."""
     if predicted < low or predicted > high or not math.isfinite(predicted):

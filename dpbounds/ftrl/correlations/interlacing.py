@@ -136,9 +136,8 @@ def interlacing_roots(
 
 def _merged(weights: np.ndarray, rates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Ascending different rates with their summed weights."""
-    weights, rates = vector("weights", weights, above=0.0), vector("rates", rates, above=0.0)
-    if len(weights) != len(rates):
-        raise DomainError("weights", f"{len(weights)} numbers", f"one per rate, {len(rates)}")
+    rates = vector("rates", rates, above=0.0)
+    weights = vector("weights", weights, above=0.0, length=len(rates), per="rate")
     if not (rates < 2).all():
         raise DomainError("rates", float(rates.max()), "below 2")
     order = np.argsort(rates)

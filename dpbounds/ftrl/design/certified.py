@@ -67,9 +67,7 @@ def certified_bound(
         if q is None:
             found = dense_dual(objective.gram(), tolerance, watch=watch).bound
             q, iterations = found.dual, found.iterations
-    root = np.sqrt(vector("q", q, above=0.0))
-    if len(root) != T:
-        raise DomainError("q", f"{len(root)} numbers", f"of length steps = {T}")
+    root = np.sqrt(vector("q", q, above=0.0, length=T, per="step"))
     if guess is not None:
         guess = real_array("guess", guess)
         if guess.shape != (T, T):

@@ -96,9 +96,7 @@ class LogisticTraining:
         if self.schedule is None:
             moderate("eta", self.eta)
         else:
-            schedule = vector("schedule", self.schedule, above=0.0)
-            if len(schedule) != self.steps:
-                raise DomainError("schedule", f"{len(schedule)} numbers", f"of length steps = {self.steps}")
+            schedule = vector("schedule", self.schedule, above=0.0, length=self.steps, per="step")
             object.__setattr__(self, "schedule", schedule)
 
     @property
@@ -154,9 +152,8 @@ class Forecast:
 
 def labelled(features: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Features (n, d) of not too many columns and their labels 0 or 1 (n,). Raises `DomainError` for others."""
-    X, y = table("features", features), vector("labels", labels)
-    if len(y) != len(X):
-        raise DomainError("labels", f"{len(y)} numbers", f"one for each of {len(X)} rows")
+    X = table("features", features)
+    y = vector("labels", labels, length=len(X), per="row of features")
     if not np.isin(y, (0.0, 1.0)).all():
         raise DomainError("labels", float(y[~np.isin(y, (0.0, 1.0))][0]), "0 or 1")
     if X.shape[1] > LARGEST_DIMENSION:

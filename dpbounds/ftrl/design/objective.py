@@ -116,12 +116,15 @@ class Objective:
                 "steps", self.steps, f"at most {LARGEST_STATE} over the number of eigenvalues", "merge near eigenvalues"
             )
         if self.schedule is not None:
-            object.__setattr__(self, "schedule", _of_length("schedule", self.schedule, self.steps, above=0.0))
+            schedule = vector("schedule", self.schedule, above=0.0, length=self.steps, per="step")
+            object.__setattr__(self, "schedule", schedule)
         if not isinstance(self.weights, str):
             object.__setattr__(self, "weights", _weights(self.weights, self.steps))
         else:
             choice("weights", self.weights, WEIGHTS)
-        object.__setattr__(self, "initial", _start(self.initial, len(self.eigenvalues)))
+        start = squared_start(self.initial, len(self.eigenvalues))
+        moderate_or_zero("initial", float(start.max()))
+        object.__setattr__(self, "initial", start)
         self._check_noise()
         self._check_stable()
 
@@ -294,22 +297,18 @@ def largest_stable_rate(eigenvalues: Float[np.ndarray, " d"], noise_share: float
     return cast(float, brentq(excess, 0.0, end, xtol=1e-15 * top)) if excess(end) > 0 else end
 
 
-def _of_length(parameter: str, values: object, length: int, above: float | None = None) -> np.ndarray:
-    array = vector(parameter, values, above=above)
-    if len(array) != length:
-        raise DomainError(parameter, f"{len(array)} numbers", f"of length steps = {length}")
-    return array
-
-
 def _weights(values: object, steps: int) -> np.ndarray:
-    array = _of_length("weights", values, steps)
+    array = vector("weights", values, length=steps, per="step")
     if array.min() < 0 or not array.any():
         raise DomainError("weights", float(array.min()), "at least 0, and not all 0")
     moderate("the largest of weights", float(array.max()))
     return array
 
 
-def _start(initial: object, directions: int) -> np.ndarray:
+def squared_start(initial: object, directions: int) -> np.ndarray:
+    """Squared start distances along the eigenvectors, 0 if not given, one number for all or one for each; `DomainError`
+    for others.
+    """
     if initial is None:
         return np.zeros(directions)
     array = vector("initial", initial)
@@ -317,5 +316,4 @@ def _start(initial: object, directions: int) -> np.ndarray:
         raise DomainError("initial", f"{len(array)} numbers", f"one number, or one per eigenvalue ({directions})")
     if array.min() < 0:
         raise DomainError("initial", float(array.min()), "squared distances, at least 0")
-    moderate_or_zero("initial", float(array.max()))
     return np.broadcast_to(array, (directions,)).copy()

@@ -79,9 +79,7 @@ def streamed_bound(
     tolerance = within("tolerance", tolerance, "[1e-12, 1]")
     states = compressed(objective)
     if q is not None:
-        weights = vector("q", q, above=0.0)
-        if len(weights) != objective.steps:
-            raise DomainError("q", f"{len(weights)} numbers", f"of length steps = {objective.steps}")
+        weights = vector("q", q, above=0.0, length=objective.steps, per="step")
         return _bound(float(root_diagonal(objective, states, weights, tolerance).sum()) ** 2, weights, 1, states)
     dual, iterations = _search(objective, tolerance, watch)
     return _bound(float(root_diagonal(objective, states, dual, tolerance).sum()) ** 2, dual, iterations, states)

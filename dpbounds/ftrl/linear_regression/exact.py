@@ -216,9 +216,7 @@ def _sensitivity(correlation: Correlation, steps: int, choice: float | str) -> f
 
 
 def _initial(initial: np.ndarray, dimension: int) -> np.ndarray:
-    coordinates = vector("initial", initial)
-    if len(coordinates) != dimension:
-        raise DomainError("initial", f"{len(coordinates)} numbers", f"one per eigenvalue, {dimension}")
+    coordinates = vector("initial", initial, length=dimension, per="eigenvalue")
     moderate_or_zero("largest entry of initial", np.abs(coordinates).max())
     return coordinates
 

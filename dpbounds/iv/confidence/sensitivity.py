@@ -148,13 +148,8 @@ def equivalent_sample(
     number than the regressors.
     """
     Bz, deviation = moderate("instrument_bound", instrument_bound), moderate("deviation", deviation)
-    Y, X, beta = (
-        moderate("outcome_bound", outcome_bound),
-        _bounds(regressor_bounds),
-        vector("coefficients", coefficients),
-    )
-    if len(beta) != len(X):
-        raise DomainError("coefficients", f"{len(beta)} numbers", f"one for each of the {len(X)} regressors")
+    Y, X = moderate("outcome_bound", outcome_bound), _bounds(regressor_bounds)
+    beta = vector("coefficients", coefficients, length=len(X), per="regressor")
     if ratio is None:
         length = Y + float(np.abs(beta) @ X)
     else:

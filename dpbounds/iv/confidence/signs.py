@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Float
 
 from dpbounds.arguments import typed
-from dpbounds.errors import DomainError, count, moderate, vector, within
+from dpbounds.errors import count, moderate, vector, within
 from dpbounds.iv.confidence.pieces import ConfidenceSet
 from dpbounds.iv.confidence.sensitivity import Adjacency, known_adjacency
 from dpbounds.iv.confidence.steps import sign_critical, sign_set, step_noise
@@ -67,9 +67,8 @@ class SignRelease:
     probability: float
 
     def __post_init__(self) -> None:
-        curve, grid = vector("curve", self.curve), vector("grid", self.grid)
-        if len(curve) != len(grid):
-            raise DomainError("curve", f"{len(curve)} numbers", f"one for each of the {len(grid)} points of the grid")
+        grid = vector("grid", self.grid)
+        curve = vector("curve", self.curve, length=len(grid), per="point of the grid")
         object.__setattr__(self, "curve", curve)
         object.__setattr__(self, "grid", grid)
         object.__setattr__(self, "n", count("n", self.n))

@@ -107,9 +107,8 @@ def sign_set(
     the set's length. Raises `DomainError` for a grid that is not increasing or does not fit and, with `refuse_coarse`,
     where nothing is left or a bounded piece has fewer than 4 cells.
     """
-    D, points = vector("curve", curve), vector("grid", grid)
-    if len(D) != len(points):
-        raise DomainError("curve", f"{len(D)} numbers", f"one for each of the {len(points)} points of the grid")
+    points = vector("grid", grid)
+    D = vector("curve", curve, length=len(points), per="point of the grid")
     if not (np.diff(points) > 0).all():
         raise DomainError("grid", "numbers that do not increase", "increasing")
     kept = np.abs(D) <= sign_critical(n, deviation, probability, level)

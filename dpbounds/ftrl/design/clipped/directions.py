@@ -17,11 +17,12 @@ import numpy as np
 from jaxtyping import Float
 
 from dpbounds.arguments import typed
-from dpbounds.errors import DomainError, all_moderate, count, moderate_or_zero, vector
+from dpbounds.errors import DomainError, all_moderate, count, moderate_or_zero
 from dpbounds.ftrl.correlations import Correlation
 from dpbounds.ftrl.design.clipped.expectations import GaussianInputs
 from dpbounds.ftrl.design.clipped.results import ClippedForecast, Run, finished, run_of
 from dpbounds.ftrl.design.from_data import LARGEST_STATE, JointMoments
+from dpbounds.ftrl.design.objective import squared_start
 
 
 @typed
@@ -50,11 +51,7 @@ def by_direction(
     is missing.
     """
     spectrum, sigma = all_moderate("eigenvalues", eigenvalues), moderate_or_zero("sigma_sgd", sigma_sgd)
-    start = np.zeros(1) if initial is None else vector("initial", initial)
-    if len(start) not in (1, len(spectrum)):
-        raise DomainError("initial", f"{len(start)} numbers", f"one number, or one per eigenvalue ({len(spectrum)})")
-    if start.min() < 0:
-        raise DomainError("initial", float(start.min()), "squared distances, at least 0")
+    start = squared_start(initial, len(spectrum))
     run = run_of(correlation, schedule, clip_norm, noise_multiplier, batch_size, order, momentum)
     fresh = run.order == "fresh"
     records = None if fresh else count("n", n, run.batch_size, "the number of records, for this order")
@@ -63,7 +60,7 @@ def by_direction(
     if records is not None and run.order == "fixed" and run.steps <= records // run.batch_size:
         records = None
     with np.errstate(over="ignore", invalid="ignore"):
-        return finished(_paths(spectrum, run, np.broadcast_to(start, spectrum.shape), sigma, records))
+        return finished(_paths(spectrum, run, start, sigma, records))
 
 
 def _paths(spectrum: np.ndarray, run: Run, start: np.ndarray, sigma: float, n: int | None) -> np.ndarray:

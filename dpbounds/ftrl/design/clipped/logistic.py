@@ -18,11 +18,10 @@ import numpy as np
 from jaxtyping import Float
 
 from dpbounds.arguments import typed
-from dpbounds.errors import DomainError, vector
 from dpbounds.ftrl.correlations import Correlation
 from dpbounds.ftrl.design.clipped.closure import paths
 from dpbounds.ftrl.design.clipped.records import records_of
-from dpbounds.ftrl.design.clipped.results import ClippedForecast, finished, run_of
+from dpbounds.ftrl.design.clipped.results import ClippedForecast, finished, run_of, start_of
 from dpbounds.ftrl.design.from_data import labelled
 from dpbounds.ftrl.design.logistic import ClippedLogistic, Means, logistic_minimum
 
@@ -53,9 +52,7 @@ def forecast_logistic(
     other labels and those that the features separate, since F then has no minimum.
     """
     X, y = labelled(features, labels)
-    first = np.zeros(X.shape[1]) if start is None else vector("start", start)
-    if len(first) != X.shape[1]:
-        raise DomainError("start", f"{len(first)} numbers", f"one for each of {X.shape[1]} columns of features")
+    first = start_of("start", start, X.shape[1])
     run = run_of(correlation, schedule, clip_norm, noise_multiplier, batch_size, order, momentum)
     return finished(paths(_Logistic(X, y, run.clip_norm), run, first, records_of(len(X), n, run)))
 

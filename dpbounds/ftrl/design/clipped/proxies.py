@@ -15,6 +15,7 @@ from jaxtyping import Float
 
 from dpbounds.arguments import typed
 from dpbounds.errors import DomainError, moderate, vector
+from dpbounds.ftrl.design.clipped.results import start_of
 from dpbounds.ftrl.design.from_data import NEGLIGIBLE, table
 
 
@@ -42,15 +43,12 @@ class ProxyRecords:
         """Least squares on records; theta_0 = `start`, 0 if not given. Raises `DomainError` for tables that do not fit,
         and for features that are all 0.
         """
-        X, y = table("features", features), vector("outcomes", outcomes)
-        if len(y) != len(X):
-            raise DomainError("outcomes", f"{len(y)} numbers", f"one for each of {len(X)} rows of features")
+        X = table("features", features)
+        y = vector("outcomes", outcomes, length=len(X), per="row of features")
         if not X.any():
             raise DomainError("features", "zeros", "numbers that are not all 0")
         theta = np.linalg.lstsq(X, y, rcond=None)[0]
-        first = np.zeros(X.shape[1]) if start is None else vector("start", start)
-        if len(first) != len(theta):
-            raise DomainError("start", f"{len(first)} numbers", f"one for each of {len(theta)} columns of features")
+        first = start_of("start", start, X.shape[1])
         return cls(features=X, residuals=y - X @ theta, initial=first - theta)
 
     @property

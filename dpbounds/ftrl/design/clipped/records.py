@@ -26,7 +26,7 @@ from dpbounds.errors import DomainError, count, vector
 from dpbounds.ftrl.correlations import Correlation
 from dpbounds.ftrl.design.clipped.closure import paths
 from dpbounds.ftrl.design.clipped.expectations import moments
-from dpbounds.ftrl.design.clipped.results import ClippedForecast, Run, finished, infinite_where_zero, run_of
+from dpbounds.ftrl.design.clipped.results import ClippedForecast, Run, finished, infinite_where_zero, run_of, start_of
 from dpbounds.ftrl.design.from_data import LARGEST_DIMENSION, table
 from dpbounds.ftrl.design.logistic import Means
 
@@ -59,15 +59,12 @@ def forecast(
     Without clipping: a `clip_norm` above all gradients, and a `noise_multiplier` that is smaller for it. Estimates; not
     private. Raises `DomainError` for arguments outside their ranges, `AccuracyError` where the loss overflows.
     """
-    X, zeta = table("features", features), vector("residuals", residuals)
+    X = table("features", features)
     rows, d = X.shape
-    if len(zeta) != rows:
-        raise DomainError("residuals", f"{len(zeta)} numbers", f"one for each of {rows} rows of features")
+    zeta = vector("residuals", residuals, length=rows, per="row of features")
     if d > LARGEST_DIMENSION:
         raise DomainError("features", f"{d} columns", f"at most {LARGEST_DIMENSION}", "project them")
-    start = np.zeros(d) if initial is None else vector("initial", initial)
-    if len(start) != d:
-        raise DomainError("initial", f"{len(start)} numbers", f"one for each of {d} columns of features")
+    start = start_of("initial", initial, d)
     run = run_of(correlation, schedule, clip_norm, noise_multiplier, batch_size, order, momentum)
     return finished(paths(_Squared(X, zeta, run.clip_norm), run, start, records_of(rows, n, run)))
 

@@ -69,9 +69,7 @@ class ClippedForecast:
     @typed
     def weighted(self, omega: Float[np.ndarray, " T"]) -> float:
         """sum_t omega_t E F(theta_t). Raises `DomainError` for weights of another length."""
-        weights = vector("omega", omega)
-        if len(weights) != len(self.biases):
-            raise DomainError("omega", f"{len(weights)} numbers", f"of length {len(self.biases)}")
+        weights = vector("omega", omega, length=len(self.biases), per="step")
         return float(weights @ (self.biases + self.privacies + self.samplings))
 
 
@@ -134,6 +132,11 @@ def run_of(
         order=choice("order", order, ORDERS),
         momentum=within("momentum", momentum, "[0, 1)"),
     )
+
+
+def start_of(parameter: str, given: object, d: int) -> np.ndarray:
+    """Where the run starts, (d,), 0 if not given; `DomainError` for another length."""
+    return np.zeros(d) if given is None else vector(parameter, given, length=d, per="column of features")
 
 
 def finished(paths: Float[np.ndarray, "4 T"]) -> ClippedForecast:

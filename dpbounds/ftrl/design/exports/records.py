@@ -70,9 +70,7 @@ class Export:
         if self.batch_size is not None:
             object.__setattr__(self, "batch_size", count("batch_size", self.batch_size))
         if self.learning_rates is not None:
-            rates = vector("learning_rates", self.learning_rates, above=0.0)
-            if len(rates) != self.stream.steps:
-                raise DomainError("learning_rates", f"{len(rates)} numbers", f"of length steps = {self.stream.steps}")
+            rates = vector("learning_rates", self.learning_rates, above=0.0, length=self.stream.steps, per="step")
             object.__setattr__(self, "learning_rates", rates)
         for name in ("sensitivity", "unscaled_sensitivity"):
             positive(name, getattr(self, name))

@@ -44,9 +44,7 @@ class ScaledToeplitz(Correlation):
     def __post_init__(self) -> None:
         object.__setattr__(self, "steps", count("steps", self.steps, most=LARGEST_HORIZON))
         if self.row_scale is not None:
-            scale = vector("row_scale", self.row_scale, above=0.0)
-            if len(scale) != self.steps:
-                raise DomainError("row_scale", f"{len(scale)} numbers", f"one per step, {self.steps}")
+            scale = vector("row_scale", self.row_scale, above=0.0, length=self.steps, per="step")
             object.__setattr__(self, "row_scale", scale)
 
     @property

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpbounds.ftrl import correlations
-from verify.papers.ftrl.paper.sd_2_2_recursions import _noise_responses, _weighted_sums
+from verify.papers.ftrl.paper.sd_2_2_recursions import noise_responses, weighted_sums
 from verify.papers.ftrl.tools import input_laws
 from verify.papers.ftrl.tools.component_runs import Scenario, components, iterates
 from verify.papers.ftrl.tools.planar_systems import extremal, systems
@@ -28,9 +28,9 @@ def test_noise_responses_and_weighted_sums_by_their_definitions():
             for k in range(1, tau + 1):
                 product = product @ Q[i, 3 - k]  # Q_{t-1}, Q_{t-2}, ...
                 V = V + beta[i, tau - k] * product
-            assert _noise_responses(Q, beta)[i, tau] == pytest.approx(np.trace(V @ V.T))
+            assert noise_responses(Q, beta)[i, tau] == pytest.approx(np.trace(V @ V.T))
             weighted = sum(abs(beta[i, k]) * 0.7 ** ((tau - k) / 2) for k in range(tau + 1))
-            assert _weighted_sums(beta, np.full(3, 0.3))[i, tau] == pytest.approx(weighted)
+            assert weighted_sums(beta, np.full(3, 0.3))[i, tau] == pytest.approx(weighted)
 
 
 @pytest.fixture(scope="module")

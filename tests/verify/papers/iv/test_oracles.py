@@ -69,16 +69,6 @@ def test_two_stage_least_squares(q, p):
     assert not any(exact.theta_hat.T @ records.Z.T @ exact.r)
 
 
-@pytest.mark.parametrize(("dimension", "level"), [(1, 0.5), (1, 40.0), (7, 3.0), (1000, 20.0), (10**6, 5.0)])
-def test_length_tail(dimension, level):
-    with mpmath.workdps(50):
-        radius = mpmath.sqrt(dimension) + mpmath.sqrt(2 * level)
-        exact = mpmath.gammainc(mpmath.mpf(dimension) / 2, radius**2 / 2, mpmath.inf, regularized=True)
-    found, bound = tails.length_tail(np.array(float(dimension)), np.array(level))
-    assert found == pytest.approx(float(exact), rel=1e-9)
-    assert found < bound == pytest.approx(np.exp(-level))
-
-
 @pytest.mark.parametrize(("n", "tau"), [(1, 50.0), (5, 2.0), (400, 8.0)])
 def test_singular_value_tail(n, tau):
     with mpmath.workdps(50):

@@ -11,8 +11,6 @@ import sympy
 
 from dpbounds.ftrl import finite_time
 from dpbounds.ftrl.finite_time import Mechanism
-from simulators.engine import Experiment
-from simulators.ftrl import linear_regression
 from verify.checks import Agreement, Event, Fact, Frequency, Rate, Search, Symbolic
 from verify.checks.domains import Real, Whole
 from verify.checks.impostors import Times
@@ -82,13 +80,7 @@ def _clip_free(scenario: Scenario, steps: int, c: float) -> Event:
     eta = _small_step("nu" if scenario.correlated else "independent", scenario.horizon(steps, p), scenario.rho)
     clip_norm = c * math.log(steps / p) * _scale(trace, scenario.distance, scenario.sigma_sgd)
     settings = scenario.settings(eta, steps, clip_norm=clip_norm, clipping=True)
-    experiment = Experiment(algorithm=linear_regression, problem=scenario.problem, settings=settings, block_trials=2000)
-    return Event(
-        label=f"no clipping, {scenario.label}",
-        experiment=experiment,
-        occurs=lambda arrays: arrays["clipped"] == 0,
-        at_least=1 - p,
-    )
+    return scenario.unclipped(f"no clipping, {scenario.label}", settings, p, 2000)
 
 
 EQ_9 = Claim(

@@ -10,7 +10,7 @@ from scipy import special
 from dpbounds.ftrl import mean_estimation as theory
 from verify.checks import Agreement, Fact, Identity, Rate, Search, Times, Unbounded, Within
 from verify.checks.domains import Real
-from verify.papers.ftrl.paper.s2_1_mean_estimation import LEAST, SCHWARZ
+from verify.papers.ftrl.paper.s2_1_mean_estimation_weights import LEAST, SCHWARZ
 from verify.papers.ftrl.paper.sf_5_circle import DISTANCE_TURNED
 from verify.statements.claims import Claim, Correction, Fault
 from verify.statements.derivations import Derivation

@@ -14,7 +14,8 @@ from dpbounds.ftrl import finite_time
 from verify.checks import Agreement, Fact, Search, Symbolic
 from verify.checks.domains import Real
 from verify.checks.impostors import Times
-from verify.papers.ftrl.paper.sd_3_lemma_d_12 import ASSUMED, CONTRACTS, LIMITS, MONOTONE, SEARCHED
+from verify.papers.ftrl.paper.sd_3_lemma_d_12 import ASSUMED, MONOTONE, SEARCHED
+from verify.papers.ftrl.paper.sd_3_lemma_d_12_limit import CONTRACTS, LIMITS
 from verify.papers.ftrl.tools.planar_systems import STEPS, SYSTEM, Sides, nearest, points, searched, started
 from verify.statements.claims import Claim
 from verify.statements.derivations import Derivation

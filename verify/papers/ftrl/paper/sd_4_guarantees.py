@@ -10,8 +10,6 @@ import sympy
 
 from dpbounds.ftrl import correlations, finite_time
 from dpbounds.ftrl.finite_time import Mechanism
-from simulators.engine import Experiment
-from simulators.ftrl import linear_regression
 from verify.checks import (
     Agreement,
     Event,
@@ -27,7 +25,8 @@ from verify.checks import (
 from verify.checks.domains import Real, Whole
 from verify.checks.impostors import Times
 from verify.papers.ftrl.paper.s1_1_algorithm import CONDITIONED, PRIVATE, PRIVATE_BY
-from verify.papers.ftrl.paper.sd_3_lemma_d_12 import CONTRACTS, MONOTONE
+from verify.papers.ftrl.paper.sd_3_lemma_d_12 import MONOTONE
+from verify.papers.ftrl.paper.sd_3_lemma_d_12_limit import CONTRACTS
 from verify.papers.ftrl.paper.sd_3_theorem_d_11 import UNCORRELATED
 from verify.papers.ftrl.tools import input_laws, second_moments
 from verify.papers.ftrl.tools.component_runs import COINCIDENCE, Scenario
@@ -168,13 +167,7 @@ def _guarded(scenario: Scenario, steps: int, p: float, c: float) -> Event:
     eta = float(finite_time.largest_learning_rate(mechanism, horizon, scenario.rho, C=BIG_C))
     clip_norm = finite_time.clip_norm(horizon, eta, c=c)
     settings = scenario.settings(eta, steps, clip_norm=float(clip_norm), clipping=True)
-    experiment = Experiment(algorithm=linear_regression, problem=scenario.problem, settings=settings, block_trials=1000)
-    return Event(
-        label=f"{scenario.label}, T={steps}, p={p}",
-        experiment=experiment,
-        occurs=lambda arrays: arrays["clipped"] == 0,
-        at_least=1 - p,
-    )
+    return scenario.unclipped(f"{scenario.label}, T={steps}, p={p}", settings, p, 1000)
 
 
 THM_D_13_B = Claim(

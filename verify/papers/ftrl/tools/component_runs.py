@@ -12,7 +12,7 @@ from dpbounds.ftrl.finite_time import Horizon
 from simulators.engine import Arrays, Experiment, Streams
 from simulators.ftrl import LinearRegression, Settings, linear_regression
 from simulators.ftrl.linear_regression import Inputs
-from verify.checks import Agreement, Fact, Holds, Within
+from verify.checks import Agreement, Event, Fact, Holds, Within
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +70,13 @@ class Scenario:
             clipping=clipping,
             sensitivity="limiting",
         )
+
+    def unclipped(self, label: str, settings: Settings, p: float, block_trials: int) -> Event:
+        """That a run clips no gradient, which has probability 1 - p at least."""
+        experiment = Experiment(
+            algorithm=linear_regression, problem=self.problem, settings=settings, block_trials=block_trials
+        )
+        return Event(label=label, experiment=experiment, occurs=lambda arrays: arrays["clipped"] == 0, at_least=1 - p)
 
 
 def component_run(problem: LinearRegression, settings: Settings, streams: Streams, trials: int) -> Arrays:

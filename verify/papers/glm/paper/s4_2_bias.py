@@ -17,7 +17,8 @@ from dpbounds.glm import LINKS, Link, TwoPointDesign, bias, least_squares, sign_
 from dpbounds.glm.bounds import bias_bound
 from verify.checks import Agreement, Fact, Search, Symbolic, Unbounded, Within
 from verify.checks.domains import Real
-from verify.papers.glm.paper.sd_zero_bias import COUPLED, MOMENT, NORM, ROOT_NORM
+from verify.papers.glm.paper.sd_zero_bias import COUPLED, MOMENT
+from verify.papers.glm.paper.sd_zero_bias_norms import NORM, ROOT_NORM
 from verify.papers.glm.tools.bounded_designs import SKEWED, SYMMETRIC, design_of
 from verify.statements.claims import Claim, Correction, Fault
 from verify.statements.derivations import Derivation

@@ -104,6 +104,14 @@ COR_15 = Claim(
     checks=(Agreement(facts=_squares), growth.SIZE),
 )
 
+_FOLLOWS = Fault(
+    severity="substantive",
+    touches="text",
+    finding=_SUBSTANCE,
+    consequence="As for Corollary 15.",
+    root="glm/cor-15",
+)
+
 ABS_SUBG = Claim(
     id="glm/abs-subg",
     where="Abstract, contribution 2",
@@ -114,13 +122,7 @@ ABS_SUBG = Claim(
     ),
     hypotheses="Those of Theorem 14; $norm(w^*)_infinity = O(1)$",
     equation="Abstract",
-    fault=Fault(
-        severity="substantive",
-        touches="text",
-        finding=_SUBSTANCE,
-        consequence="As for Corollary 15.",
-        root="glm/cor-15",
-    ),
+    fault=_FOLLOWS,
     correction=COR_15.correction,
     checks=COR_15.checks,
 )
@@ -134,13 +136,7 @@ TABLE_1_R9 = Claim(
         "Omega(p^(-1\\/2))$."
     ),
     equation="Table 1",
-    fault=Fault(
-        severity="substantive",
-        touches="text",
-        finding=_SUBSTANCE,
-        consequence="As for Corollary 15.",
-        root="glm/cor-15",
-    ),
+    fault=_FOLLOWS,
     correction=COR_15.correction,
     checks=COR_15.checks,
 )

@@ -19,7 +19,7 @@ from verify.checks.domains import Real
 from verify.statements.claims import Claim, Correction, Fault
 from verify.statements.derivations import Derivation
 
-LARGEST, MARGIN, LEAST_SLOPE = 6.0, 0.22, 0.1
+LARGEST, MARGIN = 6.0, 0.22
 # ||w*||_2 / sqrt p, and ||w_ols||_2 / sqrt p as stated: the standard deviations of <x, w> for x ~ N(0, I / p).
 W_STAR, W_OLS = 0.25, 0.05
 

@@ -17,7 +17,6 @@ from verify.papers.iv.tools.one_shot_runs import Place
 from verify.statements.claims import Claim
 
 DESCENT, MOMENTS, PLAIN = "DP-2S-GD, tuned", "moments recentred once, tuned", "moments released once"
-UNTUNED = "moments recentred once, untuned"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,51 +9,15 @@ from itertools import product
 
 import numpy as np
 import sympy
-from scipy.special import logsumexp, ndtr
+from scipy.special import ndtr
 
 from dpbounds.iv import epsilons
 from dpbounds.privacy import Conversion, gaussian_delta, zcdp_epsilon
 from verify.checks import Agreement, Fact, Holds, Search, Symbolic, Times
 from verify.checks.domains import Real
+from verify.papers.iv.tools.finite_laws import ORDERS, divergences, laws, log_sum, relative_entropy, zcdp
 from verify.statements.claims import Claim
 from verify.statements.derivations import Derivation
-
-# --- laws on a few points ---
-
-ORDERS = 1.0 + np.geomspace(1e-3, 1e3, 40)
-
-
-def _laws(logits: np.ndarray, count: int) -> np.ndarray:
-    """`count` laws on three points from 3 * count logits a row: (n, count, 3)."""
-    weights = np.exp(logits.reshape(len(logits), count, 3))
-    return weights / weights.sum(axis=-1, keepdims=True)
-
-
-def _divergences(p: np.ndarray, q: np.ndarray, orders: np.ndarray) -> np.ndarray:
-    """D_alpha(p || q) at every order, along a new last axis."""
-    exponents = np.log(q)[..., None, :] + orders[:, None] * np.log(p / q)[..., None, :]
-    return _log_sum(exponents) / (orders - 1)
-
-
-def _log_sum(exponents: np.ndarray) -> np.ndarray:
-    """log of the sum of exponentials along the last axis."""
-    return np.asarray(logsumexp(exponents, axis=-1))
-
-
-def _relative_entropy(p: np.ndarray, q: np.ndarray) -> np.ndarray:
-    return np.sum(p * np.log(p / q), axis=-1)
-
-
-def _zcdp(p: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """Upper bound on sup_{alpha > 1} D_alpha / alpha both ways: D grows with alpha, so D at the next order over this
-    one.
-    """
-    below, worst = np.concatenate([[1.0], ORDERS[:-1]]), np.zeros(p.shape[:-1])
-    for first, second in ((p, q), (q, p)):
-        beyond = np.log(first / second).max(axis=-1) / ORDERS[-1]
-        worst = np.maximum(worst, np.maximum((_divergences(first, second, ORDERS) / below).max(axis=-1), beyond))
-    return worst
-
 
 # --- Definition 2.1 ---
 
@@ -111,10 +75,10 @@ def _gaussian_divergence(parts: int = 2) -> Iterator[tuple[str, sympy.Expr]]:
 
 def _entropy_below(logits, order):
     """KL <= D_alpha for alpha > 1, so that KL <= rho alpha for every alpha > 1, hence KL <= rho."""
-    p, q = _laws(logits, 2).swapaxes(0, 1)
+    p, q = laws(logits, 2).swapaxes(0, 1)
     orders = 1 + order
-    divergence = _log_sum(np.log(q) + orders[:, None] * np.log(p / q)) / order
-    entropy = _relative_entropy(p, q)
+    divergence = log_sum(np.log(q) + orders[:, None] * np.log(p / q)) / order
+    entropy = relative_entropy(p, q)
     return np.where(entropy > 1e-6, entropy, 0.0), np.maximum(divergence, 0.0)  # rounding rules below
 
 
@@ -173,15 +137,15 @@ def _derivative_at_one(flip: bool = False) -> Iterator[tuple[str, sympy.Expr]]:
 def _ends(rng: np.random.Generator) -> Iterator[Fact]:
     """Both ends on a Bernoulli pair, and a Gaussian pair by summation over a fine grid."""
     p, q = np.array([0.7, 0.3]), np.array([0.2, 0.8])
-    near_one, near_infinity = _divergences(p, q, np.array([1 + 1e-6, 1e8]))
-    yield Fact("Bernoulli(0.7) against (0.2): alpha near 1", near_one, _relative_entropy(p, q), 1e-5)
+    near_one, near_infinity = divergences(p, q, np.array([1 + 1e-6, 1e8]))
+    yield Fact("Bernoulli(0.7) against (0.2): alpha near 1", near_one, relative_entropy(p, q), 1e-5)
     yield Fact("Bernoulli(0.7) against (0.2): large alpha", near_infinity, math.log(0.7 / 0.2), 1e-6)
     x, mu = np.linspace(-60, 60, 40_001), 0.8
     step = x[1] - x[0]
     log_p, log_q = (-((x - centre) ** 2) / 2 - math.log(2 * math.pi) / 2 for centre in (0.0, mu))
     entropy = step * np.sum(np.exp(log_p) * (log_p - log_q))
     for alpha, least in ((1.001, entropy), (1.000001, entropy), (40.0, None)):
-        divergence = float(_log_sum(alpha * log_p + (1 - alpha) * log_q)) + math.log(step)
+        divergence = float(log_sum(alpha * log_p + (1 - alpha) * log_q)) + math.log(step)
         predicted = alpha * mu**2 / 2 if least is None else least
         label = f"N(0, 1) against N(0.8, 1), alpha = {alpha}, against {'KL' if least is not None else 'alpha mu^2 / 2'}"
         yield Fact(label, divergence / (alpha - 1), predicted, 2 * (alpha - 1) if least is not None else 1e-9)
@@ -197,7 +161,7 @@ def _light_tails(rng: np.random.Generator, squares: int = 1) -> Iterator[Fact | 
     """
     k = np.arange(1.0, LARGEST)
     log_p = -k * math.log(2)
-    log_q = log_p - squares * k**2 - float(_log_sum(log_p - squares * k**2))
+    log_q = log_p - squares * k**2 - float(log_sum(log_p - squares * k**2))
     entropy = float(np.sum(np.exp(log_p) * (log_p - log_q)))
     stated = 6 + math.log(math.fsum(2.0**-j * math.exp(-(j**2)) for j in range(1, LARGEST)))
     yield Fact("P_k = 2^-k against 2^-k e^(-k^2): relative entropy", entropy, stated, 1e-9, {"entropy": entropy})
@@ -209,10 +173,10 @@ def _light_tails(rng: np.random.Generator, squares: int = 1) -> Iterator[Fact | 
 
 def _between_ends(logits, order):
     """D_alpha <= log max p/q <= D_alpha + log(1 / p_m) / (alpha - 1), p_m the probability where the maximum is."""
-    p, q = _laws(logits, 2).swapaxes(0, 1)
+    p, q = laws(logits, 2).swapaxes(0, 1)
     ratio = np.log(p / q)
     weight = np.take_along_axis(p, ratio.argmax(axis=1)[:, None], axis=1)[:, 0]
-    divergence = _log_sum(np.log(q) + (1 + order[:, None]) * ratio) / order
+    divergence = log_sum(np.log(q) + (1 + order[:, None]) * ratio) / order
     return np.abs(ratio.max(axis=1) - divergence), -np.log(weight) / order + 1e-9
 
 
@@ -281,8 +245,8 @@ def _best_conversion(rho, delta):
 
 def _three_points(logits, delta, method: Conversion = "bun-steinke", share: float = 1.0):
     """Least delta at the epsilon that the conversion gives, both ways, against delta; three outcomes."""
-    p, q = _laws(logits, 2).swapaxes(0, 1)
-    pairs = zip(np.maximum(_zcdp(p, q), 1e-12), delta, strict=True)
+    p, q = laws(logits, 2).swapaxes(0, 1)
+    pairs = zip(np.maximum(zcdp(p, q), 1e-12), delta, strict=True)
     epsilon = share * np.array([zcdp_epsilon(float(rho), float(level), method) for rho, level in pairs])
     scale = np.exp(np.minimum(epsilon, 700.0))[:, None]
     return np.maximum(np.maximum(p - scale * q, 0).sum(axis=1), np.maximum(q - scale * p, 0).sum(axis=1)), delta
@@ -353,12 +317,12 @@ CONV_BS = Claim(
 
 def _adaptive(logits):
     """The second mechanism depends on the outcome of the first: joint cost against rho_1 + max rho_2 over its forms."""
-    laws = _laws(logits, 8)
-    first, second = (laws[:, 0], laws[:, 1]), (laws[:, 2:5], laws[:, 5:8])
-    joint = [(a[:, :, None] * b).reshape(len(laws), 9) for a, b in zip(first, second, strict=True)]
+    drawn = laws(logits, 8)
+    first, second = (drawn[:, 0], drawn[:, 1]), (drawn[:, 2:5], drawn[:, 5:8])
+    joint = [(a[:, :, None] * b).reshape(len(drawn), 9) for a, b in zip(first, second, strict=True)]
     some = ORDERS[::2]
-    costs = [(_divergences(p, q, some) / some).max(axis=-1) for p, q in (joint, joint[::-1])]
-    return np.maximum(*costs), _zcdp(*first) + _zcdp(*second).max(axis=1)
+    costs = [(divergences(p, q, some) / some).max(axis=-1) for p, q in (joint, joint[::-1])]
+    return np.maximum(*costs), zcdp(*first) + zcdp(*second).max(axis=1)
 
 
 def _gaussian_chain(rng: np.random.Generator) -> Iterator[Fact]:
@@ -371,7 +335,7 @@ def _gaussian_chain(rng: np.random.Generator) -> Iterator[Fact]:
     log_p, log_q = -(x**2 + y**2) / 2, -((x - mu) ** 2 + (y - shift) ** 2) / 2
     area = (x[1, 0] - x[0, 0]) ** 2
     for alpha in (1.5, 2.0, 5.0):
-        total = float(_log_sum((alpha * log_p + (1 - alpha) * log_q).ravel())) + math.log(area / (2 * math.pi))
+        total = float(log_sum((alpha * log_p + (1 - alpha) * log_q).ravel())) + math.log(area / (2 * math.pi))
         label = f"D_alpha / alpha of both releases at alpha = {alpha}"
         yield Fact(label, total / (alpha - 1) / alpha, (mu**2 + nu**2) / 2, 1e-9)
 

@@ -31,7 +31,13 @@ from verify.checks import (
     Unbounded,
 )
 from verify.checks.pictures import Series
-from verify.papers.iv.paper.sf_1_beta_only import EXHIBIT, confirming_audit, large_sample, refuting_audit, small_sample
+from verify.papers.iv.tools.beta_only_releases import (
+    EXHIBIT,
+    confirming_audit,
+    large_sample,
+    refuting_audit,
+    small_sample,
+)
 from verify.papers.iv.tools.ideal import IdealSetup
 from verify.papers.iv.tools.output_laws import beta_only_pairs, exact_scale, scale_of_4
 from verify.papers.iv.tools.rationals import TwoStage

@@ -11,12 +11,6 @@ from scipy import special
 Sides = tuple[np.ndarray, np.ndarray]
 
 
-def length_tail(dimension: np.ndarray, level: np.ndarray, doubled: float = 2.0) -> Sides:
-    """P(||g|| > sqrt(d) + sqrt(2 x)) for g ~ N(0, I_d), and e^{-x}; `chernoff` proves that it is smaller."""
-    radius = np.sqrt(dimension) + np.sqrt(doubled * level)
-    return special.chdtrc(dimension, radius**2), np.exp(-level)
-
-
 def chernoff(halves: int = 2) -> Iterator[tuple[str, sympy.Expr]]:
     """Chernoff's exponent (y - d - d log(y / d)) / 2 at y = d (1 + s)^2, s = sqrt(2 x / d), less x = d s^2 / 2.
 

@@ -192,6 +192,14 @@ def _all_steps(*, power: int = 1) -> Iterator[tuple[str, sympy.Expr]]:
     yield "mu² of all steps", T**power * (C / n / sigma) ** 2 - mu**2
 
 
+_RUNS = {
+    "epsilon": Real(0.1, 10.0, "log"),
+    "delta": Real(1e-12, 0.1, "log"),
+    "n": Whole(50, 100_000, "log"),
+    "steps": Whole(1, 10),
+    "clip": Real(0.1, 3.0, "log"),
+}
+
 EQ_157 = Claim(
     id="ols/eq157",
     where="(157), App. J; App. H",
@@ -208,13 +216,7 @@ EQ_157 = Claim(
         Search(
             decides="a",
             sides=_spends,
-            box={
-                "epsilon": Real(0.1, 10.0, "log"),
-                "delta": Real(1e-12, 0.1, "log"),
-                "n": Whole(50, 100_000, "log"),
-                "steps": Whole(1, 10),
-                "clip": Real(0.1, 3.0, "log"),
-            },
+            box=_RUNS,
             evaluations=800,
         ),
         Agreement(decides="b", facts=_against_analytic, closed=True),
@@ -247,13 +249,7 @@ EQ_157 = Claim(
             Search(
                 decides="a",
                 sides=_spends,
-                box={
-                    "epsilon": Real(0.1, 10.0, "log"),
-                    "delta": Real(1e-12, 0.1, "log"),
-                    "n": Whole(50, 100_000, "log"),
-                    "steps": Whole(1, 10),
-                    "clip": Real(0.1, 3.0, "log"),
-                },
+                box=_RUNS,
                 evaluations=800,
                 impostors={"a third of the noise": {"sides": {"share": 1 / 3}}},
                 role="control",

@@ -9,7 +9,7 @@ from typing import Any
 import mpmath
 import numpy as np
 from scipy.integrate import quad
-from scipy.special import chdtr, chdtrc, ndtr
+from scipy.special import chdtrc, ndtr
 
 
 def rows_delta(epsilon: float, rows: int, leverage: float, *, record_first: bool, digits: int = 60) -> float:
@@ -94,8 +94,3 @@ def two_sketches_delta(epsilon: float, rows: int, leverage: float) -> float:
     kink = (epsilon - 2 * offset) / rate
     ends = [1e-300, rows, kink, kink + 4 * rows + 100]
     return sum(quad(integrand, low, high, epsabs=1e-14, epsrel=1e-10, limit=200)[0] for low, high in pairwise(ends))
-
-
-def chi_square_below(rows: int, value: float) -> float:
-    """P(chi²_rows <= value)."""
-    return float(chdtr(rows, value))
