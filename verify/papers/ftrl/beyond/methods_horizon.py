@@ -14,7 +14,8 @@ from verify.checks import Agreement, Fact, Within
 from verify.papers.ftrl.tools.gram_programs import worst_error
 from verify.statements.claims import Claim
 
-MU, L = 0.1, 1.0
+# Errors and start are also tried in units so much smaller.
+MU, L, SCALE = 0.1, 1.0, 30.0
 CASES = (
     (gradient_descent(eta=0.1), (1.0,), 3, False),
     (gradient_descent(eta=0.5), (1.0, -0.9), 3, False),
@@ -37,6 +38,8 @@ def _horizon(rng: np.random.Generator, factor: float = 1.0, foreseen: int = 0) -
         options: dict[str, Any] = {"mu": MU, "L": L, "initial": 1.0, "objective": "mean" if mean else "last"}
         whole = bound_horizon(B, method, T, window=T, **options)
         yield Fact(f"{label}, a window of T", float(whole.value), oracle, 1e-5)
+        larger = bound_horizon(SCALE * B, method, T, window=T, **{**options, "initial": SCALE})
+        yield Fact(f"{label}, in other units", float(larger.value) / SCALE**2, oracle, 1e-5)
         chain = bound_horizon(B, method, T, window=1, **options)
         yield Within(f"{label}: a window of 1 over it", float(chain.value) / oracle, 1 - 1e-6, 1.2)
         yield Within(f"{label}: over the worst quadratic, at least", chain.ratio, 1.0)
@@ -55,7 +58,7 @@ HORIZON = Claim(
         "that the interpolation inequalities between all points allow.",
         "With one past gradient it is not below that, nor below the error of the worst quadratic.",
     ),
-    hypotheses=r"$F$ $mu$-strongly convex and $L$-smooth, $abs(theta_0 - theta^*) <= 1$.",
+    hypotheses=r"$F$ $mu$-strongly convex and $L$-smooth, $abs(theta_0 - theta^*) <= 1$; 30 with 30 times the noise.",
     setting=r"$kappa = 10$, five methods, noises and objectives, $T <= 3$; certified in exact fractions.",
     checks=(
         Agreement(
