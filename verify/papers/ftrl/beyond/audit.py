@@ -23,7 +23,7 @@ from dpbounds.audit import (
     poisson_epsilon,
     promise_of,
 )
-from dpbounds.audit.witnesses import evaluated
+from dpbounds.audit.witnesses import evaluated, witness
 from simulators.audit import Box, Pair, audit, rerun
 from verify.checks import Agreement, Fact, Holds, Times
 from verify.statements.claims import Claim
@@ -105,6 +105,14 @@ def _verdicts(rng: np.random.Generator, noise: float = 1.0) -> Iterator[Holds]:
     yield Holds("a right count with Laplace noise is consistent", found.verdict == "consistent")
 
 
+def _two_scales(rng: np.random.Generator, least: float = 0.05) -> Iterator[Holds]:
+    """Gaussian noise of one scale and of twice that: its loss is unbounded, and at epsilon 1 its delta is above 0.05."""
+    numbers: dict[str, Any] = {"family": "gaussian", "outputs": 1, "sums": [9e3, 36e3], "numbers": [9000] * 2}
+    for delta, refuted, spent in ((0.0, True, math.inf), (least, True, 0.0), (0.5, False, 0.0)):
+        found = evaluated(witness("scales", {"epsilon": 1.0, "delta": delta}, alpha=1e-6, **numbers))
+        yield Holds(f"two scales, delta {delta:g}", (found.refuted, found.spent) == (refuted, spent))
+
+
 def _again(found: Audit, mechanism: Callable[..., Any]) -> bool:
     """Whether the witness refutes by its numbers, and by those that its runs give anew."""
     anew = rerun(found.witness, mechanism, seconds=SECONDS).content
@@ -118,14 +126,13 @@ BEYOND_AUDIT_VERDICTS = Claim(
     statement=(
         "Of noise whose privacy is known, an audit proves coefficients, finds a right step and a right count "
         "consistent with its exact claims, and refutes smaller claims of the step and of a randomised answer, with "
-        "witnesses that refute again when the mechanism is run anew."
+        "witnesses that refute again when the mechanism is run anew.",
+        "Noise of two scales refutes an epsilon without delta, and one with a delta where it is small.",
     ),
     setting="One step of DP-SGD with 500 parameters, a count with Laplace noise, and a randomised answer.",
     checks=(
-        Agreement(
-            facts=_verdicts,
-            impostors={"10 % less noise": {"facts": {"noise": 0.9}}},
-        ),
+        Agreement(decides="a", facts=_verdicts, impostors={"10 % less noise": {"facts": {"noise": 0.9}}}),
+        Agreement(decides="b", facts=_two_scales, impostors={"a delta of 0.3": {"facts": {"least": 0.3}}}),
     ),
 )
 
