@@ -24,8 +24,6 @@ from verify.checks.domains import Real
 from verify.statements.claims import Claim
 from verify.statements.derivations import Derivation
 
-# --- Theorem 2.1: the weights ---
-
 
 def _weights(rng: np.random.Generator) -> Iterator[Fact]:
     """Exact rationals: the printed weights are those of the library and the series of sqrt(1 - (1 - eta) z)."""

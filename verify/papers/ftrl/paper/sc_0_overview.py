@@ -11,8 +11,6 @@ from verify.papers.ftrl.tools.regression import WEIGHTS, h, minimum_phase, spect
 from verify.papers.ftrl.tools.second_moments import Systems
 from verify.statements.claims import Claim
 
-# --- (20), (21), any inputs ---
-
 # 1 / (LOWER pi) is the constant below of the second term.
 LOWER = 16
 

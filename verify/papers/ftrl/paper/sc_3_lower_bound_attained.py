@@ -22,8 +22,6 @@ from verify.papers.ftrl.tools.regression import OMEGA, WEIGHTS, Sides, h
 from verify.statements.claims import Claim, Correction, Fault
 from verify.statements.derivations import Derivation
 
-# --- Theorem C.18, where the infimum is attained ---
-
 
 def _error_at(weights: np.ndarray, eigenvalues: np.ndarray, eta: float) -> float:
     """Tr[H S] for Gaussian inputs, G^2 = 2 rho, by brute force at the causal factor of |B|^2 = (sum_j weights_j

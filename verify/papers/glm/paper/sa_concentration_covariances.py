@@ -14,8 +14,6 @@ from verify.checks import Agreement, Event, Frequency, Unbounded, Within
 from verify.papers.glm.tools.matrices import Ensemble, Sines, covariance_errors, sine_suprema, symmetric_norms
 from verify.statements.claims import Claim, Correction, Fault
 
-# --- Lemmas 29, 30, 32 ---
-
 
 def _covariances(*, constant: float = 6.0) -> tuple[Event, ...]:
     return tuple(

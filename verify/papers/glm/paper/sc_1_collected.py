@@ -16,8 +16,6 @@ from verify.papers.glm.tools.appendix_c import CONSTANTS, w_ols_bound
 from verify.statements.claims import Claim, Correction, Fault
 from verify.statements.derivations import Derivation
 
-# --- (29), (31), (33), (35), (47): collecting powers ---
-
 
 def collected_29(constant: float = 272.0, power: float = 2.0, **at: float) -> tuple[float, float]:
     """M times the second term of (27), by (28) with c^power, against (29) with max{1, c} c^{power - 1}."""

@@ -26,8 +26,6 @@ from verify.papers.iv.tools.output_laws import (
 from verify.statements.claims import Claim
 from verify.statements.derivations import Derivation
 
-# --- Appendix B ---
-
 
 def _clipped(gradients: np.ndarray, gamma: np.ndarray) -> np.ndarray:
     """One gradient per row, flattened."""

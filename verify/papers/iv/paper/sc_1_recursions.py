@@ -16,8 +16,6 @@ from verify.papers.iv.tools.rationals import TwoStage
 from verify.statements.claims import Claim
 from verify.statements.derivations import Derivation
 
-# --- (11), (12): exact runs ---
-
 ETA: Any = Fraction(1, 7)
 ALPHA: Any = Fraction(1, 11)
 Noise = list[tuple[np.ndarray, np.ndarray]]

@@ -25,8 +25,6 @@ from verify.papers.ols.tools.divergences import joint_delta
 from verify.papers.ols.tools.worst_pair import audited
 from verify.statements.claims import Claim
 
-# --- the privacy of Algorithm 1 ---
-
 
 def _printed_scales(epsilon: float, delta: float, k: int, steps: int, clip: float = 1.0, noise: float = 1.0):
     """Theorem 1's scales with the smallest tau it allows, each noise times `noise`; None at gamma <= 5/2."""

@@ -21,8 +21,6 @@ from verify.papers.ols.tools.settings import records
 from verify.statements.claims import Claim, Correction, Fault
 from verify.statements.derivations import Derivation
 
-# --- (4) and C ---
-
 # d = T = 1, lambda^X = 10, theta* = 0, C_Y = 1; epsilon = 1, delta = 1e-6, varrho = 1e-7, k = 200.
 EIGENVALUE, EPSILON, DELTA, FAILURE, ROWS = 10.0, 1.0, 1e-6, 1e-7, 200
 

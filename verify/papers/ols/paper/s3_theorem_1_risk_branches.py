@@ -14,8 +14,6 @@ from verify.checks.domains import Real, Whole
 from verify.statements.claims import Claim
 from verify.statements.derivations import Derivation
 
-# --- the two branches ---
-
 
 def _stated(multiplier: float, lam: float, signal: float, squared: float, outcome: float, T: int) -> float:
     """4^-T signal + gamma (C_Y² + ||theta*||²) min{1, gamma/lambda}."""

@@ -15,8 +15,6 @@ from verify.checks.domains import Real
 from verify.statements.claims import Claim
 from verify.statements.derivations import Derivation
 
-# --- Table 1 ---
-
 
 class Row(NamedTuple):
     """A row of Table 1 as printed."""
