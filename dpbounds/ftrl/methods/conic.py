@@ -4,13 +4,13 @@ The unknowns are R x for A = Q R with orthonormal columns of Q. Clarabel scales 
 small steps columns are nearly dependent, and then it does not find a first point.
 
 >>> A, b = np.array([[-1.0, -1.0], [0.0, -1.0]]), np.array([-2.0, 0.0])  # x + y >= 2, y >= 0
->>> Conic(A, b, np.array([1.0, 1.5]), equations=0, bounds=2, triangles=()).least("x and y").round(6).tolist()
+>>> Conic(A, b, np.array([1.0, 1.5]), equations=0, bounds=2, triangles=()).least("x and y").x.round(6).tolist()
 [2.0, 0.0]
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,14 +18,29 @@ from scipy.linalg import LinAlgError, solve_triangular
 
 from dpbounds.errors import AccuracyError
 
-# Accuracies asked of the solver, of which the first that it reaches is taken.
-TOLERANCES = (1e-11, 1e-9, 1e-8)
+# Accuracy asked of the solver at first, and iterations; what it ends with is judged by `Solution.error`.
+TOLERANCE, ITERATIONS = 1e-11, 100
 # Unknowns up to which a dense Q costs little; for more, A is tried first as it is.
 MOST_DENSE = 150
+_POINTS = ("Solved", "AlmostSolved", "InsufficientProgress", "MaxIterations")
 
 
 class Infeasible(AccuracyError):
     """The solver says that there is no such point."""
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """A point `x`, prices `dual` of the rows, and the `error` of the objective, relative to it.
+
+    What is left of equations costs its price, and what is left of those of the prices costs its unknown: to first order
+    the objective is off by no more than these sums and the gap. A solver's own accuracies say less: they are relative
+    to sizes of x and of the prices, which may be millions.
+    """
+
+    x: np.ndarray
+    dual: np.ndarray
+    error: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,37 +56,38 @@ class Conic:
     bounds: int
     triangles: tuple[int, ...]
 
-    def least(self, otherwise: str, *, inaccurate: bool = False) -> np.ndarray:
-        """Its solution. `inaccurate` takes what the solver ends with where it reaches none of its accuracies.
+    def least(self, otherwise: str, tolerance: float = TOLERANCE) -> Solution:
+        """What the solver ends with, however inaccurate, `tolerance` being asked of it.
 
         Raises `Infeasible` with the reason `otherwise` where the solver says that there is none, `AccuracyError` where
-        it finds none.
+        it ends with no point.
         """
         first, second = self._orthonormal, self._as_it_is
         if len(self.cost) > MOST_DENSE:
             first, second = second, first
         try:
-            return first(otherwise, inaccurate=False)
+            return first(otherwise, tolerance)
         except Infeasible:
             raise
         except AccuracyError:
-            return second(otherwise, inaccurate=inaccurate)
+            return second(otherwise, tolerance)
 
-    def _as_it_is(self, otherwise: str, *, inaccurate: bool) -> np.ndarray:
-        return self._solved(self.A, self.cost, otherwise, inaccurate=inaccurate, equilibrate=True)
+    def _as_it_is(self, otherwise: str, tolerance: float) -> Solution:
+        return self._solved(self.A, self.cost, otherwise, tolerance, equilibrate=True)
 
-    def _orthonormal(self, otherwise: str, *, inaccurate: bool) -> np.ndarray:
+    def _orthonormal(self, otherwise: str, tolerance: float) -> Solution:
         sizes = np.linalg.norm(self.A, axis=0)
         Q, R = np.linalg.qr(self.A / sizes)
         try:
             cost = solve_triangular(R, self.cost / sizes, trans=1)
         except LinAlgError:
-            raise _unsolved("dependent unknowns") from None
-        return solve_triangular(R, self._solved(Q, cost, otherwise, inaccurate=inaccurate, equilibrate=False)) / sizes
+            raise unsolved("dependent unknowns") from None
+        found = self._solved(Q, cost, otherwise, tolerance, equilibrate=False)
+        return replace(found, x=solve_triangular(R, found.x) / sizes)
 
     def _solved(
-        self, A: np.ndarray, cost: np.ndarray, otherwise: str, *, inaccurate: bool, equilibrate: bool
-    ) -> np.ndarray:
+        self, A: np.ndarray, cost: np.ndarray, otherwise: str, tolerance: float, *, equilibrate: bool
+    ) -> Solution:
         import clarabel as solvers
         from scipy.sparse import csc_matrix
 
@@ -81,25 +97,26 @@ class Conic:
         cones += [clarabel.PSDTriangleConeT(size) for size in self.triangles]
         settings = clarabel.DefaultSettings()
         settings.verbose, settings.max_threads, settings.equilibrate_enable = False, 1, equilibrate
-        columns, nothing = csc_matrix(A), csc_matrix((len(cost), len(cost)))
-        status = "no answer"
-        for tolerance in TOLERANCES:
-            settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
-            solver = clarabel.DefaultSolver(nothing, cost / np.abs(cost).max(), columns, self.b, cones, settings)
-            answer = solver.solve()
-            status = str(answer.status)
-            if status == "PrimalInfeasible":
-                raise Infeasible(otherwise)
-            if status == "Solved":
-                return np.array(answer.x)
-        if inaccurate and status == "AlmostSolved":
-            return np.array(answer.x)
-        raise _unsolved(status)
+        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
+        settings.max_iter = ITERATIONS
+        columns, nothing, unit = csc_matrix(A), csc_matrix((len(cost), len(cost))), np.abs(cost).max()
+        answer = clarabel.DefaultSolver(nothing, cost / unit, columns, self.b, cones, settings).solve()
+        status = str(answer.status)
+        if status == "PrimalInfeasible":
+            raise Infeasible(otherwise)
+        x, slack, dual = np.array(answer.x), np.array(answer.s), np.array(answer.z) * unit
+        if status not in _POINTS or not np.isfinite([x.sum(), slack.sum(), dual.sum()]).all():
+            raise unsolved(status)
+        objective = float(cost @ x)
+        off = np.abs(dual) @ np.abs(A @ x + slack - self.b) + np.abs(x) @ np.abs(A.T @ dual + cost)
+        off += abs(objective + float(self.b @ dual))
+        return Solution(x, dual, float(off) / max(abs(objective), np.finfo(float).tiny))
 
 
-def _unsolved(status: str) -> AccuracyError:
+def unsolved(status: str) -> AccuracyError:
+    """The refusal of a program of which no solution is known well enough."""
     return AccuracyError(
-        f"storage program: the solver reached none of its accuracies, it ended with {status}; floats may have too few "
-        "digits for such small steps or such a condition number, and whether there is a bound is open: take larger "
-        "steps or another memory"
+        f"storage program: the solver does not reach the accuracy it needs, it ended with {status}; floats may have "
+        "too few digits for such small steps or such a condition number, and whether there is a bound is open: take "
+        "larger steps or another memory"
     )

@@ -15,7 +15,7 @@ they are nearly uncorrelated: for the smallest steps, at which states are nearly
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -107,8 +107,12 @@ def whitened(loop: Loop, scale: Units, L: float, draws: float, errors: float, ri
         moved = scale.steps @ back
         driven = sum((energy * np.outer(drive, drive) for energy, drive in drives), 0.0 * delta)
         step_moments += moved @ (delta @ moment @ delta.T + driven) @ moved.T
-    turned, _ = _root(all_moments, ridge)
-    return Units(scale.all @ turned, _root(step_moments, ridge)[1] @ scale.steps, scale.multiplier, scale.value)
+    return turned(scale, all_moments, step_moments, ridge)
+
+
+def turned(scale: Units, moments: np.ndarray, moves: np.ndarray, ridge: float) -> Units:
+    """The coordinates of `scale` in which these second moments, and those of the steps, are nearly 1."""
+    return replace(scale, all=scale.all @ _root(moments, ridge)[0], steps=_root(moves, ridge)[1] @ scale.steps)
 
 
 def _columns(loop: Loop, kind: int) -> tuple[list[int], list[int]]:

@@ -9,38 +9,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import numpy as np
 
 from dpbounds.circle.polynomials import exact
 from dpbounds.errors import AccuracyError, nonnegative, real
-from dpbounds.ftrl.methods.coordinates import RIDGES, Units, units, whitened
+from dpbounds.ftrl.methods.coordinates import Units, units, whitened
 from dpbounds.ftrl.methods.fractions import in_fractions
 from dpbounds.ftrl.methods.linear import LinearMethod
 from dpbounds.ftrl.methods.loops import Loop, Measure, symmetric
 from dpbounds.ftrl.methods.noises import NoiseSystem, noise_system, zeros_of
-from dpbounds.ftrl.methods.program import MARGIN, solve
-from dpbounds.ftrl.methods.proof import (
-    Unproved,
-    balanced,
-    balanced_past,
-    objective,
-    proves,
-    proves_coercive,
-)
+from dpbounds.ftrl.methods.program import Storage, solve
+from dpbounds.ftrl.methods.proof import balanced, balanced_past, objective, proves, proves_coercive
 from dpbounds.ftrl.methods.quadratics import MOST_EXACT, quadratic_error, worst_curvature
+from dpbounds.ftrl.methods.refining import Search, known
 from dpbounds.ftrl.strongly_convex.noise import Noise
 from dpbounds.values import Kind, Value
 
 Statement = Literal["limit", "time average"]
 
-# By how much the program's inequalities are strict, in its units: the first that leaves a proof is taken.
-MARGINS = (MARGIN, 1e-8, 1e-7, 1e-6)
 CONVENTIONS = {"f": "F - F*", "distance": "E |x - theta*|^2", "gradient": "E |grad F|^2"}
-_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,16 +141,20 @@ class Problem:
         loop = self.loop(system, memory, float)
         scale = units(self.loop(system, 0, float), loop, self.L, self.measure, draws, errors)
 
-        def attempt(scale: Units, margin: float) -> Proved:
-            found = solve(
-                loop, scale, self.measure, draws, errors, extra=self.form(loop), margin=margin, inaccurate=certify
-            )
+        form = self.form(loop)
+
+        def solved(scale: Units, margin: float, tolerance: float) -> Storage:
+            options: Any = {"extra": form, "margin": margin, "tolerance": tolerance}
+            return solve(loop, scale, self.measure, draws, errors, **options)
+
+        def accepted(found: Storage) -> Proved:
             if not certify:
-                return Proved(found.P, found.multipliers, self.value(found.value, "estimate"))
+                return Proved(found.P, found.multipliers, self.value(known(found).value, "estimate"))
             multipliers = balanced(loop, found.multipliers, self.measure)
             return Proved(found.P, multipliers, self.proved(memory, found.P, multipliers))
 
-        return _first(attempt, scale, lambda ridge: whitened(loop, scale, self.L, draws, errors, ridge))
+        search = Search(loop, solved, accepted, draws, errors, form)
+        return search.first(scale, lambda ridge: whitened(loop, scale, self.L, draws, errors, ridge))
 
     def stabilised(self, memory: int, *, certify: bool) -> Stability:
         """Stability, with no past gradients if that is enough, else with one, else with as many as the bound."""
@@ -171,9 +165,15 @@ class Problem:
             loop = self.at_y(system, held, float)
             scale = units(self.at_y(system, 0, float), loop, self.L, "distance", draws, errors)
 
-            def attempt(scale: Units, margin: float) -> Stability:
-                options: Any = {"extra": self.form(loop), "stable": True, "margin": margin, "inaccurate": certify}
-                found = solve(loop, scale, "distance", draws, errors, **options)
+            form = self.form(loop)
+
+            def solved(scale: Units, margin: float, tolerance: float) -> Storage:
+                options: Any = {"extra": form, "stable": True, "margin": margin, "tolerance": tolerance}
+                return solve(loop, scale, "distance", draws, errors, **options)
+
+            def accepted(found: Storage) -> Stability:
+                if not certify:
+                    known(found)
                 multipliers = balanced(loop, found.multipliers, "distance", telescopes=True)
                 past = balanced_past(loop, multipliers, found.past)
                 stability = Stability(memory=held, P=found.P, multipliers=multipliers, past=past)
@@ -181,7 +181,8 @@ class Problem:
                     self.prove_stable(stability)
                 return stability
 
-            return _first(attempt, scale, lambda ridge: whitened(loop, scale, self.L, draws, errors, ridge))
+            search = Search(loop, solved, accepted, draws, errors, form)
+            return search.first(scale, lambda ridge: whitened(loop, scale, self.L, draws, errors, ridge))
 
         tried = sorted({0, min(1, memory), memory})
         for held in tried[:-1]:
@@ -230,30 +231,6 @@ class Problem:
         P = in_fractions(found.P)
         proves(loop, P, found.multipliers, "distance", extra=self.form(loop))
         proves_coercive(loop, P, found.multipliers, found.past)
-
-
-def _first(attempt: Callable[[Units, float], _Result], scale: Units, otherwise: Callable[[float], Units]) -> _Result:
-    """What is found in these units, else in whitened ones, with the smallest margin whose proof holds; the first
-    refusal where there is none.
-    """
-    try:
-        return _with_margin(attempt, scale)
-    except AccuracyError as refusal:
-        for ridge in RIDGES:
-            try:
-                return _with_margin(attempt, otherwise(ridge))
-            except AccuracyError:
-                continue
-        raise refusal from None
-
-
-def _with_margin(attempt: Callable[[Units, float], _Result], scale: Units) -> _Result:
-    for margin in MARGINS[:-1]:
-        try:
-            return attempt(scale, margin)
-        except Unproved:
-            continue
-    return attempt(scale, MARGINS[-1])
 
 
 def nearest_outwards(number: Any, kind: Kind) -> float:

@@ -32,10 +32,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpbounds.ftrl.methods.conic import Conic
+from dpbounds.ftrl.methods.conic import TOLERANCE, Conic
 from dpbounds.ftrl.methods.coordinates import Units
 from dpbounds.ftrl.methods.loops import Loop, Measure, Point, symmetric
-from dpbounds.ftrl.methods.triangles import coefficients, growths, square, triangle, upper
+from dpbounds.ftrl.methods.triangles import coefficients, growths, lifted, square, triangle, upper
 
 # By how much the inequalities are strict at first, in the units of the program: what inaccuracy may not use up.
 MARGIN = 1e-9
@@ -44,13 +44,18 @@ MARGIN = 1e-9
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Storage:
     """What the solver found: `P`, the multipliers in the order of `Loop.pairs`, those between past points in the order
-    of `Loop.past_pairs` (for stability), and its objective.
+    of `Loop.past_pairs` (for stability), its objective and the `error` of that, relative.
+
+    `moments` are the prices of the inequality: second moments, in the coordinates of the units, of the worst law of (s,
+    inputs) that the multipliers cannot tell from a trajectory.
     """
 
     P: np.ndarray
     multipliers: np.ndarray
     past: np.ndarray
     value: float
+    error: float
+    moments: np.ndarray
 
 
 def solve(
@@ -63,13 +68,15 @@ def solve(
     extra: np.ndarray | None = None,
     stable: bool = False,
     margin: float = MARGIN,
-    inaccurate: bool = False,
+    tolerance: float = TOLERANCE,
 ) -> Storage:
     """The program for the measure. `extra` is the quadratic form over (s, inputs) by which the variance of the errors
     of the gradient grows with the state; `stable` asks for W >= c |s|^2 too. All inequalities are strict by `margin`.
-    `inaccurate` takes what the solver ends with where it reaches none of its accuracies: for what is then proved.
+    The solver stops at `tolerance`, if it gets there: how well the program is solved is for the caller to judge, by
+    `error` or by a proof.
 
-    Raises `AccuracyError` where no storage function with this memory exists, or the solver does not find one.
+    Raises `Infeasible` where the solver says that no storage function with this memory exists, `AccuracyError` where it
+    ends with none.
     """
     size, basis, share = loop.size, scale.all, scale.multiplier / scale.value
     draw, error = scale.steps @ loop.draw, scale.steps @ loop.error
@@ -109,20 +116,21 @@ def solve(
         triangles=(loop.width, size)[: len(matrices)],
     )
     what = "stability on the whole class" if stable else "a bound"
-    found, weights, past = np.split(
-        program.least(
-            f"storage program: the solver finds no function of the state with memory {loop.memory} that shows {what}; "
-            "the method may diverge on the class, or its steps be too small for floats: take a larger memory, or other "
-            "steps",
-            inaccurate=inaccurate,
-        ),
-        np.cumsum(widths[:-1]),
+    solution = program.least(
+        f"storage program: the solver finds no function of the state with memory {loop.memory} that shows {what}; "
+        "the method may diverge on the class, or its steps be too small for floats: take a larger memory, or other "
+        "steps",
+        tolerance,
     )
+    found, weights, past = np.split(solution.x, np.cumsum(widths[:-1]))
+    prices = solution.dual[sum(rows) :][: triangle(loop.width)]
     return Storage(
         P=_symmetric(scale.steps.T @ square(found, size) @ scale.steps * scale.value),
         multipliers=mixing @ np.maximum(weights, 0.0) * scale.multiplier,
         past=past_mixing @ np.maximum(past, 0.0) * scale.multiplier,
         value=float(cost @ found) * scale.value,
+        error=solution.error,
+        moments=lifted(prices, loop.width),
     )
 
 

@@ -2,6 +2,8 @@
 
 >>> square(np.array([1.0, 2.0, 3.0]), 2).tolist(), upper(np.eye(2)).tolist()
 ([[1.0, 2.0], [2.0, 3.0]], [1.0, 0.0, 1.0])
+>>> lifted(upper(np.ones((2, 2))), 2).round(12).tolist()
+[[1.0, 1.0], [1.0, 1.0]]
 """
 
 from __future__ import annotations
@@ -18,6 +20,12 @@ def upper(matrix: np.ndarray) -> np.ndarray:
     """Column by column, off the diagonal times the root of 2, as Clarabel has it."""
     columns, rows = np.tril_indices(len(matrix))
     return matrix[rows, columns] * np.where(rows == columns, 1.0, np.sqrt(2.0))
+
+
+def lifted(column: np.ndarray, size: int) -> np.ndarray:
+    """The matrix of which `upper` is the column."""
+    columns, rows = np.tril_indices(size)
+    return square(column / np.where(rows == columns, 1.0, np.sqrt(2.0)), size)
 
 
 def square(entries: np.ndarray, size: int) -> np.ndarray:

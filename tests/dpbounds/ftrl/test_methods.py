@@ -172,6 +172,41 @@ def test_small_steps_with_noise_that_nearly_cancels(name, kappa, nu, most):
     assert 1.0 < bound_method(noise, method, mu=1 / kappa, L=1.0).ratio < most
 
 
+# (method, kappa, eta, decay of the average, noise, what the certified value may be at most): quadratics, from which the
+# program has its first units, are up to a hundred thousand times below.
+AVERAGES = [
+    ("gd", 10, 0.1, 0.99, damped_anti_pgd(1e-4), 8.0431),
+    ("gd", 10, 1.0, 0.999, damped_anti_pgd(0.1), 1.1284),
+    ("gd", 10, 0.1, 0.999, damped_anti_pgd(1e-4), 7.9762),
+    ("gd", 100, 0.1, 0.999, from_coefficients([1.0, -0.999]), 0.0023253 / (1 - 0.999**2)),
+    ("gd", 1e4, 1.0, 0.999, damped_anti_pgd(1e-4), 2443.55),
+    ("heavy-ball", 10, 0.1, 0.999, damped_anti_pgd(1e-4), None),
+    ("nesterov", 10, 1.0, 0.99, damped_anti_pgd(1e-2), 46.781),
+    ("nesterov", 1e4, 1.0, 0.9, HalfPowers((0.999, 0.999), (0.5, 0.5)), None),
+    ("triple", 10, None, 0.999, damped_anti_pgd(1e-2), None),
+    ("triple", 1e4, None, 0.999, independent(), None),
+]
+
+
+@pytest.mark.parametrize(("name", "kappa", "eta", "decay", "noise", "most"), AVERAGES)
+def test_estimates_of_averages_are_what_is_certified(name, kappa, eta, decay, noise, most):
+    """Whatever the first units are: they had no correct digit where a solver reported eight."""
+    mu = 1 / kappa
+    method = standard_triple_momentum(mu, 1.0) if eta is None else named_method(name, eta=eta, mu=mu)
+    noise, method = Noise(correlation=noise, rho=0.5), method.averaged(decay=decay)
+    estimate, found = (bound_method(noise, method, mu=mu, L=1.0, certify=certify) for certify in (False, True))
+    assert found.is_certified and not estimate.is_certified
+    assert float(estimate.value) == pytest.approx(float(found.value), rel=1e-5)
+    assert most is None or float(found.value) < most
+
+
+def test_a_value_that_is_not_known_is_refused():
+    """Steps too small for floats: the certified bound is found, an estimate is not."""
+    noise, method = unit_noise(damped_anti_pgd(1e-6)), named_method("triple", eta=1e-6, mu=1e-6)
+    with pytest.raises(AccuracyError, match="relative error of"):
+        bound_method(noise, method, mu=1e-6, L=1.0, certify=False)
+
+
 def test_differences_are_those_of_neighbours():
     loop = Loop.of(NESTEROV, noise_system(independent(), float), 0.1, 1.0, 2, float, own_slope=True)
     whole, inner = differences(loop)
