@@ -90,6 +90,15 @@ def _verdicts(rng: np.random.Generator, noise: float = 1.0) -> Iterator[Holds]:
         short = audit(step, {"mu": 0.9}, **settings, seconds=SECONDS)
         yield Holds("a tenth less is refuted with a witness", short.verdict == "refuted" and _again(short, step))
 
+    def bare(gradients: np.ndarray, seed: int) -> np.ndarray:
+        released = step(gradients, seed)
+        released[0] = released[1] - gradients[0, 0]
+        return released
+
+    settings = {"adjacency": "zero-out", "domain": Box(shape=(2, 500)), "law": gaussian()}
+    open_one = audit(bare, {"mu": 1.0}, **settings, seconds=SECONDS)
+    yield Holds("a difference without noise is refuted", open_one.verdict == "refuted" and _again(open_one, bare))
+
     def count(data: np.ndarray, seed: int) -> float:
         return float(data.sum()) + 2 * noise * float(np.random.default_rng(seed).laplace())
 
@@ -106,7 +115,7 @@ def _verdicts(rng: np.random.Generator, noise: float = 1.0) -> Iterator[Holds]:
 
 
 def _two_scales(rng: np.random.Generator, least: float = 0.05) -> Iterator[Holds]:
-    """Gaussian noise of one scale and of twice that: its loss is unbounded, and at epsilon 1 its delta is above 0.05."""
+    """Gaussian noise of one scale and of twice that: its loss has no bound, and delta at epsilon 1 is above 0.05."""
     numbers: dict[str, Any] = {"family": "gaussian", "outputs": 1, "sums": [9e3, 36e3], "numbers": [9000] * 2}
     for delta, refuted, spent in ((0.0, True, math.inf), (least, True, 0.0), (0.5, False, 0.0)):
         found = evaluated(witness("scales", {"epsilon": 1.0, "delta": delta}, alpha=1e-6, **numbers))
@@ -125,8 +134,9 @@ BEYOND_AUDIT_VERDICTS = Claim(
     kind="privacy",
     statement=(
         "Of noise whose privacy is known, an audit proves coefficients, finds a right step and a right count "
-        "consistent with its exact claims, and refutes smaller claims of the step and of a randomised answer, with "
-        "witnesses that refute again when the mechanism is run anew.",
+        "consistent with its exact claims, and refutes smaller claims of the step and of a randomised answer, and "
+        "any of a step that leaves a difference without noise, with witnesses that refute again when the mechanism is "
+        "run anew.",
         "Noise of two scales refutes an epsilon without delta, and one with a delta where it is small.",
     ),
     setting="One step of DP-SGD with 500 parameters, a count with Laplace noise, and a randomised answer.",
