@@ -111,7 +111,10 @@ def _verdicts(rng: np.random.Generator, noise: float = 1.0) -> Iterator[Holds]:
     yield Holds("an answer of epsilon log 5 is refuted at a half by an event", refuted)
     box = Box(shape=(4,), low=0, high=1)
     found = audit(count, 0.5, adjacency="replace-one", domain=box, law=laplace(2.0), seconds=SECONDS)
-    yield Holds("a right count with Laplace noise is consistent", found.verdict == "consistent")
+    exact = found.slack is not None and 0.6 < found.slack < 1.6  # a loaded machine resolves no more
+    yield Holds(
+        "a right count with Laplace noise is consistent, with little slack", found.verdict == "consistent" and exact
+    )
 
 
 def _two_scales(rng: np.random.Generator, least: float = 0.05) -> Iterator[Holds]:
