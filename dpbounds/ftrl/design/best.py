@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 
 from dpbounds.arguments import typed
-from dpbounds.errors import AccuracyError, DomainError, choice, moderate
+from dpbounds.errors import AccuracyError, DomainError, choice, moderate, moderate_or_zero
 from dpbounds.ftrl.correlations import Correlation, independent
 from dpbounds.ftrl.design.bounds import lower_bound
 from dpbounds.ftrl.design.budget import DELTA, Budget
@@ -42,6 +42,7 @@ from dpbounds.ftrl.design.watching import Progress, Watch, no_progress
 from dpbounds.ftrl.linear_regression import condition_number
 from dpbounds.ftrl.methods.linear import heavy_ball
 from dpbounds.ftrl.methods.momentum import momentum_gain
+from dpbounds.ftrl.methods.sampling import SampledGradients
 from dpbounds.values import Value
 
 # By default; more gain less than a thousandth.
@@ -70,6 +71,7 @@ class Design:
     budget: Budget
     clip_norm: float = 1.0
     unknown_spectrum: bool = False
+    residuals: float | None = None
     certify: bool = False
     bound_seconds: float = math.inf
     progress: Progress = field(default=no_progress, repr=False)
@@ -141,9 +143,26 @@ class Design:
         if self.unknown_spectrum:
             said.append("designed: the least worst ratio over a family of spectra, not the best for this one.")
         if self.rate_of_momentum is not None:
-            gain = momentum_gain(self.rate_of_momentum, condition_number(self.objective.eigenvalues))
-            said.append(gain.sentence if gain else "That momentum pays on a class of losses is not proved at its rate.")
+            said += self._of_momentum(self.rate_of_momentum)
         return tuple(said)
+
+    def _of_momentum(self, rate: float) -> list[str]:
+        """What momentum is proved to gain on a class of losses, and with which gradients."""
+        objective, noise, sampled = self.objective, None, self.sampled
+        if sampled is not None:
+            energy = len(objective.eigenvalues) * self.variance
+            noise = sampled.noise.scaled(float(objective.eigenvalues.max()), energy)
+        gain = momentum_gain(rate, condition_number(objective.eigenvalues), gradient_noise=noise)
+        said = gain.sentence if gain else "That momentum pays on a class of losses is not proved at its rate."
+        return [said] if sampled is None else [said, sampled.sentence]
+
+    @property
+    def sampled(self) -> SampledGradients | None:
+        """Gradients with errors of sampling, for what is said of momentum; None where `residuals` are not given."""
+        if self.residuals is None:
+            return None
+        objective = self.objective
+        return SampledGradients(eigenvalues=objective.eigenvalues, batch_size=objective.examples, sigma=self.residuals)
 
     @property
     def rate_of_momentum(self) -> float | None:
@@ -178,6 +197,7 @@ def best(
     *,
     buffers: int | None = None,
     unknown_spectrum: bool = False,
+    residuals: float | None = None,
     rho: float | None = None,
     epsilon: float | None = None,
     delta: float = DELTA,
@@ -196,6 +216,9 @@ def best(
     - Noise for prefix sums and independent noise, where nothing that was fitted is better.
     - `unknown_spectrum`: the minimax mechanism over a default family of spectra with the largest eigenvalue of this
       one (`robust`); its value is that for the given spectrum. One participation only.
+
+    `residuals`, their standard deviation, are for `momentum` alone: rows know heavy ball with exact gradients, while
+    what momentum is proved to gain on a class then counts gradients sampled in batches.
 
     The mechanism does not depend on the budget, `rho` zCDP (1/2 by default) or (`epsilon`, `delta`), nor on the
     `clip_norm`: they turn values into losses. `certify`: the lower bound is proved, up to 256 steps; its search takes
@@ -221,6 +244,7 @@ def best(
         budget=budget,
         clip_norm=moderate("clip_norm", clip_norm),
         unknown_spectrum=unknown_spectrum,
+        residuals=None if residuals is None else moderate_or_zero("residuals", residuals),
         certify=certify,
         bound_seconds=Watch(seconds=bound_seconds).seconds,
         progress=progress,

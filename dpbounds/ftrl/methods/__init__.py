@@ -16,6 +16,7 @@ from dpbounds.ftrl.methods.linear import (
 from dpbounds.ftrl.methods.momentum import MomentumGain, momentum_gain
 from dpbounds.ftrl.methods.problem import GradientNoise, Stability
 from dpbounds.ftrl.methods.runs import bound_run
+from dpbounds.ftrl.methods.sampling import SampledGradients
 
 __all__ = [
     "GradientNoise",
@@ -24,6 +25,7 @@ __all__ = [
     "MethodBound",
     "MethodTable",
     "MomentumGain",
+    "SampledGradients",
     "Stability",
     "best_method",
     "best_noise",

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from dpbounds.circle.polynomials import exact
-from dpbounds.errors import AccuracyError, nonnegative, real
+from dpbounds.errors import AccuracyError, nonnegative, positive, real
 from dpbounds.ftrl.methods.coordinates import Units, units, whitened
 from dpbounds.ftrl.methods.fractions import in_fractions
 from dpbounds.ftrl.methods.linear import LinearMethod
@@ -51,6 +51,16 @@ class GradientNoise:
         object.__setattr__(self, "variance", nonnegative("variance", self.variance))
         for name in ("co", "distance", "gradient"):
             object.__setattr__(self, name, real(name, getattr(self, name)))
+
+    def scaled(self, L: float, energy: float) -> GradientNoise:
+        """The same in units in which L and d clip_norm^2 / (2 rho) = `energy` are 1."""
+        high, unit = positive("L", L), positive("energy", energy)
+        return GradientNoise(
+            variance=self.variance / unit,
+            co=self.co / high,
+            distance=self.distance / high**2,
+            gradient=self.gradient,
+        )
 
     def form(self, loop: Loop) -> np.ndarray | None:
         """What of it depends on the state, as a quadratic form over (s, inputs)."""

@@ -1,10 +1,20 @@
 """The table of methods at one rate."""
 
+import numpy as np
 import pytest
 
 from dpbounds.errors import DomainError
 from dpbounds.ftrl.correlations import anti_pgd, independent
-from dpbounds.ftrl.methods import best_method, best_noise, bound_run, gradient_descent, method_of_rate, momentum_gain
+from dpbounds.ftrl.methods import (
+    GradientNoise,
+    SampledGradients,
+    best_method,
+    best_noise,
+    bound_run,
+    gradient_descent,
+    method_of_rate,
+    momentum_gain,
+)
 from dpbounds.ftrl.strongly_convex import Noise
 from dpbounds.showing import rounded
 
@@ -71,6 +81,21 @@ def test_momentum_is_said_to_pay_nowhere_else():
     for rate, kappa in ((0.0, 10.0), (1.0, 10.0), (0.1, 1.0), (0.1, 0.5)):
         with pytest.raises(DomainError):
             momentum_gain(rate, kappa)
+
+
+def test_errors_of_gradients_are_counted_on_both_sides():
+    """In units of L and of the privacy noise; errors that a state of 0 does not allow add nothing to the least."""
+    noise = SampledGradients(eigenvalues=np.array([4.0, 0.4]), batch_size=2, sigma=3.0).noise.scaled(4.0, 0.5)
+    assert (noise.co, noise.gradient, noise.variance) == pytest.approx((0.55, 0.5, 9 * 2.2 / 0.5))
+    exact, white = momentum_gain(0.01, 10.0), momentum_gain(0.01, 10.0, gradient_noise=GradientNoise(variance=0.01))
+    assert exact is not None and white is not None and 1.0 < white.gain < exact.gain
+    assert float(white.descent) == pytest.approx(float(exact.descent) + 0.01 * 0.1 / (2 * 1.9), rel=1e-12)
+    kept = momentum_gain(0.01, 10.0, gradient_noise=GradientNoise(variance=0.01, gradient=-0.01))
+    assert kept is not None and kept.descent == exact.descent and "within one bound" in kept.sentence
+    with pytest.raises(DomainError, match="energy"):
+        noise.scaled(1.0, 0.0)
+    with pytest.raises(DomainError, match="batch_size = 0"):
+        SampledGradients(eigenvalues=np.ones(2), batch_size=0)
 
 
 def test_noise_is_searched_for_methods_that_converge():

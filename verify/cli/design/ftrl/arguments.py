@@ -42,7 +42,11 @@ def _add_run(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--batch-size", type=int, help="examples in each gradient (default: 1)")
     group.add_argument("--noiseless", action="store_true", help="leave the noise of sampling out of the gradients")
     group.add_argument(
-        "--momentum", type=float, default=0.0, help="heavy ball, with --noiseless or --features (default: 0)"
+        "--momentum",
+        type=float,
+        default=0.0,
+        help="heavy ball, with --noiseless or --features (default: 0); with --noiseless and --batch-size, what "
+        "momentum is proved to gain counts gradients sampled in batches, with residuals --sigma-sgd",
     )
     group.add_argument(
         "--min-separation", type=int, help="steps between two uses of a record, at least (with --epochs)"

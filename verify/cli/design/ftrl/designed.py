@@ -12,7 +12,7 @@ from dpbounds.ftrl.design.fitting import most_buffers
 from dpbounds.ftrl.design.noise_kinds import OF_A_RUN
 from verify.cli.console import progress
 from verify.cli.design.ftrl import outputs, show, simulated
-from verify.cli.design.ftrl.problem import budget_of, buffers_of, check, run_of
+from verify.cli.design.ftrl.problem import budget_of, buffers_of, check, residuals_of, run_of
 
 Row = dict[str, Any]
 Result = TypeVar("Result")
@@ -28,6 +28,7 @@ def run(arguments: Namespace) -> int:
     settings = {
         "buffers": buffers_of(arguments, most_buffers(given.objective.steps)),
         "unknown_spectrum": arguments.unknown_spectrum,
+        "residuals": residuals_of(arguments),
         "clip_norm": arguments.clip_norm,
         "certify": arguments.certify,
         **budget_of(arguments),

@@ -108,6 +108,12 @@ def budget_of(arguments: Namespace) -> dict[str, Any]:
     return {"rho": rho, "epsilon": epsilon, "delta": arguments.delta}
 
 
+def residuals_of(arguments: Namespace) -> float | None:
+    """Of sampled gradients, for what is said of momentum: rows know heavy ball with exact ones."""
+    sampled = arguments.momentum > 0 and arguments.noiseless and arguments.batch_size is not None
+    return arguments.sigma_sgd if sampled else None
+
+
 def run_of(arguments: Namespace) -> Run:
     """A given run; `DomainError` for whatever does not describe one."""
     eigenvalues = eigenvalues_of(arguments)
@@ -129,7 +135,7 @@ def run_of(arguments: Namespace) -> Run:
         noiseless=arguments.noiseless,
         momentum=arguments.momentum,
         initial=start_of(arguments, eigenvalues),
-        sigma_sgd=arguments.sigma_sgd,
+        sigma_sgd=arguments.sigma_sgd if residuals_of(arguments) is None else 0.0,
     )
     participation = _participation(arguments)
     participation.checked(steps)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -78,6 +79,23 @@ def test_what_momentum_buys_on_a_class_is_said_where_it_is_proved(run):
     assert said in run(f"{asked} --eta .001 --momentum .9801")[1]
     assert "is not proved at its rate" in run(f"{asked} --eta 2.5 --momentum .4")[1]
     assert said not in run(f"{asked} --eta .001")[1]
+
+
+def test_what_momentum_buys_with_sampled_gradients(run):
+    """Errors of gradients are counted where a batch size is given; the rows are those of exact gradients."""
+    asked = "design ftrl --steps 24 --noiseless --initial 1 --eigenvalues 1 .1 --eta .001 --momentum .9801"
+
+    def times(options):
+        out = " ".join(run(f"{asked} {options}")[1].split())
+        found = re.search(r"at least ([0-9.]+) times", out)
+        return float(found[1]) if found else None, "errors of gradients within one bound" in out, out
+
+    exact, one, few = times(""), times("--batch-size 1"), times("--batch-size 10 --sigma-sgd .1")
+    assert few[0] < one[0] < exact[0] and (exact[1], one[1], few[1]) == (False, True, True)
+    assert "m = 10 fresh records a step" in few[2] and "sigma^2 = 0.01" in few[2] and "exact gradients" in few[2]
+    lost = times("--batch-size 1000 --sigma-sgd 1")[2]
+    assert "is not proved at its rate" in lost and "m = 1000 fresh records" in lost
+    assert run(f"{asked} --sigma-sgd .1")[0] != 0  # no batch size: the gradients are exact
 
 
 def test_heavy_ball_and_unknown_spectrum(run):
