@@ -30,6 +30,8 @@ MessageName = Literal["gaussian-message", "hemisphere-message", "cap-message"]
 NAMES: dict[MessageName, Noise] = {f"{noise}-message": noise for noise in get_args(Noise)}  # type: ignore[misc]
 # Public records for each coordinate, and the chance of no root, at which a prediction is still called reliable.
 FEWEST_PUBLIC, LARGEST_NO_ROOT = 10, 1e-3
+# Where counts may be clamped: the least predicted error decides.
+CUTS = (1, 2, 3, 4, 6, 8, 12, 16)
 # An estimate whose predicted error is above this share of that of w = 0 is not worth its trouble.
 USEFUL = 0.5
 
@@ -125,12 +127,19 @@ def _least(reached: Any, low: float, high: float) -> float | None:
 
 
 def _settings(problem: Problem) -> dict[str, Any] | None:
-    """`label_bound` of the messages, or None where they are not defined."""
+    """`label_bound` of the messages, of least predicted error for counts; None where messages are not defined."""
     link, (low, high) = problem.link, (float(end) for end in EPSILONS[1:-1].split(","))
     bounded = link.labels != "real" or link.ends == (0.0, 1.0)
     if not (bounded and problem.m and low <= problem.epsilon <= high and math.sqrt(problem.q) <= LARGEST_NORM / 2):
         return None
-    return {"label_bound": 1.0 + problem.noise if link.labels == "real" else None}
+    if link.labels != "count":
+        return {"label_bound": 1.0 + problem.noise if link.labels == "real" else None}
+
+    def total(cut: int) -> float:
+        law = messages.message_law(link, problem.w, problem.covariance, label_bound=cut)
+        return messages.error_of(law, n=problem.n, m=problem.m, epsilon=problem.epsilon, noise="cap").total
+
+    return {"label_bound": min(CUTS, key=total)}
 
 
 def _row(problem: Problem, name: MessageName, settings: dict[str, Any], law: MessageLaw) -> MessagePrediction:

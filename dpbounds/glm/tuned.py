@@ -4,7 +4,7 @@ Labels in [a, b] are sent less the middle, which changes no mean, as x has mean 
 R that clips many records x to k x, k = min(1, R / ||x||), trades noise for bias: least squares then solves M w_o = b
 with b = E[k x y] and M of E[k² x x'] or of Sigma, and the scale's equation does not undo it. Bias is that of this map,
 and the rest is its delta method. Radius and split are chosen at the w* and Sigma that are assumed, so that such a row
-is a reference: it saw more than a rule for settings may. Counts are cut where the problem says, far out.
+is a reference: it saw more than a rule for settings may. Counts are cut, with a bias likewise, where that is best.
 
 Expectations are means over 2^14 Sobol points, less that share of their error that has a closed form: without clipping
 E[x y] = kappa_2 Sigma w* and E[x x'] = Sigma.
@@ -31,7 +31,8 @@ from dpbounds.arithmetic import FLOATS
 from dpbounds.errors import choice
 from dpbounds.glm import asymptotics, privacy, scale
 from dpbounds.glm.asymptotics import ErrorTerms, Estimator
-from dpbounds.glm.gaussian import slope_means
+from dpbounds.glm.gaussian import mean_of, slope_means
+from dpbounds.glm.messages import scored
 from dpbounds.glm.prediction import ESTIMATORS, LARGEST_ERROR, LARGEST_EXCESS, least_ratio
 from dpbounds.glm.privacy import NoiseScales
 from dpbounds.glm.problem import Problem
@@ -40,6 +41,8 @@ from dpbounds.values import Value
 # Points of a search over radii and of its result, in powers of 2; radii, in parts of the one that hardly any exceeds.
 SEARCHED, POINTS = 12, 14
 SHARES = tuple(1.1**-step for step in range(30))
+# Where counts are cut, if not far out.
+TURNS, CUTS = 2, (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 # Coordinates up to which means over so few points are good enough.
 MOST_TUNED = 50
 
@@ -76,12 +79,14 @@ def tuned(problem: Problem, estimator: Estimator) -> TunedPrediction | None:
     choice("estimator", estimator, ESTIMATORS)
     if problem.p > MOST_TUNED:
         return None
-    rows = [_Clipped(problem, estimator, share * problem.bounds[0], SEARCHED).row for share in SHARES]
-    found = [row for row in rows if row is not None]
-    if not found:
-        return None
-    least = min(found, key=lambda row: row.bias + row.terms.total * (1 + row.terms.excess))
-    return _Clipped(problem, estimator, least.radius, POINTS).row
+    radii = [share * problem.bounds[0] for share in SHARES]
+    best = _best([_Clipped(problem, estimator, radius, SEARCHED) for radius in radii])
+    if best is not None and problem.link.labels == "count":
+        for _ in range(TURNS):  # the best cut at that radius, and the best radius at that cut
+            cuts = [best.cut, *(cut for cut in CUTS if cut < problem.bounds[1])]
+            best = _best([_Clipped(problem, estimator, best.radius, SEARCHED, cut) for cut in cuts]) or best
+            best = _best([_Clipped(problem, estimator, radius, SEARCHED, best.cut) for radius in radii]) or best
+    return None if best is None else _Clipped(problem, estimator, best.radius, POINTS, best.cut).row
 
 
 @typed
@@ -100,27 +105,42 @@ def _sobol(p: int, power: int) -> np.ndarray:
     return ndtri(uniform + 0.5 / len(uniform))
 
 
-class _Clipped:
-    """The estimator's map at clipped means, and its derivatives."""
+def _best(found: list[_Clipped]) -> _Clipped | None:
+    """The one of least predicted error, None where none has a root."""
+    rows = [(one, one.row) for one in found]
+    totals = [(row.bias + row.terms.total * (1 + row.terms.excess), one) for one, row in rows if row is not None]
+    return min(totals, key=lambda pair: pair[0])[1] if totals else None
 
-    def __init__(self, problem: Problem, estimator: Estimator, radius: float, power: int) -> None:
-        self.problem, self.radius = problem, radius
+
+class _Clipped:
+    """The estimator's map at clipped means, and its derivatives; `cut`: of counts, None for where hardly any is."""
+
+    def __init__(
+        self, problem: Problem, estimator: Estimator, radius: float, power: int, cut: int | None = None
+    ) -> None:
+        self.problem, self.radius, self.cut = problem, radius, cut
         self.estimator: Estimator = estimator
-        low, high = label_range(problem)
+        low, high = label_range(problem) if cut is None else (0.0, float(cut))
         self.center, self.bound = (low + high) / 2, (high - low) / 2
         x = _sobol(problem.p, power) @ np.linalg.cholesky(problem.covariance).T
         kept = np.minimum(1.0, radius / np.maximum(np.linalg.norm(x, axis=1), 1e-300))
         z = x @ problem.w
-        self.mean = problem.link.mean(z) - self.center
-        second = problem.link.second_moment(z, noise_variance=problem.noise**2)
-        self.second = second - 2 * self.center * (self.mean + self.center) + self.center**2
+        self.exact = slope_means(problem.link, problem.q)[0] * problem.covariance @ problem.w
+        if cut is None:
+            whole_mean = self.exact
+            self.mean = problem.link.mean(z) - self.center
+            second = problem.link.second_moment(z, noise_variance=problem.noise**2)
+            self.second = second - 2 * self.center * (self.mean + self.center) + self.center**2
+        else:  # y - B / 2 = B psi / 2
+            labels = scored(problem.link, cut)
+            whole_mean = self.bound * float(mean_of(labels.slope, problem.q)) * problem.covariance @ problem.w
+            self.mean, self.second = self.bound * labels.mean(z), self.bound**2 * labels.second(z)
         self.x = kept[:, None] * x
         Sigma, whole = problem.covariance, x.T @ x / len(x)
-        self.exact = slope_means(problem.link, problem.q)[0] * Sigma @ problem.w
         self.A = self.x.T @ self.x / len(x)
         self.A -= np.trace(self.A) / np.trace(whole) * (whole - Sigma)
         self.b, unclipped = (self.mean @ rows / len(x) for rows in (self.x, x))
-        self.b -= self.b @ unclipped / (unclipped @ unclipped) * (unclipped - self.exact)
+        self.b -= self.b @ unclipped / (unclipped @ unclipped) * (unclipped - whole_mean)
         n, m = problem.n, problem.m
         self.weight = {"pooled": n / (n + m), "public-covariance": 0.0}.get(estimator, 1.0)
         self.M = self.weight * self.A + (1 - self.weight) * Sigma

@@ -1,5 +1,6 @@
 """Generalised linear models in non-interactive local DP (glm Algorithms 1-4 and variants), and their data."""
 
+from simulators.glm.cells import GaussianInLaw
 from simulators.glm.covariances import random_covariance
 from simulators.glm.estimators import bounded, estimate, find_scale
 from simulators.glm.messages import MessageSettings, estimate_from_messages
@@ -14,6 +15,7 @@ from simulators.glm.recommended import (
 from simulators.glm.settings import Settings
 
 __all__ = [
+    "GaussianInLaw",
     "GaussianModel",
     "InterceptModel",
     "MessageSettings",

@@ -2,7 +2,7 @@
 
 A run draws every record and every message, or the mean message in law: the mean of n independent vectors of bounded
 size is normal but for 1 / sqrt n, and its mean and covariance are known (`dpbounds.glm.messages.message_law`). Public
-records are drawn one by one in both.
+records are drawn one by one; of a `GaussianInLaw` with many of them and R = 0, their mean of h M at w* is drawn in law.
 
 >>> from dpbounds.glm.links import logistic
 >>> from simulators.engine import Experiment
@@ -18,7 +18,7 @@ records are drawn one by one in both.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import get_args
 
@@ -31,16 +31,19 @@ from dpbounds.glm.messages import (
     Cap,
     MessageLaw,
     Noise,
+    Solution,
     gaussian_scale,
     message_law,
     message_matrix,
     scored,
     solve,
+    solve_known,
     sphere,
 )
 from dpbounds.glm.messages.errors import POWERS, Rule
 from dpbounds.glm.messages.noises import EPSILONS
 from simulators.engine import Arrays, Streams, trial_count
+from simulators.glm.cells import GaussianInLaw
 from simulators.glm.models import GaussianModel, Model, second_moments
 
 
@@ -139,12 +142,13 @@ def estimate_from_messages(problem: Model, settings: MessageSettings, streams: S
     matrix = message_matrix(second_moments(problem), settings.rule)
     mean_messages = _by_record if settings.by_record else _in_law
     found, messages = [], []
+    if isinstance(problem, GaussianInLaw) and problem.public_in_law and settings.radius == 0.0:
+        solution = _with_public_in_law(problem, settings, matrix, streams.data)
+    else:
+        solution = _with_public(problem, settings, matrix, streams.data)
     for mean in mean_messages(problem, settings, matrix, streams, trial_count(trials)):
-        public = problem.rows(problem.m, streams.data)
         messages.append(mean)
-        found.append(
-            solve(mean, public, problem.link, matrix=matrix, radius=settings.radius, label_bound=settings.label_bound)
-        )
+        found.append(solution(mean))
     w, exists = np.array([one.w for one in found]), np.array([one.exists for one in found])
     squares = np.sum((w - problem.w) ** 2, axis=1) / float(problem.w @ problem.w)
     return {
@@ -193,6 +197,35 @@ def _in_law(
     root = np.linalg.cholesky(mean_covariance(law, settings) / problem.n)
     for _ in range(trials):
         yield law.first + root @ streams.noise.standard_normal(problem.p)
+
+
+def _with_public(
+    problem: Model, settings: MessageSettings, matrix: np.ndarray, generator: np.random.Generator
+) -> Callable[[np.ndarray], Solution]:
+    """The solution for a mean message, with public records of its own."""
+
+    def solution(mean: np.ndarray) -> Solution:
+        public = problem.rows(problem.m, generator)
+        return solve(
+            mean, public, problem.link, matrix=matrix, radius=settings.radius, label_bound=settings.label_bound
+        )
+
+    return solution
+
+
+def _with_public_in_law(
+    problem: GaussianInLaw, settings: MessageSettings, matrix: np.ndarray, generator: np.random.Generator
+) -> Callable[[np.ndarray], Solution]:
+    """The same: what the public records add to E h M at w* is taken from the mean message."""
+    bound = settings.label_bound
+    law = message_law(problem.link, problem.w, problem.covariance, label_bound=bound, matrix=matrix)
+    root = np.linalg.cholesky(law.public / problem.m)
+
+    def solution(mean: np.ndarray) -> Solution:
+        moved = mean - root @ generator.standard_normal(problem.p)
+        return solve_known(moved, problem.covariance, problem.link, matrix=matrix, label_bound=bound)
+
+    return solution
 
 
 @typed

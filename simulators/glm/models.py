@@ -147,9 +147,13 @@ class GaussianModel(Model):
         """Scalars (t, y) of every record; the rest by one Wishart matrix and two normal vectors."""
         t = generator.standard_normal(self.n)
         y = self.labels(math.sqrt(float(self.w @ self.covariance @ self.w)) * t, generator)
+        return self.combined(float(t @ t), float(t @ y), float(y @ y), generator)
+
+    def combined(self, squares: float, along: float, label_squares: float, generator: np.random.Generator) -> Sums:
+        """The sums given those of t^2, t y and y^2 over the records."""
         # X^T (t, y) over the other coordinates is normal with the covariance of (t, y): its Cholesky factor.
-        length, along = math.sqrt(t @ t), t @ y
-        aside = math.sqrt(max(y @ y - (along / length) ** 2, 0.0))
+        length = math.sqrt(squares)
+        aside = math.sqrt(max(label_squares - (along / length) ** 2, 0.0))
         across = generator.standard_normal((2, self.p - 1))
         gram = np.empty((self.p, self.p))
         gram[0, 0] = length**2

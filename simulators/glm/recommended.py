@@ -22,13 +22,13 @@ from dpbounds.glm.problem import Problem
 from dpbounds.glm.recommendation import Recommendation
 from dpbounds.glm.surveys import NAMES
 from simulators.engine import Arrays, Experiment
+from simulators.glm.cells import GaussianInLaw
 from simulators.glm.estimators import estimate
 from simulators.glm.messages import MessageSettings, estimate_from_messages
-from simulators.glm.models import GaussianModel
 from simulators.glm.settings import Settings
 
 # Records of one simulated run, and runs in a block.
-MOST_SIMULATED, MOST_DRAWN, MOST_PUBLIC, BLOCK_TRIALS = 20_000_000, 400_000, 2_000_000, 10
+MOST_SIMULATED, MOST_DRAWN, BLOCK_TRIALS = 20_000_000, 400_000, 10
 
 
 @typed
@@ -82,10 +82,8 @@ def _few(problem: Problem) -> Problem:
 
 @typed
 def message_experiments(recommendation: Recommendation) -> dict[str, Experiment]:
-    """An experiment for each kind of message, by name, in law. Raises `DomainError` for m > 2e6."""
-    problem = recommendation.problem
-    if recommendation.messages and problem.m > MOST_PUBLIC:
-        raise DomainError("m", problem.m, f"at most {MOST_PUBLIC} for a simulation of messages")
+    """An experiment for each kind of message, by name, in law. Raises `DomainError` for more than 2e7 records."""
+    problem = _few(recommendation.problem)
     found = {}
     for row in recommendation.messages:
         noise = NAMES[row.name]
@@ -101,8 +99,8 @@ def message_experiments(recommendation: Recommendation) -> dict[str, Experiment]
     return found
 
 
-def _model(problem: Problem) -> GaussianModel:
-    return GaussianModel(
+def _model(problem: Problem) -> GaussianInLaw:
+    return GaussianInLaw(
         link=problem.link,
         w=problem.w,
         n=problem.n,

@@ -12,7 +12,7 @@ from dpbounds.glm.messages.labels import ScoredLabels, scored
 from dpbounds.glm.messages.lower import LowerBound, information_bound, lower_bound, pure_bound, pure_threshold
 from dpbounds.glm.messages.moments import Moments, moments
 from dpbounds.glm.messages.noises import Cap, Noise, cap, gaussian_scale, hemisphere, sphere
-from dpbounds.glm.messages.solving import Solution, solve
+from dpbounds.glm.messages.solving import Solution, solve, solve_known
 
 __all__ = [
     "Cap",
@@ -40,5 +40,6 @@ __all__ = [
     "pure_threshold",
     "scored",
     "solve",
+    "solve_known",
     "sphere",
 ]

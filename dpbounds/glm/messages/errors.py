@@ -1,9 +1,8 @@
 """E ||w_hat - w*||^2 of the estimate from messages to leading order, by source, for Gaussian x of any covariance.
 
 The estimate solves E_public[h M(<x, w>)] = mean message, so that w_hat - w* is J^-1 times the error of the two means,
-J = E[h M' x^T] (delta method). h = A x / ||A x||. Idea for the moments: 1 / r = (2 / sqrt pi) integral of e^{-t^2 r^2}
-dt and 1 / r^2 = integral of 2 t e^{-t^2 r^2} dt, and x with weight e^{-t^2 ||A x||^2} is Gaussian again, so all is left
-to two integrals, over t and over z. Exact for any A; where A whitens x, `moments` gives the same.
+J = E[h M' x^T] (delta method). h = A x / ||A x||; its moments are those of `DirectionMeans`, exact for any A; where A
+whitens x, `moments` gives the same.
 
 >>> found = error("logistic", np.array([0.6, 0.8]), np.eye(2), n=100_000, m=10_000, epsilon=2.0, delta=1e-6)
 >>> f"{found.sampling:.6f} {found.noise:.6f} {found.public:.6f}"
@@ -21,18 +20,16 @@ from jaxtyping import Float
 
 from dpbounds.arguments import typed
 from dpbounds.errors import DomainError, choice, count, nonnegative, real_array, vector
-from dpbounds.glm.gaussian import nodes
 from dpbounds.glm.links import Link
 from dpbounds.glm.messages.labels import ScoredLabels, scored
 from dpbounds.glm.messages.moments import MOST_P, moments
 from dpbounds.glm.messages.noises import Noise, gaussian_scale, sphere
+from dpbounds.glm.messages.quadrature import DirectionMeans
 from dpbounds.glm.scale import positive_definite
 
 Rule = Literal["coefficients", "prediction", "none"]
 # A = Sigma^power, near the best for ||w_hat - w*||^2, and for the error of <x, w_hat>.
 POWERS: dict[Rule, float] = {"coefficients": -0.75, "prediction": -0.5, "none": 0.0}
-# Steps of log t, which is integrated from SMALL of the smallest scale to the inverse of SMALL of the largest.
-STEP, SMALL = 0.25, 1e-14
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -158,14 +155,7 @@ def _law(labels: ScoredLabels, w: np.ndarray, covariance: np.ndarray, matrix: An
     p = len(w)
     if p > MOST_P:
         raise DomainError("p", p, f"at most {MOST_P}")
-    values, vectors = np.linalg.eigh(covariance)
-    root = vectors * np.sqrt(values)
-    a = message_matrix(covariance) if matrix is None else _square("matrix", matrix, p)
-    # x = C y with y standard normal and A C = U diag(delta): ||A x|| depends on y through its coordinates' squares.
-    left, lengths, right = np.linalg.svd(a @ root)
-    if not lengths[-1] > 1e-12 * lengths[0]:
-        raise DomainError("matrix", f"singular values {lengths[0]:.3g} to {lengths[-1]:.3g}", "regular")
-    root = root @ right.T
+    left, lengths, root = coordinates(covariance, matrix)
     v = root.T @ w
     if radius:
         if not lengths[-1] > (1.0 - 1e-9) * lengths[0]:
@@ -174,34 +164,29 @@ def _law(labels: ScoredLabels, w: np.ndarray, covariance: np.ndarray, matrix: An
     return _direct(labels, v, lengths, left, root)
 
 
+def coordinates(covariance: np.ndarray, matrix: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """U, delta and C of x = C y, y standard normal, and A C = U diag(delta), the largest delta first."""
+    values, vectors = np.linalg.eigh(covariance)
+    root = vectors * np.sqrt(values)
+    a = message_matrix(covariance) if matrix is None else _square("matrix", matrix, len(covariance))
+    left, lengths, right = np.linalg.svd(a @ root)
+    if not lengths[-1] > 1e-12 * lengths[0]:
+        raise DomainError("matrix", f"singular values {lengths[0]:.3g} to {lengths[-1]:.3g}", "regular")
+    return left, lengths, root @ right.T
+
+
 def _direct(labels: ScoredLabels, v: np.ndarray, lengths: np.ndarray, left: np.ndarray, root: np.ndarray) -> MessageLaw:
-    """By quadrature over t and z; v = C^T w, h = U diag(delta) y / ||diag(delta) y||."""
-    low, high = math.log(SMALL / lengths[0]), math.log(1.0 / (SMALL * lengths[-1]))
-    t = np.exp(STEP * np.arange(math.floor(low / STEP), math.ceil(high / STEP) + 1))
-    kept = 1.0 / (1.0 + 2.0 * np.outer(t**2, lengths**2))
-    weights = np.exp(0.5 * np.sum(np.log(kept), axis=1)) * STEP * t
-    once, twice = 2.0 / math.sqrt(math.pi) * weights, 2.0 * t * weights
-    q = kept @ v**2
-    points, shares = nodes(float(v @ v))
-    z = np.sqrt(q)[:, None] * points
-    mean, slope, second = labels.mean(z), labels.slope(z), labels.second(z)
-
-    def squares(values: np.ndarray, at: np.ndarray) -> np.ndarray:
-        """E[y y^T g(z) / r^k]: C_t (E g + C_t v v^T C_t E[(z^2 / q - 1) g] / q) summed over t."""
-        even, tilted = values @ shares, (values * (points**2 - 1.0)) @ shares / q
-        ray = kept * v
-        return np.diag((at * even) @ kept) + (ray.T * (at * tilted)) @ ray
-
-    first = (once * (slope @ shares)) @ (kept * v)
+    """By quadrature; v = C^T w, h = U diag(delta) y / ||diag(delta) y||."""
+    means = DirectionMeans(labels, v, lengths)
+    mean, second = labels.mean(means.z), labels.second(means.z)
     around = left * lengths
-    hessian = squares(slope, once)
-    g = around @ first
+    g = around @ means.first
     return MessageLaw(
         first=g,
-        second=around @ squares(second, twice) @ around.T,
-        public=around @ squares(mean**2, twice) @ around.T - np.outer(g, g),
-        directions=around @ squares(np.ones_like(mean), twice) @ around.T,
-        back=np.linalg.inv(around @ hessian @ root.T),
+        second=around @ means.squares(second, means.twice) @ around.T,
+        public=around @ means.squares(mean**2, means.twice) @ around.T - np.outer(g, g),
+        directions=around @ means.squares(np.ones_like(mean), means.twice) @ around.T,
+        back=np.linalg.inv(around @ means.squares(means.slope, means.once) @ root.T),
     )
 
 

@@ -26,6 +26,8 @@ from dpbounds.glm.scale import known
 
 # Where counts are clamped unless something else is said: near the least error for means of about 1.
 COUNTS_UP_TO, MOST_COUNTS = 4, 1000
+# P(Y < B) is summed term by term up to this B.
+FEW = 16
 # e^z beyond it is larger than all clamped counts with certainty, in floats.
 _FAR = 700.0
 
@@ -73,7 +75,8 @@ class ScoredLabels:
         if self.link.labels != "count":
             return 2.0 * self.end * self.link.slope(z)
         rate = self._rate(z)
-        return 2.0 * rate / self.label_bound * special.gammaincc(self.label_bound, rate)
+        below = sum(self._shares(rate)) if self.label_bound <= FEW else special.gammaincc(self.label_bound, rate)
+        return 2.0 * rate / self.label_bound * np.asarray(below)
 
     def second(self, z: Any) -> np.ndarray:
         """E[psi^2 | z]: 1 for binary labels; for a regression that of noise of size B - 1, the most there can be."""

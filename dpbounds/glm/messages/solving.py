@@ -18,15 +18,19 @@ False
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
 from dpbounds.arguments import typed
 from dpbounds.errors import AccuracyError, DomainError, nonnegative, real_array, vector
 from dpbounds.glm.links import Link
+from dpbounds.glm.messages.errors import coordinates
 from dpbounds.glm.messages.labels import ScoredLabels, scored
+from dpbounds.glm.messages.quadrature import DirectionMeans
+from dpbounds.glm.scale import positive_definite
 
 # Steps, the longest step in z, and how small the equation's residual must be relative to the length of b.
 MOST_STEPS, LONGEST, TOLERANCE = 500, 2.0, 1e-9
@@ -128,6 +132,54 @@ class _Equation:
         return _Equation(x=self.x[::stride], shares=shares * scale, b=self.b, labels=self.labels)
 
 
+@typed
+def solve_known(
+    mean_message: Any,
+    covariance: Float[np.ndarray, "p p"],
+    link: Link | str,
+    *,
+    matrix: Any = None,
+    label_bound: float | None = None,
+) -> Solution:
+    """The root w of E[h(x) M(<x, w>)] = mean message (p,) where x ~ N(0, `covariance`) is known: m = inf.
+
+    Expectations by quadrature (`DirectionMeans`), in coordinates in which Sigma = I, as `margin` is. `matrix` A
+    (default I) and `label_bound` as the messages were made, with R = 0. Raises as `solve`.
+    """
+    labels, mean = scored(link, label_bound), vector("mean_message", mean_message)
+    covariance = positive_definite("covariance", covariance, len(mean))
+    left, lengths, root = coordinates(covariance, np.eye(len(mean)) if matrix is None else matrix)
+    equation = _Known(b=left.T @ mean / lengths, labels=labels, lengths=lengths)
+    found = _newton(equation, np.zeros(len(mean)))
+    w, witness = (None if v is None else np.linalg.solve(root.T, v) for v in (found.w, found.witness))
+    return replace(found, w=w, witness=None if witness is None else witness / np.linalg.norm(witness))
+
+
+class _Known:
+    """E[y M(<y, v>) / r] = b at z = v, for standard normal y."""
+
+    def __init__(self, *, b: np.ndarray, labels: ScoredLabels, lengths: np.ndarray) -> None:
+        self.x, self.b, self._labels, self._lengths = np.eye(len(b)), b, labels, lengths
+        self._last: tuple[np.ndarray, DirectionMeans] | None = None
+
+    def _at(self, v: np.ndarray) -> DirectionMeans:
+        if self._last is None or self._last[0] is not v:
+            self._last = v, DirectionMeans(self._labels, v, self._lengths)
+        return self._last[1]
+
+    def gradient(self, z: np.ndarray) -> np.ndarray:
+        return self._at(z).first - self.b
+
+    def hessian(self, z: np.ndarray) -> np.ndarray:
+        means = self._at(z)
+        return means.squares(means.slope, means.once)
+
+    def margin(self, w: np.ndarray, z: np.ndarray) -> float:
+        size = float(np.linalg.norm(self.b))
+        along = float(self.b @ w) / float(np.linalg.norm(w))
+        return (self._labels.end * self._at(z).absolute - along) / size if size else math.inf
+
+
 def _solved(equation: _Equation) -> Solution:
     if len(equation.x) > 2 * PART:
         part = equation.part
@@ -142,7 +194,7 @@ def _solved(equation: _Equation) -> Solution:
     return _newton(equation, np.zeros(len(equation.b)))
 
 
-def _newton(equation: _Equation, w: np.ndarray, hessian: np.ndarray | None = None) -> Solution:
+def _newton(equation: _Equation | _Known, w: np.ndarray, hessian: np.ndarray | None = None) -> Solution:
     """Newton's method from w; a given Hessian is kept while it does."""
     size = float(np.linalg.norm(equation.b))
     target = TOLERANCE * max(size, 1e-30)
