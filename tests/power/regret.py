@@ -4,7 +4,8 @@
 alternative on fresh data, appends a line of JSON for each setting to FILE (a run that is broken off goes on there), and
 prints regret and calibration. A topic is a module `tests.power.regret_TOPIC` with `judge(number) -> dict`: `regret`,
 `reliable`, `ratio` (predicted over simulated median of what is recommended), and whatever else is worth keeping; of
-these `regret_NAME`, `reliable_NAME` and `ratio_NAME` (another call), and `inside`, are summed up likewise.
+these `regret_NAME`, `reliable_NAME` and `ratio_NAME` (another call), and `inside`, are summed up likewise. With
+`--kinds` the same shares are printed for kinds of settings, `kinds(number) -> list[str]` of the topic.
 """
 
 from __future__ import annotations
@@ -56,6 +57,37 @@ def summary(rows: Sequence[dict[str, Any]]) -> dict[str, float]:
     return found | ({"inside": float(np.mean(inside))} if inside else {})
 
 
+def by_kind(rows: Sequence[dict[str, Any]], kinds: Callable[[int], list[str]]) -> list[str]:
+    """For each kind of setting and each regret: shares above 1.1 and 1.5, and the largest; for each forecast: the share
+    called reliable, and how many of these were off by more than 10 %. The worst kinds first.
+    """
+    members: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        for kind in kinds(row["number"]):
+            members.setdefault(kind, []).append(row)
+    lines = []
+    for key in (key for key in rows[0] if key.startswith("regret")):
+        found = []
+        for kind, group in members.items():
+            regret = np.array([row[key] for row in group], dtype=float)
+            above, far = np.mean(regret > 1.1), np.mean(regret > 1.5)
+            text = f"{kind:<22} {len(group):>4} {above:>7.1%} {far:>7.1%} {regret.max():>7.3g}"
+            found.append((above, text))
+        lines += [f"{key}: settings, above 1.1, above 1.5, largest", *_worst(found)]
+    for key in (key for key in rows[0] if key.startswith("reliable")):
+        found = []
+        for kind, group in members.items():
+            off = [abs(row[key.replace("reliable", "ratio")] - 1.0) > 0.1 for row in group if row[key]]
+            share = len(off) / len(group)
+            found.append((sum(off) / max(len(off), 1), f"{kind:<22} {share:>7.1%} {sum(off):>4} of {len(off)}"))
+        lines += [f"{key}: share called so, and off by more than 10 %", *_worst(found)]
+    return lines
+
+
+def _worst(found: list[tuple[float, str]]) -> list[str]:
+    return [text for _, text in sorted(found, key=lambda pair: -pair[0])]
+
+
 def main() -> None:
     """Print the summary of a topic."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -63,10 +95,14 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=20)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--first", type=int, default=FIRST_JUDGED, help="number of the first setting")
+    parser.add_argument("--kinds", action="store_true", help="also by kind of setting")
     asked = parser.parse_args()
-    judge = importlib.import_module(f"tests.power.regret_{asked.topic}").judge
-    for name, value in summary(rows_of(judge, asked.count, asked.out, asked.first)).items():
+    topic = importlib.import_module(f"tests.power.regret_{asked.topic}")
+    rows = rows_of(topic.judge, asked.count, asked.out, asked.first)
+    for name, value in summary(rows).items():
         print(f"{name:<28} {value:.3g}")
+    for line in by_kind(rows, topic.kinds) if asked.kinds else ():
+        print(line)
 
 
 if __name__ == "__main__":

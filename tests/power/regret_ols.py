@@ -79,6 +79,26 @@ def records(law: dict[str, Any], seed: int, number: int) -> tuple[np.ndarray, np
     return X, np.sqrt(share) * (X @ law["slopes"]) + np.sqrt(1.0 - share) * noise
 
 
+def kinds(number: int) -> list[str]:
+    """Which of these a setting is."""
+    law = drawn(number)
+    scales = np.linalg.svd(law["mix"], compute_uv=False)
+    truths = {
+        f"rows {law['rows']}": True,
+        f"errors {law['errors']}": True,
+        "epsilon below 0.5": law["epsilon"] < 0.5,
+        "epsilon above 2": law["epsilon"] > 2.0,
+        "n below 1000": law["n"] < 1000,
+        "n above 4000": law["n"] > 4000,
+        "d = 1": len(scales) == 1,
+        "d above 8": len(scales) > 8,
+        "condition above 100": (scales[0] / scales[-1]) ** 2 > 100,
+        "R^2 below 0.4": law["explained"] < 0.4,
+        "bounds twice as wide": max(law["slack"]) > 2,
+    }
+    return [kind for kind, truth in truths.items() if truth]
+
+
 def judge(number: int) -> dict[str, Any]:
     """Regret of the recommended rows, and predicted over simulated medians."""
     law = drawn(number)

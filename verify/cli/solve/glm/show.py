@@ -118,6 +118,9 @@ def _advice(recommendation: Recommendation) -> None:
     if recommendation.messages and recommendation.recommended != "zero":
         sure = f"Not reliable: {recommendation.doubt}" if recommendation.doubt else "Reliable."
         _note(f"Half of its runs are predicted below {recommendation.median:.3g}. {sure}")
+    if recommendation.messages and recommendation.problem.link.labels == "count":
+        bound = recommendation.messages[0].label_bound
+        _note(f"Counts in messages are clamped at {bound:g}, of least predicted error: --label-bound of `fit glm`.")
     if not recommendation.useful:
         _note("None of these is useful here: the best has more than half the error of w = 0. " + _help(recommendation))
     for more in recommendation.more:

@@ -25,7 +25,8 @@ def _rows(rng: np.random.Generator) -> Iterator[Fact | Holds | Within]:
         for row in found.messages:
             noise = row.name.removesuffix("-message")
             delta = 1e-6 if noise == "gaussian" else None
-            law = messages.message_law(link, problem.w, problem.covariance)
+            cut = row.label_bound if problem.link.labels == "count" else None
+            law = messages.message_law(link, problem.w, problem.covariance, label_bound=cut)
             stated = messages.error_of(law, n=n, m=3000, epsilon=1.0, delta=delta, noise=noise)  # type: ignore[arg-type]
             yield Fact(f"{link}, {row.name}: leading order", row.terms.total, stated.total / problem.w_norm**2, 1e-9)
             if useful:
