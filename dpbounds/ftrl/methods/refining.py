@@ -37,7 +37,7 @@ from dpbounds.ftrl.methods.proof import Unproved
 
 # By how much the program's inequalities are strict, in its units, and the accuracy asked of the solver, which stays
 # further inside for less: the first that leave a proof are taken.
-PROVING = ((MARGIN, 1e-11), (MARGIN, 1e-8), (1e-8, 1e-8), (1e-7, 1e-8), (3e-7, 1e-8), (1e-6, 1e-8))
+PROVING = ((MARGIN, 1e-11), (MARGIN, 1e-8), (1e-8, 1e-8), (1e-7, 1e-8), (3e-7, 1e-8), (6e-7, 1e-8), (1e-6, 1e-8))
 # Where none of them does in any units, at the price of up to these shares of the value or a few times that: P has more
 # digits than a float.
 LAST = ((1e-5, 1e-8), (1e-4, 1e-8), (1e-3, 1e-8))

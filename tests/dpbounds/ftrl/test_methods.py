@@ -185,7 +185,7 @@ AVERAGES = [
     ("nesterov", 10, 1.0, 0.99, damped_anti_pgd(1e-2), 46.781),
     ("nesterov", 1e4, 1.0, 0.9, HalfPowers((0.999, 0.999), (0.5, 0.5)), None),
     ("triple", 10, None, 0.999, damped_anti_pgd(1e-2), None),
-    ("triple", 1e4, None, 0.999, independent(), None),
+    ("triple", 1e4, None, 0.999, damped_anti_pgd(0.1), None),
 ]
 
 
