@@ -2,6 +2,7 @@
 
 from dpbounds.ftrl.methods.bounds import MethodBound, bound_method, recheck
 from dpbounds.ftrl.methods.choosing import MethodTable, best_method, best_noise, method_of_rate, step_of_rate
+from dpbounds.ftrl.methods.cycles import Cycle, find_cycle
 from dpbounds.ftrl.methods.horizon import HorizonBound, bound_horizon
 from dpbounds.ftrl.methods.linear import (
     LinearMethod,
@@ -19,6 +20,7 @@ from dpbounds.ftrl.methods.runs import bound_run
 from dpbounds.ftrl.methods.sampling import SampledGradients
 
 __all__ = [
+    "Cycle",
     "GradientNoise",
     "HorizonBound",
     "LinearMethod",
@@ -33,6 +35,7 @@ __all__ = [
     "bound_method",
     "bound_run",
     "check_converges",
+    "find_cycle",
     "gradient_descent",
     "heavy_ball",
     "method_of_rate",

@@ -24,6 +24,7 @@ import numpy as np
 from dpbounds.arguments import typed
 from dpbounds.errors import AccuracyError, DomainError, choice, count, listed, positive, real
 from dpbounds.ftrl.methods.conic import Infeasible
+from dpbounds.ftrl.methods.cycles import find_cycle
 from dpbounds.ftrl.methods.every_noise import least_over_noises
 from dpbounds.ftrl.methods.linear import LinearMethod, check_converges
 from dpbounds.ftrl.methods.loops import Measure
@@ -151,7 +152,8 @@ def bound_method(
 
     Raises `DomainError` for arguments outside their ranges, for a method that diverges on a quadratic of the class, and
     for noise without finite memory; `AccuracyError` where no storage function with this memory exists, where stability
-    on the whole class is not shown, or where solver or certificate fail.
+    on the whole class is not shown, or where solver or certificate fail. Where `find_cycle` finds a loss on which the
+    method does not converge without noise, it says that no storage function exists at all.
     """
     started = time.perf_counter()
     low, high = _class(mu, L)
@@ -160,8 +162,12 @@ def bound_method(
     noise_system(noise.correlation, float)  # refuses noise without finite memory
     check_converges(method, low, high)
     problem = Problem(method, noise, low, high, measure, gradient_noise)
-    past, found = _bounded(problem, past, certify=certify)
-    stability = problem.stabilised(past, certify=certify)
+    try:
+        past, found = _bounded(problem, past, certify=certify)
+        stability = problem.stabilised(past, certify=certify)
+    except AccuracyError as refusal:
+        cycle = find_cycle(method, low, high)
+        raise refusal if cycle is None else Infeasible(cycle.sentence) from refusal
     curvature, lower = problem.worst(certify=certify)
     return MethodBound(
         method=method,

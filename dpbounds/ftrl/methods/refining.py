@@ -37,7 +37,10 @@ from dpbounds.ftrl.methods.proof import Unproved
 
 # By how much the program's inequalities are strict, in its units, and the accuracy asked of the solver, which stays
 # further inside for less: the first that leave a proof are taken.
-PROVING = ((MARGIN, 1e-11), (MARGIN, 1e-8), (1e-8, 1e-8), (1e-7, 1e-8), (3e-7, 1e-8), (1e-6, 1e-8))
+PROVING = ((MARGIN, 1e-11), (MARGIN, 1e-8), (1e-8, 1e-8), (1e-7, 1e-8), (3e-7, 1e-8), (6e-7, 1e-8), (1e-6, 1e-8))
+# Where none of them does in any units, at the price of up to these shares of the value or a few times that: P has more
+# digits than a float.
+LAST = ((1e-5, 1e-8), (1e-4, 1e-8), (1e-3, 1e-8))
 # The relative error of a value at which no better one is looked for, that up to which it is known, and solutions tried.
 ACCURATE, CLOSE, ROUNDS = 1e-8, 1e-5, 5
 # What is added to correlations of 1: a worst case may leave some coordinates at rest.
@@ -70,12 +73,16 @@ class Search(Generic[_Result]):
                     return self._accepted(otherwise(ridge))
                 except AccuracyError:
                     continue
-            raise refusal from None
+            if not isinstance(refusal, Unproved):
+                raise
+            return self._proved(*self.refined(scale), LAST)
 
     def _accepted(self, scale: Units) -> _Result:
-        """With the first of `PROVING` whose proof holds."""
-        scale, found = self.refined(scale)
-        for margin, tolerance in PROVING[1:]:
+        return self._proved(*self.refined(scale), PROVING[1:])
+
+    def _proved(self, scale: Units, found: Storage, others: tuple[tuple[float, float], ...]) -> _Result:
+        """What was found, or the first of the others whose proof holds."""
+        for margin, tolerance in others:
             try:
                 return self.accepted(found)
             except Unproved:

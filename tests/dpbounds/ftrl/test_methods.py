@@ -12,6 +12,7 @@ from dpbounds.ftrl.methods import (
     GradientNoise,
     LinearMethod,
     bound_method,
+    find_cycle,
     gradient_descent,
     heavy_ball,
     named_method,
@@ -184,7 +185,7 @@ AVERAGES = [
     ("nesterov", 10, 1.0, 0.99, damped_anti_pgd(1e-2), 46.781),
     ("nesterov", 1e4, 1.0, 0.9, HalfPowers((0.999, 0.999), (0.5, 0.5)), None),
     ("triple", 10, None, 0.999, damped_anti_pgd(1e-2), None),
-    ("triple", 1e4, None, 0.999, independent(), None),
+    ("triple", 1e4, None, 0.999, damped_anti_pgd(0.1), None),
 ]
 
 
@@ -323,8 +324,33 @@ def test_a_loop_that_diverges_has_no_bound():
     polyak = heavy_ball(
         eta=4 / (1 + np.sqrt(1 / kappa)) ** 2, momentum=((np.sqrt(kappa) - 1) / (np.sqrt(kappa) + 1)) ** 2
     )
-    with pytest.raises(AccuracyError, match=r"storage program"):
+    with pytest.raises(AccuracyError, match=r"goes round 3 points for ever on a loss of the class, proved"):
         bound_method(unit_noise(independent()), polyak, mu=1 / kappa, L=1.0)
+
+
+@pytest.mark.parametrize(("kappa", "eta", "corners"), [(100, 2.0, 5), (1e4, 0.1, 22), (1e6, 1e-3, 216)])
+def test_heavy_ball_goes_round_where_it_has_no_bound(kappa, eta, corners):
+    method = named_method("heavy-ball", eta=eta, mu=1 / kappa)
+    found = find_cycle(method, 1 / kappa, 1.0)
+    assert found is not None and found.corners == corners
+    with pytest.raises(AccuracyError, match=f"goes round {corners} points"):
+        bound_method(unit_noise(independent()), method.averaged(decay=0.9), mu=1 / kappa, L=1.0)
+    slower = named_method("heavy-ball", eta=eta / 10, mu=1 / kappa)
+    assert bound_method(unit_noise(independent()), slower, mu=1 / kappa, L=1.0).ratio < 6.0
+
+
+def test_methods_that_are_proved_to_converge_go_round_on_nothing():
+    for kappa in (10.0, 1e3, 1e6):
+        for method in (standard_triple_momentum(1 / kappa, 1.0), named_method("nesterov", eta=1.0, mu=1 / kappa), GD):
+            assert find_cycle(method, 1 / kappa, 1.0) is None
+    with pytest.raises(DomainError, match="mu = 1"):
+        find_cycle(GD, 1.0, 1.0)
+
+
+@pytest.mark.parametrize(("eta", "most"), [(0.3, 120), (0.1, 74)])
+def test_large_steps_of_triple_momentum_are_proved_with_a_larger_margin(eta, most):
+    method = named_method("triple", eta=eta, mu=1e-6)
+    assert bound_method(unit_noise(independent()), method, mu=1e-6, L=1.0).ratio < most
 
 
 ONE = np.array([1.0])
