@@ -20,14 +20,13 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from docs.markup import as_html, markups, rich_filter
+from reports.commands import again, commands
 from reports.document import (
     BOUNDS,
     GROUND_MEANINGS,
     MEANINGS,
     SEVERITY_TITLES,
     build,
-    command,
-    commands,
     place,
     said,
     slack,
@@ -35,7 +34,7 @@ from reports.document import (
 from reports.figures import FONT, ROLE_NAMES
 from reports.findings import FALSE, Finding, findings, grounds_of, numbers, on_clauses
 from reports.pictures import panels
-from reports.results import TEXTS, Entry, Figure, Paper, Picture, ReportError, Results, Series
+from reports.results import TEXTS, Clause, Entry, Figure, Paper, Picture, ReportError, Results, Series
 from reports.rich import markup, rich
 from reports.text import counted, number, one_line, typographic
 from verify.checks import statistics
@@ -138,6 +137,7 @@ def _add_paper(site: Site, paper: Data, found: Sequence[Finding], drawn: Picture
 def _texts(results: Results) -> set[str]:
     """The markup of claims and of papers that the report's data may not have."""
     texts = {text for entry in results.entries for text in (*entry.typeset.values(), *markups(said(entry)))}
+    texts |= {clause.typeset for entry in results.entries for clause in entry.clauses}
     return texts | {text for paper in results.papers for item in paper.notation for text in item.typeset.values()}
 
 
@@ -231,12 +231,18 @@ def _claim(entry: Entry, of: Mapping[str, int], results: Results, drawn: Picture
         "slack": slack(entry) if entry.kind in BOUNDS else "",
         "finding": of.get(entry.claim, 0),
         "changed": entry.verdict not in (entry.reviewed, "not run"),
-        "clauses": [clause for clause in entry.clauses if clause.form == "printed" or entry.verdict == "corrected"],
+        "clauses": _clauses(entry),
         "evidence": [{"item": item, "ground": on_clauses(item, entry)} for item in entry.evidence],
         "pictures": drawn.get(entry.claim, ()),
-        "command": command(entry, [one_line(entry.claim)]),
+        "command": again(entry),
         "citation": citation(entry, results, paper["title"]),
     }
+
+
+def _clauses(entry: Entry) -> list[Clause]:
+    """What is said of each; nothing where the verdict says all of it, since there is one of a kind."""
+    shown = [clause for clause in entry.clauses if clause.form == "printed" or entry.verdict == "corrected"]
+    return shown if len({clause.letter for clause in shown}) > 1 else []
 
 
 def citation(entry: Entry, results: Results, title: str) -> str:
@@ -245,10 +251,11 @@ def citation(entry: Entry, results: Results, title: str) -> str:
     def tex(text: str) -> str:
         return "".join(_TEX.get(character, character) for character in one_line(text))
 
+    where = entry.where.replace("`", "") or entry.claim
     verdict = entry.verdict + (f" ({grounds_of(entry)})" if entry.how else "")
     run = f"claim {entry.claim}, {entry.level} level, seed {entry.seed}, code {entry.code[:12]}"
     fields = {
-        "title": f"{{{tex(entry.where or entry.claim)} of ``{tex(title)}'': {tex(verdict)}}}",
+        "title": f"{{{tex(where)} of ``{tex(title)}'': {tex(verdict)}}}",
         "author": "{dpbounds developers}",
         "year": f"{{{results.date[:4]}}}" if results.date[:4].isdecimal() else "",
         "note": f"{{dpbounds {tex(results.versions.get('dpbounds', ''))}, {tex(run)}}}",

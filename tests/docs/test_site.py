@@ -138,6 +138,8 @@ def test_programs_in_markup_are_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(ReportError):
         build(write(tmp_path, [claim(statement=text)]), tmp_path / "out", whole=False)
     with pytest.raises(ReportError):
+        build(write(tmp_path, [claim(clauses=[clause("holds", typeset=text)])]), tmp_path / "out", whole=False)
+    with pytest.raises(ReportError):
         as_html([text], tmp_path)
 
 
@@ -207,7 +209,7 @@ def test_damaged_results_are_refused(tmp_path: Path) -> None:
     file.write_text(file.read_text(encoding="utf-8").replace("129 points", "130 points"), encoding="utf-8")
     with pytest.raises(ReportError, match="checksum"):
         build(file, tmp_path / "out", whole=False)
-    file.write_text('{"format": "dpbounds-results/3"}', encoding="utf-8")
+    file.write_text('{"format": "dpbounds-results/4"}', encoding="utf-8")
     with pytest.raises(ReportError, match="format"):
         build(file, tmp_path / "out", whole=False)
 
@@ -253,11 +255,40 @@ def test_the_check_of_pages_finds_what_it_is_there_for(tmp_path: Path, inside: s
     assert any(said in problem for problem in checking.problems(tmp_path))
 
 
+def test_clauses_are_set_like_the_statement(tmp_path: Path) -> None:
+    said = [clause("holds", "numeric"), clause("open", letter="b", typeset="$a^2 = c$.")]
+    build(write(tmp_path, [claim("ftrl/two", clauses=said), claim(clauses=said[:1])]), tmp_path / "out", whole=False)
+    pages = [(tmp_path / "out" / "verdicts" / "ftrl" / name).read_text("utf-8") for name in ("two.html", "thm-1.html")]
+    clauses = pages[0].partition('<section id="clauses">')[2].partition("</dl>")[0]
+    assert clauses.count("<math>") == 2 and "a²" not in clauses and "(b): open, no check decides it" in clauses
+    assert 'id="clauses"' not in pages[1]  # of one clause the verdict says all
+
+
+def test_commands_are_those_that_decide_something(tmp_path: Path) -> None:
+    """Not run for want of a level or of data: the command that has them; without any check there is none."""
+    unseen = {"verdict": "not run", "evidence": [], "how": None}
+    claims = [
+        claim("ftrl/level", finding="needs level full", clauses=[clause("not run")], **unseen),
+        claim("ftrl/data", finding="needs your data: --data-dir DIR", **unseen),
+        claim("ftrl/never", finding="outside dpbounds", clauses=[clause("open")], **unseen),
+        claim("ftrl/run"),
+    ]
+    build(write(tmp_path, claims), tmp_path / "out", whole=False)
+    said = {}
+    for name in ("level", "data", "never", "run"):
+        page = (tmp_path / "out" / "verdicts" / "ftrl" / f"{name}.html").read_text(encoding="utf-8")
+        said[name] = page.partition('<section id="decide-it-again">')[2].partition("</section>")[0]
+    assert "dpbounds verify ftrl/level --level full --seed 0\n" in said["level"]
+    assert "dpbounds verify ftrl/data --level quick --seed 0 --data-dir DIR\n" in said["data"]
+    assert "<pre" not in said["never"] and "no check of it" in said["never"]
+    assert [name for name in said if "--impostors" in said[name]] == ["run"]
+
+
 def test_evidence_without_a_ground_for_a_clause_says_so(tmp_path: Path) -> None:
     found = claim("ftrl/part", clauses=[clause("holds", "numeric"), clause("open", letter="b")], evidence=[evidence()])
     build(write(tmp_path, [found]), tmp_path / "out", whole=False)
     page = (tmp_path / "out" / "verdicts" / "ftrl" / "part.html").read_text(encoding="utf-8")
-    assert "Clause (b) is open" in page and "none: no check decides it" in page
+    assert "Clause (b) is open" in page and "open, no check decides it" in page
 
 
 @pytest.fixture
@@ -400,3 +431,27 @@ def test_without_a_browser_it_says_so(monkeypatch: pytest.MonkeyPatch, capsys: p
     monkeypatch.setattr(sys, "argv", ["browser", "site"])
     assert browser.main() == 0
     assert capsys.readouterr().out == "site: not looked at in a browser: playwright is not installed\n"
+
+
+MASKS = """() => Promise.all([...document.querySelectorAll('#statement math')].map(async formula => {
+  const frame = () => new Promise(requestAnimationFrame);
+  const at = async end => {
+    formula.scrollLeft = end;
+    await frame(), await frame();
+    return getComputedStyle(formula).maskImage;
+  };
+  const cut = [formula.scrollWidth > formula.clientWidth, formula.scrollHeight > formula.clientHeight];
+  return [...cut, await at(0), await at(1e6)];
+}))"""
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_formula_wider_than_its_place_fades_where_there_is_more(tmp_path: Path, page: Any, theme: Any) -> None:
+    terms = " + ".join(f"integral_0^1 y_{k}^2 / 2" for k in range(40))
+    build(write(tmp_path, [claim(statement=f"$y^2$ is ${terms}$.")]), tmp_path / "out", whole=False)
+    page.emulate_media(color_scheme=theme)
+    page.goto((tmp_path / "out" / "verdicts" / "ftrl" / "thm-1.html").as_uri())
+    short, long = page.evaluate(MASKS)
+    assert short == [False, False, "none", "none"]
+    assert long[:2] == [True, False]
+    assert "to left" in long[2] and "to right" in long[3]
