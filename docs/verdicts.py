@@ -51,8 +51,8 @@ _CLAIM = re.compile(r"[a-z][a-z0-9_-]*/[A-Za-z0-9][A-Za-z0-9_.()+-]*")
 _TEX = {character: f"\\{character}" for character in "&%$#_{}"} | {"\\": "", "~": " ", "^": ""}
 # Width and height at the head of a drawing.
 _SIZE = re.compile(r' (?:width|height)="([0-9]+)[0-9.]*pt"')
-# The two widths there, and what is added to them, in points.
-_WIDTHS = re.compile(r'( width="|viewBox="0 0 )([0-9.]+)')
+# The width there, with the frame, and what is added on either side, in points.
+_WIDTH = re.compile(r' width="([0-9.]+)pt"( height="[0-9.]+pt") viewBox="0 0 [0-9.]+ ')
 MARGIN = 8.0
 # Widths of the badge's letters, in pixels.
 LETTER, PADDING = 6.6, 12
@@ -288,8 +288,13 @@ def _figures(site: Site, chapter: Data, entries: Mapping[str, Entry]) -> Picture
 
 
 def _widened(svg: str) -> str:
-    """With room on the right: a browser's letters are wider than those that the drawing was made for."""
-    return _WIDTHS.sub(lambda found: f"{found[1]}{float(found[2]) + MARGIN:g}", svg, count=2)
+    """With room left and right: a browser's letters are wider than those that the drawing was made for."""
+
+    def frame(found: re.Match[str]) -> str:
+        width = f"{float(found[1]) + 2 * MARGIN:g}"
+        return f' width="{width}pt"{found[2]} viewBox="{-MARGIN:g} 0 {width} '
+
+    return _WIDTH.sub(frame, svg, count=1)
 
 
 def _legend(panel: Data, picture: Picture) -> list[Data]:

@@ -106,6 +106,9 @@ def test_pictures_come_with_their_numbers(site: Path) -> None:
     for path in drawings:
         ElementTree.parse(path)
         assert "Libertinus" not in path.read_text(encoding="utf-8")
+    drawn = (site / "figures" / "ftrl" / "fig-1-left-1.svg").read_text(encoding="utf-8")
+    wide, left, right = map(float, re.findall(r' width="([0-9.]+)pt".* viewBox="(\S+) 0 (\S+) ', drawn)[0])
+    assert left == -8 and right == wide  # labels of a browser's letters, wider than those that were measured
     assert len(drawings) > 3 and "fig-1-left-1.svg" in (site / "gallery" / "ftrl.html").read_text(encoding="utf-8")
 
 
@@ -455,3 +458,21 @@ def test_a_formula_wider_than_its_place_fades_where_there_is_more(tmp_path: Path
     assert short == [False, False, "none", "none"]
     assert long[:2] == [True, False]
     assert "to left" in long[2] and "to right" in long[3]
+
+
+CONTRASTS = """() => [...document.querySelectorAll('figure.picture td')].map(cell => {
+  const shown = getComputedStyle(cell), place = getComputedStyle(cell.closest('.wide'));
+  return [shown.color, place.getPropertyValue('--page')];
+})"""
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_table_of_numbers_can_be_read_in_both_themes(tmp_path: Path, page: Any, theme: Any) -> None:
+    """Pictures are white, and so are the few numbers that stand for one, under what they are called."""
+    point = series("SGD", x=[1.0], y=[2.0])
+    file = write(tmp_path, [claim("ftrl/few", evidence=[evidence(picture=picture(point))])])
+    build(file, tmp_path / "out", whole=False)
+    page.emulate_media(color_scheme=theme)
+    page.goto((tmp_path / "out" / "verdicts" / "ftrl" / "few.html").as_uri())
+    assert page.evaluate(CONTRASTS) == [["rgb(26, 26, 26)", "#fff"]] * 4
+    assert "".join(page.inner_text("figure.picture thead").split()) == "dimension𝑑error𝐹"
