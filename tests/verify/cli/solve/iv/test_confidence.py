@@ -291,8 +291,8 @@ def test_bad_input_is_one_line(capsys, file, options, words):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ((3, 2, ""), ("column C, line 5", "--drop-missing", "not private")),
-        ((3, 2, "yes"), ("column C, line 5 = yes", "not private")),
+        ((3, 2, ""), ("line 5, column C", "--drop-missing", "not private")),
+        ((3, 2, "yes"), ("line 5, column C = yes", "not private")),
         ((slice(None), 0, 1), ("column A = one value in all records", "not private")),
     ],
 )
@@ -412,26 +412,24 @@ def test_signs_say_the_price_beforehand_and_draw_their_curve(capsys, file, tmp_p
 
 def test_files_of_another_habit_are_named(capsys, tmp_path):
     rows = data(60)
-    for mark, words in ((";", "separated by ';'"), ("\t", "separated by tabs")):
+    for mark, words in ((";", "it has semicolons"), ("\t", "it has tabs")):
         lines = [mark.join(NAMES), *(mark.join(map(str, row)) for row in rows)]
         (tmp_path / "other.csv").write_text("\n".join(lines))
-        assert refused(shown := solve(capsys, tmp_path / "other.csv"), words, "save it with commas"), shown
+        assert refused(shown := solve(capsys, tmp_path / "other.csv"), words, "columns apart by commas"), shown
     commas = rows.astype(object)
     commas[4, 3] = '"12,5"'
-    assert refused(shown := solve(capsys, written(tmp_path, commas)), "column D, line 6 = 12,5", "decimal comma"), shown
+    assert refused(shown := solve(capsys, written(tmp_path, commas)), "line 6, column D = 12,5", "decimal comma"), shown
 
 
 def test_a_long_file_is_read_in_the_memory_of_its_numbers(tmp_path):
     """Nothing but the numbers is kept, and reading says how far it is."""
-    from verify.cli.solve.iv.table import STRIDE, read_columns
+    from simulators.tables import STRIDE, read_columns
 
     n, told = 2 * STRIDE + 5, []
     with (tmp_path / "long.csv").open("w") as file:
         file.write("z,unused,x\n" + "".join(f"{k % 2},{'text ' * 4},{k}.5\n" for k in range(n)))
     tracemalloc.start()
-    found = read_columns(
-        "csv", str(tmp_path / "long.csv"), ("z", "x"), drop_missing=False, report=lambda *now: told.append(now)
-    )
+    found = read_columns(tmp_path / "long.csv", ("z", "x"), drop_missing=False, report=lambda *now: told.append(now))
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert found.values.shape == (n, 2) and found.values[7].tolist() == [1.0, 7.5] and found.dropped == 0
