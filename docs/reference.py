@@ -32,8 +32,8 @@ MODULES = (
     *("dpbounds.iv", "dpbounds.iv.confidence", "dpbounds.ols", "dpbounds.glm", "dpbounds.glm.messages"),
     *("verify", "verify.checks"),
 )
-# Docstrings are plain: of Markdown they have lists and code alone.
-_PROSE = MarkdownIt("zero", {"html": False}).enable(["list", "backticks"])
+# Docstrings are plain: of Markdown they have lists, tables and code alone.
+_PROSE = MarkdownIt("zero", {"html": False}).enable(["list", "table", "backticks"])
 _EXAMPLE = ">>> "
 # And what is printed bold.
 _STRONG = re.compile(r"(?<![\w)*])(?<!<code>)\*\*(?=\w)([^*]+)(?<=[\w.,;)])\*\*(?![\w*])")

@@ -158,6 +158,7 @@ def test_names_come_with_examples() -> None:
     modules = [module_of(importlib.import_module(name)) for name in MODULES]
     assert all(item["doc"] for module in modules for item in module["names"])
     assert sum(module["examples"] for module in modules) >= 60
+    assert not any("|---" in item["doc"] for module in modules for item in (module, *module["names"]))
     signatures = "\n".join(item["signature"] for module in modules for item in module["names"])
     assert "ForwardRef" not in signatures and not re.search("""(: |-> )['"]""", signatures)
     assert "adjacency: Adjacency = 'zero-out'" in signatures
