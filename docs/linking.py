@@ -11,6 +11,8 @@ from pathlib import Path
 PAGES = ("tutorials/*.html", "explanations/*.html", "reference/*.html")
 PYTHON = ("ipython3", "python")
 _TAG = re.compile(r"<[^>]*>")
+# A name as a title breaks at its dots.
+_TITLE = re.compile(r"(?<=<h1>)[\w.]+")
 _BLOCK = re.compile(r'(<div class="highlight-([a-z0-9]+) [^>]*><div class="highlight"><pre>)(.*?)(</pre>)', re.DOTALL)
 # As Pygments writes them: a name with dots, a command at the beginning of a line.
 _DOT, _SPACE = '<span class="o">.</span>', '<span class="w"> </span>'
@@ -27,6 +29,7 @@ def link(site: Path, addresses: Mapping[str, str]) -> None:
     for path in (path for pattern in PAGES for path in site.glob(pattern)):
         root = "../" * (len(path.relative_to(site).parts) - 1)
         text = path.read_text(encoding="utf-8")
+        text = _TITLE.sub(lambda found: found[0].replace(".", ".<wbr>").replace("_", "_<wbr>"), text)
         path.write_text(linked(text, {name: root + at for name, at in addresses.items()}), encoding="utf-8")
 
 

@@ -32,9 +32,15 @@ MODULES = (
     *("dpbounds.iv", "dpbounds.iv.confidence", "dpbounds.ols", "dpbounds.glm", "dpbounds.glm.messages"),
     *("verify", "verify.checks"),
 )
-# Docstrings are plain: of Markdown they have lists and code alone.
-_PROSE = MarkdownIt("zero", {"html": False}).enable(["list", "backticks"])
+# Docstrings are plain: of Markdown they have lists, tables and code alone.
+_PROSE = MarkdownIt("zero", {"html": False}).enable(["list", "table", "backticks"])
 _EXAMPLE = ">>> "
+# And what is printed bold.
+_STRONG = re.compile(r"(?<![\w)*])(?<!<code>)\*\*(?=\w)([^*]+)(?<=[\w.,;)])\*\*(?![\w*])")
+# Of defaults: the place of a function in memory, digits beyond the fourth, what is between the ends of a long list.
+_PLACE = re.compile(r"<function (\w+) at 0x[0-9a-f]+>")
+_DIGITS = re.compile(r"\d+\.\d{6,}")
+_LIST = re.compile(r"\((-?[\d.]+), (?:-?[\d.]+, ){3,}(-?[\d.]+)\)")
 # An annotation in quotes, as Python keeps it; a default that is a text keeps its own.
 _ANNOTATION = re.compile(r"""(: |-> )(['"])(.*?)\2(?=, |\)| = |$)""")
 
@@ -119,13 +125,18 @@ def _signature(value: Any) -> str:
         said = str(inspect.signature(value))
     except (TypeError, ValueError):
         return ""
-    return _ANNOTATION.sub(r"\1\3", re.sub(r"ForwardRef\((.*?)\)(?=[,)]| =)", r"\1", said))
+    said = _DIGITS.sub(lambda found: f"{float(found[0]):.4g}", _PLACE.sub(r"\1", said))
+    return _ANNOTATION.sub(r"\1\3", re.sub(r"ForwardRef\((.*?)\)(?=[,)]| =)", r"\1", _LIST.sub(r"(\1, ..., \2)", said)))
 
 
 def prose(value: Any) -> Markup:
     """A docstring as HTML: paragraphs, lists, code, and examples in colours."""
     parts = (inspect.getdoc(value) or "").split("\n\n")
-    return Markup("".join(_highlighted(part) if part.startswith(_EXAMPLE) else _PROSE.render(part) for part in parts))
+    return Markup("".join(_highlighted(part) if part.startswith(_EXAMPLE) else _paragraph(part) for part in parts))
+
+
+def _paragraph(part: str) -> str:
+    return _STRONG.sub(r"<strong>\1</strong>", _PROSE.render(part))
 
 
 def _highlighted(part: str) -> str:

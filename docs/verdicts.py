@@ -20,14 +20,13 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from docs.markup import as_html, markups, rich_filter
+from reports.commands import again, commands
 from reports.document import (
     BOUNDS,
     GROUND_MEANINGS,
     MEANINGS,
     SEVERITY_TITLES,
     build,
-    command,
-    commands,
     place,
     said,
     slack,
@@ -35,7 +34,7 @@ from reports.document import (
 from reports.figures import FONT, ROLE_NAMES
 from reports.findings import FALSE, Finding, findings, grounds_of, numbers, on_clauses
 from reports.pictures import panels
-from reports.results import TEXTS, Entry, Figure, Paper, Picture, ReportError, Results, Series
+from reports.results import TEXTS, Clause, Entry, Figure, Paper, Picture, ReportError, Results, Series
 from reports.rich import markup, rich
 from reports.text import counted, number, one_line, typographic
 from verify.checks import statistics
@@ -52,8 +51,8 @@ _CLAIM = re.compile(r"[a-z][a-z0-9_-]*/[A-Za-z0-9][A-Za-z0-9_.()+-]*")
 _TEX = {character: f"\\{character}" for character in "&%$#_{}"} | {"\\": "", "~": " ", "^": ""}
 # Width and height at the head of a drawing.
 _SIZE = re.compile(r' (?:width|height)="([0-9]+)[0-9.]*pt"')
-# The two widths there, and what is added to them, in points.
-_WIDTHS = re.compile(r'( width="|viewBox="0 0 )([0-9.]+)')
+# The width there, with the frame, and what is added on either side, in points.
+_WIDTH = re.compile(r' width="([0-9.]+)pt"( height="[0-9.]+pt") viewBox="0 0 [0-9.]+ ')
 MARGIN = 8.0
 # Widths of the badge's letters, in pixels.
 LETTER, PADDING = 6.6, 12
@@ -138,6 +137,7 @@ def _add_paper(site: Site, paper: Data, found: Sequence[Finding], drawn: Picture
 def _texts(results: Results) -> set[str]:
     """The markup of claims and of papers that the report's data may not have."""
     texts = {text for entry in results.entries for text in (*entry.typeset.values(), *markups(said(entry)))}
+    texts |= {clause.typeset for entry in results.entries for clause in entry.clauses}
     return texts | {text for paper in results.papers for item in paper.notation for text in item.typeset.values()}
 
 
@@ -231,12 +231,18 @@ def _claim(entry: Entry, of: Mapping[str, int], results: Results, drawn: Picture
         "slack": slack(entry) if entry.kind in BOUNDS else "",
         "finding": of.get(entry.claim, 0),
         "changed": entry.verdict not in (entry.reviewed, "not run"),
-        "clauses": [clause for clause in entry.clauses if clause.form == "printed" or entry.verdict == "corrected"],
+        "clauses": _clauses(entry),
         "evidence": [{"item": item, "ground": on_clauses(item, entry)} for item in entry.evidence],
         "pictures": drawn.get(entry.claim, ()),
-        "command": command(entry, [one_line(entry.claim)]),
+        "command": again(entry),
         "citation": citation(entry, results, paper["title"]),
     }
+
+
+def _clauses(entry: Entry) -> list[Clause]:
+    """What is said of each; nothing where the verdict says all of it, since there is one of a kind."""
+    shown = [clause for clause in entry.clauses if clause.form == "printed" or entry.verdict == "corrected"]
+    return shown if len({clause.letter for clause in shown}) > 1 else []
 
 
 def citation(entry: Entry, results: Results, title: str) -> str:
@@ -245,10 +251,11 @@ def citation(entry: Entry, results: Results, title: str) -> str:
     def tex(text: str) -> str:
         return "".join(_TEX.get(character, character) for character in one_line(text))
 
+    where = entry.where.replace("`", "") or entry.claim
     verdict = entry.verdict + (f" ({grounds_of(entry)})" if entry.how else "")
     run = f"claim {entry.claim}, {entry.level} level, seed {entry.seed}, code {entry.code[:12]}"
     fields = {
-        "title": f"{{{tex(entry.where or entry.claim)} of ``{tex(title)}'': {tex(verdict)}}}",
+        "title": f"{{{tex(where)} of ``{tex(title)}'': {tex(verdict)}}}",
         "author": "{dpbounds developers}",
         "year": f"{{{results.date[:4]}}}" if results.date[:4].isdecimal() else "",
         "note": f"{{dpbounds {tex(results.versions.get('dpbounds', ''))}, {tex(run)}}}",
@@ -281,8 +288,13 @@ def _figures(site: Site, chapter: Data, entries: Mapping[str, Entry]) -> Picture
 
 
 def _widened(svg: str) -> str:
-    """With room on the right: a browser's letters are wider than those that the drawing was made for."""
-    return _WIDTHS.sub(lambda found: f"{found[1]}{float(found[2]) + MARGIN:g}", svg, count=2)
+    """With room left and right: a browser's letters are wider than those that the drawing was made for."""
+
+    def frame(found: re.Match[str]) -> str:
+        width = f"{float(found[1]) + 2 * MARGIN:g}"
+        return f' width="{width}pt"{found[2]} viewBox="{-MARGIN:g} 0 {width} '
+
+    return _WIDTH.sub(frame, svg, count=1)
 
 
 def _legend(panel: Data, picture: Picture) -> list[Data]:

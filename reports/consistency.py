@@ -37,6 +37,7 @@ def markup_texts(results: Results) -> Iterator[tuple[str, str]]:
     """Every text that is set as markup, with its name: labels and titles where they hold formulas."""
     for entry in results.entries:
         yield from ((f"{name} of {one_line(entry.claim)}", text) for name, text in entry.typeset.items())
+        yield from ((f"clause of {one_line(entry.claim)}", clause.typeset) for clause in entry.clauses)
         for picture in (item.picture for item in entry.evidence):
             if picture is not None:
                 labels = [*picture.typeset.values(), *(item.typeset for item in (*picture.series, *picture.slopes))]

@@ -9,6 +9,7 @@ from math import isfinite
 from textwrap import shorten
 from typing import Any
 
+from reports.commands import again, commands
 from reports.facts import digest
 from reports.findings import FALSE, Finding, by_clause, findings, grounds_of, index, numbers, on_clauses
 from reports.panels import MOST_COLUMNS, pictures_of, rates_used, rows, slope_cells
@@ -71,7 +72,7 @@ def build(results: Results, summary: str = "") -> Data:
         "grounds": [[how, GROUND_MEANINGS[how]] for how in GROUNDS if any(e.how == how for e in results.entries)],
         "proofs": any(entry.proofs for entry in results.entries),
         "severities": [_severity(name, found, papers) for name in SEVERITY_TITLES if name in severities],
-        "again": command(found[0].entry, [one_line(found[0].entry.claim)]) if found else "",
+        "again": again(found[0].entry) if found else "",
         "rates": rates_used([row for chapter in chapters for row in chapter["rows"]]),
         "chapters": chapters,
         "appendix": _appendix(results, papers),
@@ -261,7 +262,7 @@ def said(entry: Entry) -> Rich:
 
 def place(entry: Entry) -> Data:
     """The claim and where to look for it: as the paper names it, the equation, the page."""
-    parts = [typographic(entry.where)]
+    parts = [typographic(entry.where).replace("`", "")]
     if entry.equation and entry.equation not in entry.where:
         parts.append(typographic(entry.equation))
     if entry.page:
@@ -383,20 +384,3 @@ def _appendix(results: Results, papers: Sequence[Paper]) -> Data:
 def _names(results: Results, papers: Sequence[Paper]) -> Sequence[str]:
     """What the report was asked for; all topics where nothing was named."""
     return results.names or [paper.name for paper in papers]
-
-
-def commands(results: Results, topic: str) -> list[str]:
-    """The topic, or the claims chosen, at the most frequent level and seed, then the claims that were run otherwise."""
-    runs: dict[tuple[str, int], list[Entry]] = {}
-    for entry in results.of(topic):
-        runs.setdefault((entry.level, entry.seed), []).append(entry)
-    first, *others = sorted(runs.values(), key=len, reverse=True)
-    whole = not results.names or topic in results.names
-    names = [topic] if whole else [entry.claim for entry in first]
-    return [command(first[0], names), *(command(run[0], [entry.claim for entry in run]) for run in others)]
-
-
-def command(entry: Entry, names: Sequence[str]) -> str:
-    """What decides these claims again as this one was decided."""
-    options = ["--level", entry.level, "--seed", str(entry.seed)]
-    return shlex.join(["dpbounds", "verify", *map(one_line, names), *options])

@@ -12,7 +12,7 @@ import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import matplotlib
@@ -25,7 +25,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 
 from reports.pictures import coincident
 from reports.results import Picture, Series
-from reports.text import number, power_of_ten
+from reports.text import number, power_of_ten, short
 
 # Okabe and Ito's colours, told apart by colour-blind readers; more curves than these are shades from dark to light.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -72,6 +72,8 @@ SWATCH = (0.3, 0.09)
 STEPS = (1, 2, 3, 5, 10, 20, 25, 50, 100)
 # Larger numbers, and smaller ones on a logarithmic axis, are left out: beyond them the margins overflow.
 LARGEST = 1e280
+# From here on a whole number at a tick is a power of ten, and so are all on its axis: in figures they would meet.
+LONG = 1e6
 # Simulated points with their intervals overlap beyond so many in one panel.
 MOST_POINTS = 30
 
@@ -251,7 +253,8 @@ def _ticks(axes: Axes, name: str, logarithmic: bool) -> None:
     marks = log_ticks(low, high)
     axis.set_major_locator(FixedLocator(marks))
     exponents = all(is_power(mark) for mark in marks) and not 1e-3 < min(marks) <= max(marks) < 1e3
-    axis.set_major_formatter(FuncFormatter(lambda value, _: power_of_ten(value) if exponents else number(value, 3)))
+    shown = power_of_ten if exponents else short if max(marks) >= LONG else partial(number, digits=3)
+    axis.set_major_formatter(FuncFormatter(lambda value, _: shown(value)))
     axis.set_minor_locator(NullLocator())
 
 

@@ -1,6 +1,6 @@
 """The results file as `dpbounds verify` writes it, and what it holds; `reports.reader` reads it.
 
-A JSON object with `format` = "dpbounds-results/4", `checksum` (of all the rest), `versions` (name to version), `topics`
+A JSON object with `format` = "dpbounds-results/5", `checksum` (of all the rest), `versions` (name to version), `topics`
 and `claims`. All text is plain; where there is a `typeset` beside it, that is the same text as Typst markup. Numbers
 that JSON lacks are the strings "inf", "-inf", "nan".
 
@@ -15,8 +15,8 @@ A claim has
 - `slack`: bound / truth at its tightest, or null;
 - `severity` (substantive, hypothesis, slip) and `touches` (statement, proof, figure, text), or null; `root`: a claim;
 - `level`, `seed`, `code`: how it was run, `code` a hash of the sources;
-- `clauses`: a list of objects with `form`, `letter`, `text`, `word` (holds, fails, unclear, not run, or open: no check
-  decides it) and `how`; those of the statement, and of the correction where it holds;
+- `clauses`: a list of objects with `form`, `letter`, `text`, `typeset`, `word` (holds, fails, unclear, not run, or
+  open: no check decides it) and `how`; those of the statement, and of the correction where it holds;
 - `evidence`: a list of objects with `form` (printed or corrected), `outcome` (holds, fails, unclear), `how`, `summary`,
   `slack`, `counterexample` (an object or null), `resolution`, `alpha`, `beta`, `trials`, `evaluations`, `needed`,
   `picture`, `clauses` (the letters of those that it decides), `role` (proof or control), `facts` (what was found to be
@@ -41,7 +41,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-FORMAT = "dpbounds-results/4"
+FORMAT = "dpbounds-results/5"
 RUN = "run.json"
 VERDICTS = ("confirmed", "corrected", "refuted", "undecided", "not run")
 GROUNDS = ("proved", "certified", "certified at points", "numeric", "statistical")
@@ -127,6 +127,7 @@ class Clause:
     form: str
     letter: str
     text: str
+    typeset: str
     word: str
     how: str | None
 

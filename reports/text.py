@@ -12,6 +12,7 @@ GREEK = {
     "gamma": "γ",
     "delta": "δ",
     "epsilon": "ε",
+    "zeta": "ζ",
     "eta": "η",
     "theta": "θ",
     "kappa": "κ",
@@ -24,20 +25,29 @@ GREEK = {
     "sigma": "σ",
     "tau": "τ",
     "phi": "φ",
+    "chi": "χ",
     "psi": "ψ",
     "omega": "ω",
+    "varrho": "ϱ",
+    "ell": "ℓ",
+    "Theta": "Θ",
+    "Lambda": "Λ",
+    "Sigma": "Σ",
+    "Phi": "Φ",
 }
 MINUS = "−"
-SIGNS = {"<=": "≤", ">=": "≥", "!=": "≠", "->": "→", " - ": f" {MINUS} ", "**": "^"}
-_LETTER = re.compile(rf"(?<![A-Za-z_])({'|'.join(GREEK)})(?![A-Za-z])")
-_INFINITY = re.compile(r"(?<![\w.])oo(?![\w.])|(?<== )inf(?!\w)|(?<=, )inf(?=[\])])")
+SIGNS = {"<=": "≤", ">=": "≥", "!=": "≠", "->": "→", " - ": f" {MINUS} ", "**": "^", "||": "‖"}
+_LETTER = re.compile(rf"(?:(?<![A-Za-z_])|(?<=\b[A-Za-z]_))({'|'.join(GREEK)})(?![A-Za-z])")
+_INFINITY = re.compile(r"(?<![\w.])oo(?!\.?\w)|(?<== )inf(?!\w)|(?<=, )inf(?=[\])])")
 _SIGN = re.compile("|".join(map(re.escape, SIGNS)))
 _NEGATIVE = re.compile(r"(?:(?<=[\s(\[,=])|^)-(?=[^\s-])")
 _POWER = re.compile(r"(?<![\w.])([0-9]+(?:\.[0-9]+)?)e([+-]?)0*([0-9]{1,3})(?!\w)")
-_INDEX = re.compile(r"(?<![A-Za-zα-ω])([A-Za-zα-ω]\*?)_([0-9]+)(?![\w.])")
+_INDEX = re.compile(r"(?<![A-Za-zΑ-Ωα-ω])([A-Za-zΑ-Ωα-ω]\*?)_([0-9]+)(?![\w.])")
 _EXPONENT = re.compile(r"\^(-?[0-9]+)(?![\w.])")
 _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 _SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
+_ROOT = re.compile(r"\bsqrt(?=\()")
+_BRACES = re.compile(r"\^\{([^{}]*)\}")
 # Characters that no font shows and that XML does not allow.
 _UNPRINTABLE = ("Cc", "Cs", "Cn", "Co")
 NARROW_SPACE = "\u202f"
@@ -56,10 +66,11 @@ def one_line(text: str) -> str:
 
 def typographic(text: str) -> str:
     """Text of a results file for print, on one line: names of Greek letters become letters, 1e-09 a power of ten, x_1
-    and x^2 get their index and exponent, oo its sign.
+    and x^2 get their index and exponent, oo and sqrt( their signs.
     """
     greek = _LETTER.sub(lambda found: GREEK[found[1]], one_line(text))
-    signs = _SIGN.sub(lambda found: SIGNS[found[0]], _INFINITY.sub("∞", greek))
+    roots = _ROOT.sub("√", _BRACES.sub(r"^(\1)", greek))
+    signs = _SIGN.sub(lambda found: SIGNS[found[0]], _INFINITY.sub("∞", roots))
     lowered = _INDEX.sub(lambda found: found[1] + found[2].translate(_SUBSCRIPTS), signs)
     raised = _EXPONENT.sub(lambda found: found[1].translate(_SUPERSCRIPTS), lowered)
     return _POWER.sub(lambda found: _power(found[1], found[2] + found[3]), _NEGATIVE.sub(MINUS, raised))
@@ -76,6 +87,12 @@ def number(value: float | None, digits: int = 4) -> str:
         return sign + f"{abs(int(value)):,}".replace(",", NARROW_SPACE)
     mantissa, _, exponent = f"{abs(value):.{digits}g}".partition("e")
     return sign + (_power(mantissa, exponent) if exponent else mantissa)
+
+
+def short(value: float) -> str:
+    """A positive number to three digits, with a power of ten."""
+    mantissa, _, exponent = f"{value:.2e}".partition("e")
+    return _power(f"{float(mantissa):g}", exponent)
 
 
 def fixed(value: float, decimals: int = 3) -> str:

@@ -9,11 +9,8 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
 import math
-import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +18,7 @@ import numpy as np
 from dpbounds.arguments import typed
 from dpbounds.errors import DomainError, count
 from simulators.iv.problems import FixedData
+from simulators.tables import MISSING, read_texts
 
 ANGRIST_EVANS_FILES = ("angrist-evans-1980-sample.csv.gz", "angrist-evans-1980-sample.csv")
 CARD_INSTRUMENTS = ("nearc2", "nearc4", "fatheduc", "motheduc")
@@ -78,12 +76,9 @@ def read_columns(path: Path, readers: Mapping[str, Callable[[str], float]]) -> d
     Raises `DomainError` naming the file, the line and the column.
     """
     columns: dict[str, list[float]] = {name: [] for name in readers}
-    try:
-        for line, row in _rows(path, list(readers)):
-            for name, reader in readers.items():
-                columns[name].append(_value(path, line, name, row[name], reader))
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as error:
-        raise DomainError("file", path, "a readable CSV file, plain or gzip", f"reading it failed: {error}") from None
+    for line, texts in read_texts(path, list(readers)):
+        for (name, reader), text in zip(readers.items(), texts, strict=True):
+            columns[name].append(_value(path, line, name, text, reader))
     if not next(iter(columns.values())):
         raise DomainError("file", path, "a CSV file with records", "this one has none")
     return {name: np.array(values) for name, values in columns.items()}
@@ -96,23 +91,9 @@ def _found(folder: Path, names: Sequence[str]) -> Path:
     raise DomainError("data_dir", folder, f"a folder that holds {' or '.join(names)}", "point --data-dir at your copy")
 
 
-def _rows(path: Path, needed: Sequence[str]) -> Iterator[tuple[int, Mapping[str, str | None]]]:
-    """Line numbers and rows."""
-    unpack = gzip.open if path.suffix == ".gz" else open
-    with unpack(path, "rt", encoding="utf-8-sig", newline="") as stream:
-        reader = csv.DictReader(stream)
-        missing = [name for name in needed if name not in (reader.fieldnames or ())]
-        if missing:
-            raise DomainError(
-                "file", path, f"a CSV file with the columns {', '.join(needed)}", f"no {missing[0]} in it"
-            )
-        for row in reader:
-            yield reader.line_num, row
-
-
-def _value(path: Path, line: int, column: str, text: str | None, reader: Callable[[str], float]) -> float:
+def _value(path: Path, line: int, column: str, text: str, reader: Callable[[str], float]) -> float:
     place = f"{path.name}, line {line}, column {column}"
-    if text is None or text.strip() in ("", "NA", "NaN", "nan", "."):
+    if text.strip().lower() in MISSING:
         raise DomainError(place, text or "nothing", "a value", "missing values are not imputed: drop the record")
     try:
         return reader(text.strip())

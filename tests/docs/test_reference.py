@@ -158,14 +158,17 @@ def test_names_come_with_examples() -> None:
     modules = [module_of(importlib.import_module(name)) for name in MODULES]
     assert all(item["doc"] for module in modules for item in module["names"])
     assert sum(module["examples"] for module in modules) >= 60
+    assert not any("|---" in item["doc"] for module in modules for item in (module, *module["names"]))
     signatures = "\n".join(item["signature"] for module in modules for item in module["names"])
     assert "ForwardRef" not in signatures and not re.search("""(: |-> )['"]""", signatures)
     assert "adjacency: Adjacency = 'zero-out'" in signatures
+    assert " at 0x" not in signatures and not re.search(r"\d\.\d{6}", signatures)
+    assert "progress: Progress = no_progress" in signatures and "= (0.25, ..., 4.0)" in signatures
 
 
 def test_docstrings_are_text() -> None:
     def made() -> None:
-        """<script>x</script> `a < b` and *no* emphasis.
+        """<script>x</script> `a < b` and *no* emphasis, **bold, `c`.** Then a**2 + b**2, `**d` and `**e`.
 
         - one
 
@@ -176,3 +179,4 @@ def test_docstrings_are_text() -> None:
     found = prose(made)
     assert "<script" not in found and "<code>a &lt; b</code>" in found and "*no*" in found and "<li>" in found
     assert "<b>" not in found
+    assert re.findall("<strong>.*?</strong>", found) == ["<strong>bold, <code>c</code>.</strong>"]

@@ -8,9 +8,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -23,15 +21,11 @@ from docs.building import MARKER, SiteError, build, notices_of
 from docs.markup import as_html
 from reports.reader import read
 from reports.results import ReportError
-from tests.docs import browser
-from tests.docs.browser import NoBrowser, opened, problems
 from tests.reports.examples import (
     claim,
     clause,
     corrected,
     evidence,
-    failed,
-    full_topic,
     one_of_each,
     picture,
     results,
@@ -40,27 +34,6 @@ from tests.reports.examples import (
     write,
 )
 from verify.cli import main
-
-HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'`|[a](javascript:alert(1)) {{ 7 * 7 }}"
-
-
-def hostile_claim() -> dict[str, Any]:
-    """A stranger's text wherever a results file has plain text."""
-    drawn = picture(series(HOSTILE), x=HOSTILE, y=HOSTILE)
-    found = failed(summary=HOSTILE, facts=[HOSTILE], picture=drawn, counterexample={HOSTILE: HOSTILE})
-    clauses = [clause("fails", "numeric", text=HOSTILE)]
-    return claim(
-        "other/hostile", where=HOSTILE, verdict="refuted", finding="It is 7.", evidence=[found], clauses=clauses
-    )
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("site")
-    stranger = topic("other", title=HOSTILE, authors=HOSTILE, venue=HOSTILE, link="javascript:alert(1)")
-    file = write(folder, [*one_of_each(), hostile_claim()], [full_topic("ftrl"), stranger])
-    build(file, folder / "out", whole=False)
-    return folder / "out"
 
 
 def test_every_claim_has_its_address_and_an_anchor_on_its_papers_page(site: Path) -> None:
@@ -106,6 +79,9 @@ def test_pictures_come_with_their_numbers(site: Path) -> None:
     for path in drawings:
         ElementTree.parse(path)
         assert "Libertinus" not in path.read_text(encoding="utf-8")
+    drawn = (site / "figures" / "ftrl" / "fig-1-left-1.svg").read_text(encoding="utf-8")
+    wide, left, right = map(float, re.findall(r' width="([0-9.]+)pt".* viewBox="(\S+) 0 (\S+) ', drawn)[0])
+    assert left == -8 and right == wide  # labels of a browser's letters, wider than those that were measured
     assert len(drawings) > 3 and "fig-1-left-1.svg" in (site / "gallery" / "ftrl.html").read_text(encoding="utf-8")
 
 
@@ -137,6 +113,8 @@ def test_two_claims_do_not_share_an_address(tmp_path: Path) -> None:
 def test_programs_in_markup_are_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(ReportError):
         build(write(tmp_path, [claim(statement=text)]), tmp_path / "out", whole=False)
+    with pytest.raises(ReportError):
+        build(write(tmp_path, [claim(clauses=[clause("holds", typeset=text)])]), tmp_path / "out", whole=False)
     with pytest.raises(ReportError):
         as_html([text], tmp_path)
 
@@ -207,7 +185,7 @@ def test_damaged_results_are_refused(tmp_path: Path) -> None:
     file.write_text(file.read_text(encoding="utf-8").replace("129 points", "130 points"), encoding="utf-8")
     with pytest.raises(ReportError, match="checksum"):
         build(file, tmp_path / "out", whole=False)
-    file.write_text('{"format": "dpbounds-results/3"}', encoding="utf-8")
+    file.write_text('{"format": "dpbounds-results/4"}', encoding="utf-8")
     with pytest.raises(ReportError, match="format"):
         build(file, tmp_path / "out", whole=False)
 
@@ -253,150 +231,37 @@ def test_the_check_of_pages_finds_what_it_is_there_for(tmp_path: Path, inside: s
     assert any(said in problem for problem in checking.problems(tmp_path))
 
 
+def test_clauses_are_set_like_the_statement(tmp_path: Path) -> None:
+    said = [clause("holds", "numeric"), clause("open", letter="b", typeset="$a^2 = c$.")]
+    build(write(tmp_path, [claim("ftrl/two", clauses=said), claim(clauses=said[:1])]), tmp_path / "out", whole=False)
+    pages = [(tmp_path / "out" / "verdicts" / "ftrl" / name).read_text("utf-8") for name in ("two.html", "thm-1.html")]
+    clauses = pages[0].partition('<section id="clauses">')[2].partition("</dl>")[0]
+    assert clauses.count("<math>") == 2 and "a²" not in clauses and "(b): open, no check decides it" in clauses
+    assert 'id="clauses"' not in pages[1]  # of one clause the verdict says all
+
+
+def test_commands_are_those_that_decide_something(tmp_path: Path) -> None:
+    """Not run for want of a level or of data: the command that has them; without any check there is none."""
+    unseen = {"verdict": "not run", "evidence": [], "how": None}
+    claims = [
+        claim("ftrl/level", finding="needs level full", clauses=[clause("not run")], **unseen),
+        claim("ftrl/data", finding="needs your data: --data-dir DIR", **unseen),
+        claim("ftrl/never", finding="outside dpbounds", clauses=[clause("open")], **unseen),
+        claim("ftrl/run"),
+    ]
+    build(write(tmp_path, claims), tmp_path / "out", whole=False)
+    said = {}
+    for name in ("level", "data", "never", "run"):
+        page = (tmp_path / "out" / "verdicts" / "ftrl" / f"{name}.html").read_text(encoding="utf-8")
+        said[name] = page.partition('<section id="decide-it-again">')[2].partition("</section>")[0]
+    assert "dpbounds verify ftrl/level --level full --seed 0\n" in said["level"]
+    assert "dpbounds verify ftrl/data --level quick --seed 0 --data-dir DIR\n" in said["data"]
+    assert "<pre" not in said["never"] and "no check of it" in said["never"]
+    assert [name for name in said if "--impostors" in said[name]] == ["run"]
+
+
 def test_evidence_without_a_ground_for_a_clause_says_so(tmp_path: Path) -> None:
     found = claim("ftrl/part", clauses=[clause("holds", "numeric"), clause("open", letter="b")], evidence=[evidence()])
     build(write(tmp_path, [found]), tmp_path / "out", whole=False)
     page = (tmp_path / "out" / "verdicts" / "ftrl" / "part.html").read_text(encoding="utf-8")
-    assert "Clause (b) is open" in page and "none: no check decides it" in page
-
-
-@pytest.fixture
-def page() -> Iterator[Any]:
-    try:
-        with opened() as found:
-            yield found
-    except NoBrowser as reason:
-        pytest.skip(str(reason))
-
-
-def test_in_a_browser(site: Path, page: Any) -> None:
-    """Nothing wider than a telephone, nothing that the policy blocks, and the search finds a claim by its place."""
-    assert list(problems(page, site)) == []
-    page.goto((site / "search.html").as_uri())
-    hint = page.evaluate("getComputedStyle(document.querySelector('#search-results'), '::before').content")
-    assert "Theorem 2.1" in hint
-    page.goto(f"{(site / 'search.html').as_uri()}?q=figure+1+ftrl")
-    page.wait_for_selector("#search-results li > a")
-    first = page.inner_text("#search-results li > a >> nth=0")
-    entry = next(entry for entry in read(site / "results.json").entries if entry.claim == "ftrl/fig-1-left")
-    assert "ftrl/fig-1-left" in first and first.endswith(f": {entry.verdict}")
-
-
-PLACES = {
-    "ftrl/thm-2.1-rate": "Theorem 2.1",
-    "ftrl/thm-2.2": "Theorem 2.2, (2.1)",
-    "ftrl/eq-1": "proof of Theorem 2.1",
-    "iv/thm-3.1": "Theorem 3.1",
-    "iv/thm-1": "Theorem 1 of Section 3",
-    "ols/thm-3.1": "Theorem 3.1",
-    "glm/lem-4": "Lemma 4",
-    "glm/lem-14": "after Lemma 14, with Lemma 4",
-    "ols/alg-6": "Algorithm 6, AdaSSP",
-}
-
-
-@pytest.mark.parametrize(
-    ("asked", "wanted"),
-    [
-        ("Theorem 2.1 ftrl", "ftrl/thm-2.1-rate"),
-        ("thm-2.1", "ftrl/thm-2.1-rate"),
-        ("Theorem 3.1 iv", "iv/thm-3.1"),
-        ("ols theorem 3.1", "ols/thm-3.1"),
-        ("Lemma 4 glm", "glm/lem-4"),
-        ("AdaSSP", "ols/alg-6"),
-    ],
-)
-def test_a_visitor_finds_a_statement_by_one_search(places: Path, page: Any, asked: str, wanted: str) -> None:
-    """The first result is it, and says the verdict."""
-    page.goto((places / "index.html").as_uri())
-    page.fill("input.sidebar-search", asked, force=True)
-    page.press("input.sidebar-search", "Enter")
-    page.wait_for_selector("#search-results li > a")
-    said = page.inner_text("#search-results li > a >> nth=0")
-    assert f"({wanted})" in said and said.endswith(": confirmed")
-
-
-def test_a_visitor_finds_who_says_so_in_two_clicks(places: Path, page: Any) -> None:
-    page.goto((places / "index.html").as_uri())
-    page.click(".papers a:text-is('ftrl')")
-    page.click("table.claims tr:has-text('Theorem 2.1') a.claim >> nth=0")
-    assert page.inner_text("h1").startswith("Theorem 2.1 (ftrl/thm-2.1-rate): confirmed")
-    assert "holds" in page.inner_text("#evidence")
-    assert "dpbounds verify ftrl/thm-2.1-rate" in page.inner_text("#decide-it-again")
-
-
-@pytest.fixture(scope="module")
-def places(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A site of claims whose places resemble one another."""
-    folder = tmp_path_factory.mktemp("places")
-    names = sorted({claim.partition("/")[0] for claim in PLACES})
-    file = write(folder, [claim(name, where=where) for name, where in PLACES.items()], [topic(name) for name in names])
-    build(file, folder / "out", whole=False)
-    return folder / "out"
-
-
-SHOWN = "[...document.querySelectorAll('table.claims tbody tr')].filter(row => !row.hidden).map(row => row.innerText)"
-
-
-def test_claims_are_filtered_and_sorted(site: Path, page: Any) -> None:
-    """By every column that has few values, by words, and back; the address keeps what was chosen."""
-    every = {entry.claim: entry for entry in read(site / "results.json").entries}
-    address = (site / "verdicts" / "claims.html").as_uri()
-
-    def shown(asked: str = "") -> set[str]:
-        page.goto(address + asked)
-        return {next(word for word in row.split() if word in every) for row in page.evaluate(SHOWN)}
-
-    assert shown() == set(every) == shown("?paper=nobody&verdict=%3Cscript%3E")
-    for name, of in {
-        "paper": "topic",
-        "verdict": "verdict",
-        "ground": "how",
-        "severity": "severity",
-        "kind": "kind",
-    }.items():
-        for value in {getattr(entry, of) for entry in every.values()} - {None, ""}:
-            wanted = {claim for claim, entry in every.items() if getattr(entry, of) == value}
-            assert shown(f"?{name}={value.replace(' ', '+')}") == wanted, (name, value)
-    both = {claim for claim, entry in every.items() if (entry.topic, entry.verdict) == ("ftrl", "confirmed")}
-    assert shown("?paper=ftrl&verdict=confirmed") == both and 0 < len(both) < len(every)
-    assert shown("?paper=other&verdict=corrected") == set()
-    assert shown("?words=fig-1+LEFT") == {"ftrl/fig-1-left"}
-    page.goto(address)
-    page.select_option("select[name=verdict]", "refuted")
-    assert "verdict=refuted" in page.url and page.inner_text("form.filters output").endswith(f" of {len(every)} claims")
-    whole = shown()
-    order = page.evaluate(SHOWN)
-    for _ in range(3):
-        page.click("table.claims th >> nth=3")
-        words = page.evaluate(
-            "[...document.querySelectorAll('table.claims tbody tr')].map(row => row.cells[3].dataset.value)"
-        )
-        state = page.get_attribute("table.claims th >> nth=3", "aria-sort")
-        assert words == {"ascending": sorted(words), "descending": sorted(words, reverse=True)}.get(state, words)
-    assert state == "none" and page.evaluate(SHOWN) == order and len(whole) == len(order)
-
-
-def test_claims_are_whole_without_scripts(site: Path) -> None:
-    """Nothing is hidden before the script runs, and counts lead to the list."""
-    text = (site / "verdicts" / "claims.html").read_text(encoding="utf-8")
-    assert all(f">{entry.claim}</a>" in text for entry in read(site / "results.json").entries)
-    assert (
-        '<form class="filters' not in text
-        and " hidden" not in text.partition('class="claims"')[2].partition("</table>")[0]
-    )
-    assert "verdicts/claims.html?paper=ftrl&amp;verdict=not+run" in (site / "index.html").read_text(encoding="utf-8")
-
-
-def test_the_browser_sees_what_it_is_there_for(tmp_path: Path, page: Any) -> None:
-    policy = "<meta http-equiv=Content-Security-Policy content=\"script-src 'none'\">"
-    (tmp_path / "page.html").write_text(f"{policy}<p style='width: 500px'>x<script>1</script>", encoding="utf-8")
-    wide, blocked = problems(page, tmp_path)
-    assert "pixels wider than 400" in wide and "Content Security Policy" in blocked
-
-
-def test_without_a_browser_it_says_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setitem(sys.modules, "playwright.sync_api", None)
-    monkeypatch.setattr(sys, "argv", ["browser", "site"])
-    assert browser.main() == 0
-    assert capsys.readouterr().out == "site: not looked at in a browser: playwright is not installed\n"
+    assert "Clause (b) is open" in page and "open, no check decides it" in page

@@ -227,7 +227,7 @@ def make_files(folder: Path) -> None:
         "binary": bytes(range(256)) * 40,
         "deep.json": b"[" * 100_000,
         "null.json": b"null",
-        "claims.json": b'{"format": "dpbounds-results/4", "checksum": "", "versions": {}, "claims": null}',
+        "claims.json": b'{"format": "dpbounds-results/5", "checksum": "", "versions": {}, "claims": null}',
         "digits.json": f"[{DIGITS}, {DIGITS}.5, -{DIGITS}]".encode(),
         "digits.csv": f"a,b\n{DIGITS},1\n1e400,2\n".encode(),
         "list.json": b'[{"mechanism": "sgd", "status": "proved", "certificate": null}, null, 1]',

@@ -47,7 +47,8 @@ def evidence(**changes: Any) -> Data:
 
 
 def clause(word: str, how: str | None = None, **changes: Any) -> Data:
-    return {"form": "printed", "letter": "a", "text": "a² = b.", "word": word, "how": how, **changes}
+    texts = {"text": "a² = b.", "typeset": "$a^2 = b$."}
+    return {"form": "printed", "letter": "a", **texts, "word": word, "how": how, **changes}
 
 
 def claim(name: str = "ftrl/thm-1", **changes: Any) -> Data:

@@ -88,7 +88,7 @@ def test_a_bad_target(tmp_path: Path, capsys: pytest.CaptureFixture[str], out: s
     [
         (None, "no such file; run `dpbounds verify` first"),
         ("not json", "not a whole JSON file"),
-        ('{"format": "other/1"}', "reads dpbounds-results/4"),
+        ('{"format": "other/1"}', "reads dpbounds-results/5"),
     ],
 )
 def test_bad_results(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str | None, message: str) -> None:

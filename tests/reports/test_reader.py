@@ -79,14 +79,14 @@ def test_what_is_not_a_number(value: Any) -> None:
     ("text", "message"),
     [
         ("", "not a whole JSON file"),
-        ('{"format": "dpbounds-results/4", "claims": [', "not a whole JSON file"),
+        ('{"format": "dpbounds-results/5", "claims": [', "not a whole JSON file"),
         ("[" * 100_000, "not a whole JSON file"),
         ("[]", "must be an object"),
         ("{}", "format is None"),
-        ('{"format": "dpbounds-results/3"}', "reads dpbounds-results/4"),
-        ('{"format": "dpbounds-results/4"}', "'versions' is missing"),
-        ('{"format": "dpbounds-results/4", "versions": {}, "claims": {}}', "'claims' must be a list"),
-        ('{"format": "dpbounds-results/4", "versions": {}, "claims": []}', "no claims in it"),
+        ('{"format": "dpbounds-results/4"}', "reads dpbounds-results/5"),
+        ('{"format": "dpbounds-results/5"}', "'versions' is missing"),
+        ('{"format": "dpbounds-results/5", "versions": {}, "claims": {}}', "'claims' must be a list"),
+        ('{"format": "dpbounds-results/5", "versions": {}, "claims": []}', "no claims in it"),
     ],
 )
 def test_a_broken_file_is_named(tmp_path: Path, text: str, message: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reports.text import counted, fixed, lookup_order, number, one_line, power_of_ten, printable, typographic
+from reports.text import counted, fixed, lookup_order, number, one_line, power_of_ten, printable, short, typographic
 
 
 @pytest.mark.parametrize(
@@ -27,6 +27,9 @@ from reports.text import counted, fixed, lookup_order, number, one_line, power_o
         ("a <= b >= c != d -> 0", "a ≤ b ≥ c ≠ d → 0"),
         ("T -> oo, at x = inf in [1, inf], foo, inf f", "T → ∞, at x = ∞ in [1, ∞], foo, inf f"),
         ("1 - a**2", "1 − a²"),
+        ("D_alpha, k_max_alpha, Theta_4, Phi''", "D_α, k_max_alpha, Θ₄, Φ''"),
+        ("observed 2 / l, stated oo.", "observed 2 / l, stated ∞."),
+        ("sqrt(2) ||x||, sqrt d, G e^{i omega}", "√(2) ‖x‖, sqrt d, G e^(i ω)"),
         ("a\n  b\tc ", "a b c"),
         ("$x$ #y <z> @w \\ *v*", "$x$ #y <z> @w \\ *v*"),
     ],
@@ -82,6 +85,7 @@ def test_a_number_can_be_read_back(value: float) -> None:
 
 def test_columns_and_ticks() -> None:
     assert [fixed(value) for value in (1.0, -0.18, math.inf)] == ["1.000", "−0.180", "∞"]
+    assert [short(value) for value in (1e6, 3e8, 1.25e7)] == ["10⁶", "3\u202f×\u202f10⁸", "1.25\u202f×\u202f10⁷"]
     assert [power_of_ten(value) for value in (1.0, 1e-3, 1e12)] == ["10⁰", "10⁻³", "10¹²"]
 
 

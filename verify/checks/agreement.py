@@ -11,7 +11,7 @@ import numpy as np
 
 from dpbounds import DomainError
 from verify.checks.base import Check, Level, Result, Seed, Task, ground_of
-from verify.checks.evidence import Evidence, How
+from verify.checks.evidence import Evidence, How, counted
 from verify.checks.pictures import Picture, picture_of
 
 
@@ -175,16 +175,12 @@ def _summary(rows: Sequence[Mapping[str, Any]]) -> str:
     if compared:
         worst, coarsest = (max(row[key] for row in compared) for key in ("difference", "tolerance"))
         differ = f"worst difference {worst:.1e}, allowed up to {coarsest:.1e}" if coarsest else "exactly"
-        parts.append(f"{_counted(len(compared), 'comparison')} agree{'s' * (len(compared) == 1)} ({differ})")
+        parts.append(f"{counted(len(compared), 'comparison')} agree{'s' * (len(compared) == 1)} ({differ})")
     if ranged:
-        parts.append(f"{_counted(ranged, 'number')} in the range stated")
+        parts.append(f"{counted(ranged, 'number')} in the range stated")
     if len(rows) > len(compared) + ranged:
-        parts.append(f"{_counted(len(rows) - len(compared) - ranged, 'statement')} true")
+        parts.append(f"{counted(len(rows) - len(compared) - ranged, 'statement')} true")
     return f"{', '.join(parts)}." if parts else "No facts."
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}{'s' * (count != 1)}"
 
 
 def _is_so(row: Mapping[str, Any]) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, final
 
 from verify.checks import statistics
 from verify.checks.base import Check, Level, Result, Seed, Task
-from verify.checks.evidence import ORDER, Evidence, Outcome
+from verify.checks.evidence import ORDER, Evidence, Outcome, counted
 from verify.checks.means import Means, Row
 
 
@@ -64,7 +64,8 @@ class BoundedMean(Check):
         if worst["outcome"] == "unclear":
             needed = f"more than {worst['trials']} trials of {worst['case']}"
             return Evidence(outcome="unclear", summary=f"{shown}, {stated}.", needed=needed, **common)
-        summary = f"{len(rows)} simulated means, none above its bound in {total} trials; nearest {shown}, {stated}."
+        means = counted(len(rows), "simulated mean")
+        summary = f"{means}, none above its bound in {total} trials; nearest {shown}, {stated}."
         return Evidence(outcome="holds", summary=summary, slack=slack, **common)
 
     def _rows(self, results: Sequence[Result], level: Level) -> list[Row]:

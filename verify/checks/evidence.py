@@ -84,3 +84,8 @@ def strongest(evidence: Sequence[Evidence]) -> How:
 def tightest(evidence: Sequence[Evidence]) -> float | None:
     """The smallest slack among several."""
     return min((item.slack for item in evidence if item.slack is not None), default=None)
+
+
+def counted(count: int, noun: str) -> str:
+    """`1 trial`, `2 trials`."""
+    return f"{count} {noun}{'s' * (count != 1)}"

@@ -96,7 +96,7 @@ class Inequality(Check):
                 **common,
             )
         ranges = ", ".join(f"{name} in [{domain.low:g}, {domain.high:g}]" for name, domain in self.box.items())
-        summary = f"Certified on {ranges} by {result['boxes']} boxes{tight}."
+        summary = f"Certified on {ranges} by {result['boxes']} box{'es' * (result['boxes'] != 1)}{tight}."
         return Evidence(outcome="holds", how="certified", summary=summary, **common)
 
     def sides(self, m: Any, point: dict[str, Any]) -> tuple[Any, Any]:

@@ -9,7 +9,7 @@ from typing import Any, final
 
 from verify.checks import statistics
 from verify.checks.base import Check, Level, Result, Seed, Task, by_level
-from verify.checks.evidence import ORDER, Evidence
+from verify.checks.evidence import ORDER, Evidence, counted
 from verify.checks.means import Means, Row
 
 
@@ -57,8 +57,9 @@ class MonteCarlo(Check):
         }
         if worst["outcome"] == "holds":
             farthest = max(abs(row["observed"] / row["predicted"] - 1.0) for row in rows)
+            agree = f"{counted(len(rows), 'simulated mean')} agree{'s' * (len(rows) == 1)}"
             summary = (
-                f"{len(rows)} simulated means agree with the exact values: all intervals within {resolution:.0%}, "
+                f"{agree} with the exact values: all intervals within {resolution:.0%}, "
                 f"largest deviation {farthest:.2%}, {total} trials."
             )
             return Evidence(outcome="holds", summary=summary, **common)

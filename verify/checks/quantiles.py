@@ -18,7 +18,7 @@ import numpy as np
 from simulators.engine import Arrays, Experiment, describe
 from verify.checks import statistics
 from verify.checks.base import LEVELS, Check, Level, Result, Seed, Task, by_level
-from verify.checks.evidence import ORDER, Evidence, Outcome
+from verify.checks.evidence import ORDER, Evidence, Outcome, counted
 from verify.checks.looks import blocks_of, doubled
 from verify.checks.pictures import Picture, Role, Series, Slope
 
@@ -379,7 +379,8 @@ def _said(judged: Sequence[Row]) -> str:
     parts = [row["said"] for row in judged if row["kind"] != "prediction"]
     if predictions:
         farthest = max(abs(row["deviation"]) for row in predictions)
-        parts.insert(0, f"{len(predictions)} quantiles agree with theory, largest deviation {farthest:.2%}")
+        agree = f"{counted(len(predictions), 'quantile')} agree{'s' * (len(predictions) == 1)}"
+        parts.insert(0, f"{agree} with theory, largest deviation {farthest:.2%}")
     return "; ".join(parts)
 
 

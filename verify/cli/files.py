@@ -51,8 +51,12 @@ def read(option: str, file: str, allowed: str, most: int = LARGEST) -> str:
 def read_bytes(option: str, file: str, allowed: str, most: int = LARGEST) -> bytes:
     """The same without a meaning."""
     try:
+        if Path(file).exists() and not Path(file).is_file():
+            raise DomainError(option, Path(file), f"{allowed}, a regular file")
         with Path(file).open("rb") as opened:
             content = opened.read(most + 1)
+    except DomainError:
+        raise
     except (OSError, ValueError) as error:  # a name with a null byte is a ValueError
         raise DomainError(option, Path(file), allowed, " ".join(str(error).split())) from None
     if len(content) > most:

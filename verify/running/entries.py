@@ -12,7 +12,7 @@ from dpbounds import DomainError
 from verify.running.store import REMEDY, read_json, strict
 from verify.statements.verdicts import word_of
 
-FORMAT = "dpbounds-results/4"
+FORMAT = "dpbounds-results/5"
 FORMS = ("printed", "corrected")
 RESULTS = "results.json"
 

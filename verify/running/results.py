@@ -73,7 +73,7 @@ def entry_of(item: Decision, *, level: Level, seed: int) -> dict[str, Any]:
         "touches": verdict.touches,
         "root": verdict.root,
         "open": bool(claim.open),
-        "clauses": [{**asdict(clause), "text": plain(clause.text)} for clause in verdict.clauses],
+        "clauses": [{**asdict(item), "text": plain(item.text), "typeset": item.text} for item in verdict.clauses],
         "reviewed": claim.reviewed,
         "level": level,
         "seed": seed,

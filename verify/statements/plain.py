@@ -99,14 +99,17 @@ def plain(text: str) -> str:
 
 
 def _prose(text: str) -> str:
-    """Markup outside formulas: emphasis, raw text and links lose their signs, what is escaped keeps its own."""
-    text = re.sub(r"\\(\S)", lambda found: chr(_KEPT + ord(found[1])) if ord(found[1]) < _MOST else found[0], text)
+    """Markup outside formulas: emphasis, raw text and links lose their signs; raw text, what is escaped keep theirs."""
+    text = re.sub(r"`([^`]*)`|\\(\S)", lambda found: _kept(found[1] or found[2] or ""), text)
     text = re.sub(r'#[a-z]+(?:\((?:[^()"]|"[^"]*")*\))?\[([^\]]*)\]', r"\1", text)
     text = re.sub(r"(?<!\w)([*_])(?=\S)(.+?)(?<=\S)\1(?!\w)", r"\2", text)
-    text = re.sub(r"`([^`]*)`", r"\1", text)
     text = re.sub(r"~", " ", text)
     text = re.sub(r"(?<!-)---?(?!-)", "–", text)
     return "".join(chr(ord(char) - _KEPT) if _KEPT <= ord(char) < _KEPT + _MOST else char for char in text)
+
+
+def _kept(text: str) -> str:
+    return "".join(chr(_KEPT + ord(char)) if ord(char) < _MOST else char for char in text)
 
 
 @dataclass(frozen=True)

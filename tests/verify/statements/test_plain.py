@@ -38,7 +38,7 @@ from verify.statements.wording import literal
         ("$x in {1, 2}$, $chevron.l u, v chevron.r$, $a << b$", "x ∈ {1, 2}, ⟨ u, v ⟩, a ≪ b"),
         ("$binom(n, k)$, $vec(a, b)$, $mat(a, b; c, d)$", "(n choose k), (a, b), [a; b; c; d]"),
         ("$floor(x) ceil(y)$, $lr((a/b))$", "⌊x⌋⌈y⌉, (a/b)".replace("⌋⌈", "⌋ ⌈")),
-        ("*Strong* and _soft_, `raw`, best_nu, a \\* b, 1--2", "Strong and soft, raw, best_nu, a * b, 1–2"),
+        ("*Strong* and _soft_, `raw --a *`, best_nu, a \\* b, 1--2", "Strong and soft, raw --a *, best_nu, a * b, 1–2"),
         ('of $op("Tr")[H] \\/ 2$, 1\\/8 of "it"', 'of Tr[H] / 2, 1/8 of "it"'),
         ("5 \\$ and $x$", "5 $ and x"),
         ("no formula", "no formula"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import math
 from argparse import Namespace
@@ -14,6 +13,7 @@ import numpy as np
 from dpbounds import DomainError
 from dpbounds.errors import all_moderate
 from dpbounds.ftrl import linear_regression as regression
+from simulators.tables import number_rows
 from verify.cli.files import read_bytes
 
 SOURCES = ("kappa", "decay", "eigenvalues", "spectrum")
@@ -79,7 +79,7 @@ def numbers(option: str, file: str, allowed: str) -> np.ndarray:
     content = read_bytes(option, file, allowed)
     try:
         return _npy(content) if content.startswith(NPY) else _text(content.decode("utf-8-sig"))
-    except (ValueError, csv.Error) as error:
+    except ValueError as error:
         raise DomainError(option, Path(file), allowed, " ".join(str(error).split())[:200]) from None
 
 
@@ -98,20 +98,8 @@ def _npy(content: bytes) -> np.ndarray:
 
 
 def _text(text: str) -> np.ndarray:
-    """Numbers in a column or a row, an empty line and a heading left out."""
-    cells = [[cell.strip() for cell in row] for row in csv.reader(io.StringIO(text))]
-    rows = [[cell for cell in row if cell] for row in cells]
-    rows = [row for row in rows if row]
-    if rows and len(rows) > 1 and not _is_number(rows[0][0]):
-        rows = rows[1:]
+    """Numbers in a column or a row."""
+    rows = number_rows(text)
     if not rows or min(len(rows), max(map(len, rows))) > 1:
         raise ValueError("it holds no single column or row of numbers")
-    return np.array([float(cell) for row in rows for cell in row])
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    return np.array([number for row in rows for number in row])

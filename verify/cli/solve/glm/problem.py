@@ -10,11 +10,10 @@ import numpy as np
 
 from dpbounds import DomainError
 from dpbounds.glm.problem import MOST_P, Problem
-from simulators.tables import read_table
+from simulators.tables import number_rows, read_table
 from verify.cli.files import read
 
 MATRIX = "a file with p lines of p numbers, separated by commas or spaces"
-RECORDS = "a CSV file with a header and a column of numbers for each coordinate"
 # Arguments that the Python call has by the same names.
 SAME = (
     "link",
@@ -69,26 +68,20 @@ def assumptions(arguments: Namespace, problem: Problem) -> tuple[str, ...]:
 
 
 def _matrix(file: str) -> np.ndarray:
-    lines = [line.replace(",", " ").split() for line in read("covariance", file, MATRIX).splitlines() if line.strip()]
-    if len(lines) > MOST_P:
-        raise DomainError("covariance", f"{len(lines)} lines", f"at most {MOST_P}")
     try:
-        return np.array([[float(part) for part in line] for line in lines])
+        rows = number_rows(read("covariance", file, MATRIX))
+        if len(rows) > MOST_P:
+            raise DomainError("covariance", f"{len(rows)} lines", f"at most {MOST_P}")
+        return np.array(rows)
+    except DomainError:
+        raise
     except ValueError as error:
         raise DomainError("covariance", Path(file), MATRIX, " ".join(str(error).split())) from None
 
 
 def _records(file: str) -> np.ndarray:
     """All of them: where some have gaps, the covariance would be that of the others."""
-    try:
-        table = read_table(Path(file), "public")
-    except DomainError:
-        raise
-    except ValueError:  # a name with a null byte
-        raise DomainError("public", file.replace("\0", "\\0"), RECORDS) from None
-    if table.dropped:
-        remedy = "leave out records with missing values, code text as numbers"
-        raise DomainError("public", Path(file), "without missing values", remedy)
+    table = read_table(Path(file), "public", drop_missing=False)
     if len(table.names) > MOST_P:
         raise DomainError("public", f"{len(table.names)} columns", f"from 1 to {MOST_P}")
     return table.rows

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from pathlib import Path
 
 from dpbounds import DomainError
 from dpbounds.iv import DataSet, scaled_data
 from dpbounds.iv.tables import check_roles
-from verify.cli.solve.iv.table import read_columns
+from simulators.tables import read_columns
 
 # What the file says itself.
 OF_A_POPULATION = ("n", "p", "q", "theta", "singular_values", "beta", "instrument_covariance")
@@ -24,7 +25,7 @@ def load(arguments: Namespace) -> DataSet:
     instruments, regressors, outcome = arguments.instruments, arguments.regressors, arguments.outcome
     check_roles(instruments, regressors, outcome)  # before the file is read
     names = list(dict.fromkeys((*instruments, *regressors, outcome)))
-    columns = read_columns("csv", arguments.csv, names, drop_missing=arguments.drop_missing)
+    columns = read_columns(Path(arguments.csv), names, "csv", drop_missing=arguments.drop_missing)
     return scaled_data(
         dict(zip(names, columns.values.T, strict=True)),
         instruments=instruments,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from argparse import Namespace
 from dataclasses import fields
@@ -16,6 +14,7 @@ from dpbounds.errors import within
 from dpbounds.iv import Choices, Constants, Population
 from dpbounds.iv.moments import finite_array
 from dpbounds.iv.plans import MANY_RECORDS
+from simulators.tables import number_rows
 from verify.cli.files import read
 
 MATRIX = "a file with {} rows of {} numbers, as JSON lists or as CSV without a header"
@@ -71,9 +70,9 @@ def _matrix(option: str, file: str | None, rows: int, columns: int) -> np.ndarra
     allowed = MATRIX.format(rows, columns)
     text = read(option, file, allowed)
     try:
-        lists = _json_rows(text) if file.lower().endswith(".json") else _csv_rows(text)
+        lists = _json_rows(text) if file.lower().endswith(".json") else number_rows(text)
         matrix = finite_array(option, lists, 2)
-    except (ValueError, OverflowError, RecursionError, csv.Error) as error:
+    except (ValueError, OverflowError, RecursionError) as error:
         raise DomainError(option, Path(file), allowed, " ".join(str(error).split())) from None
     if matrix.shape != (rows, columns):
         held = f"it holds {matrix.shape[0]} rows of {matrix.shape[1]}"
@@ -88,8 +87,3 @@ def _json_rows(text: str) -> list[list[float]]:
     if not all(type(entry) in (int, float) for row in rows for entry in row):
         raise ValueError("an entry is not a number")
     return [[float(entry) for entry in row] for row in rows]
-
-
-def _csv_rows(text: str) -> list[list[float]]:
-    """Empty lines are left out, as at the end of a file."""
-    return [[float(entry) for entry in row] for row in csv.reader(io.StringIO(text)) if row]

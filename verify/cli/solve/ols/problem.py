@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from argparse import Namespace
 from pathlib import Path
 
 from dpbounds import DomainError
 from dpbounds.errors import count
 from dpbounds.ols import AssumedDesign, Choices, ScaledData, bounded_data, parsed_ranges
-from simulators.tables import Table, read_table
+from simulators.tables import Table, number_rows, read_table
 from verify.cli.files import read
 
 SPECTRUM = "a file with d positive numbers, one a line or separated by commas"
@@ -57,10 +56,10 @@ def _design(arguments: Namespace) -> tuple[AssumedDesign, str]:
 def _from_file(file: str, d: int) -> tuple[float, ...]:
     text = read("spectrum", file, SPECTRUM)
     try:
-        values = tuple(float(part) for part in text.replace(",", " ").split())
+        values = tuple(number for row in number_rows(text) for number in row)
     except ValueError as error:
         raise DomainError("spectrum", Path(file), SPECTRUM, str(error)) from None
-    if len(values) != d or not all(0 < value < math.inf for value in values):
+    if len(values) != d or min(values, default=0.0) <= 0:
         raise DomainError("spectrum", Path(file), SPECTRUM, f"it holds {len(values)}, and d = {d}")
     return values
 

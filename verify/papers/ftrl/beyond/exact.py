@@ -27,7 +27,7 @@ from verify.papers.ftrl.tools import input_laws
 from verify.papers.ftrl.tools.second_moments import stationary, suboptimality, system
 from verify.statements.claims import Claim
 
-OURS = "dpbounds"
+OURS = "beyond the paper"
 DECAY = "$D_j = 2 x_j - (kappa - 1) x_j^2$"
 # E z^4 of the laws of `input_laws` and of the simulator.
 KURTOSIS: dict[Inputs, float] = {"gaussian": 3.0, "sign": 1.0, "skewed": 3.25}

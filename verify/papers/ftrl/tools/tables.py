@@ -11,6 +11,7 @@ import numpy as np
 
 from dpbounds import DomainError
 from simulators.ftrl import LogisticData
+from simulators.tables import read_table
 from verify.statements.claims import DATA_DIR
 
 # Of a set, this many rows at most, drawn once; smaller and wider ones are left out.
@@ -53,8 +54,7 @@ def classes(name: str) -> LogisticData | None:
 
     None for tables with fewer than 150 complete rows or more than 60 columns.
     """
-    rows = np.genfromtxt(_file(name), delimiter=",", skip_header=1, ndmin=2)
-    rows = rows[np.isfinite(rows).all(axis=1)]
+    rows = read_table(_file(name)).rows
     rows = rows[np.random.default_rng(0).permutation(len(rows))[:MOST_ROWS]]
     if len(rows) < LEAST_ROWS:
         return None

@@ -176,7 +176,7 @@ def _sine_limits(rng: np.random.Generator, cases: Sequence[tuple[float, float]] 
     for frequency, largest in cases:
         root, c_f = sine_scales(frequency, largest)
         error = abs(root / c_f - 1)
-        yield Fact(f"the error left, f = sin({frequency:g} z), overline(c) = {largest:g}", error, 0.0, 1e-9)
+        yield Fact(f"the error left, f = sin({frequency:g} z), largest c = {largest:g}", error, 0.0, 1e-9)
 
 
 THM_22 = Claim(

@@ -211,8 +211,9 @@ EXP_SLOPE_P = Claim(
 def _outside(link: str, noise: Noise, at: tuple[float, float]) -> Quantiles:
     cell = replace(_signs(link), n=SIZES[-1], noise=noise)
     ratio = Ratio(label=f"error, {cell.label}", above=cell.label, at_least=at[0], at_most=at[1])
+    curve = f"{link}, {'no' if noise == 'none' else noise} noise"
     return Quantiles(
-        readings=partial(_in_n, replace(cell, n=SIZES[-1]), (SIZES[0], SIZES[-1]), f"{link}, {noise} noise", 80, False),
+        readings=partial(_in_n, replace(cell, n=SIZES[-1]), (SIZES[0], SIZES[-1]), curve, 80, False),
         ratios=(ratio,),
         axes=("$n$", AXIS),
         impostors={"between": {"ratios": (replace(ratio, at_least=0.2, at_most=0.3),)}},

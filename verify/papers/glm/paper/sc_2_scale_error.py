@@ -173,7 +173,7 @@ def _roots(rng: np.random.Generator, cases: Sequence[tuple[float, float]] = ABOV
     for frequency, largest in cases:
         root, c_f = sine_scales(frequency, largest)
         numbers = {"frequency": frequency, "largest": largest, "root": root, "c_f": c_f}
-        yield Fact(f"the root, f = sin({frequency:g} z), overline(c) = {largest:g}", root, c_f, 1e-9, numbers=numbers)
+        yield Fact(f"the root, f = sin({frequency:g} z), largest c = {largest:g}", root, c_f, 1e-9, numbers=numbers)
 
 
 LEM_39 = Claim(

@@ -134,7 +134,8 @@ class Cell:
         records = "" if not self.m else f", m = {self.m}"
         kind = "signs" if self.covariance is None else self.covariance
         kind += f" (draw {self.draw})" if self.draw else ""
-        noise = f"{self.noise} noise" + (f" (zeta = {self.failure:g})" if self.failure != ZETA else "")
+        noise = "no noise" if self.noise == "none" else f"{self.noise} noise"
+        noise += f" (zeta = {self.failure:g})" if self.failure != ZETA else ""
         return f"{self.link}, {kind}, {noise}, p = {self.p}, n = {self.n}{records}, epsilon = {self.epsilon:g}"
 
 

@@ -58,7 +58,7 @@ def _stationary_error(decades: float, *, logarithm: bool = True) -> Iterator[tup
         )
         deviation = math.sqrt(isotropic_variances(np.ones(1), 1.0, 0.5, 1.0, 0.0, lambda2)[0])
         bound = error_bound(design, TwoStageBudget(rho1=math.inf, rho2=1.0), steps=T, kappa=0.5, logarithm=logarithm)
-        yield f"T = n^{power}", deviation * float(ndtri(1 - math.exp(-1) / 2)) / bound.total
+        yield f"s = {power:g}", deviation * float(ndtri(1 - math.exp(-1) / 2)) / bound.total
 
 
 def _logarithm(decades: float, factor: float = 1.0) -> Iterator[tuple[str, float]]:

@@ -96,10 +96,10 @@ THM_1_GAMMA_CHAIN = Claim(
     kind="privacy",
     statement=(
         (
-            r"(a) At the printed $gamma$ the first two terms of (44), $sqrt(2 k T ell_5)\/gamma + min_(1 < alpha < "
+            r"At the printed $gamma$ the first two terms of (44), $sqrt(2 k T ell_5)\/gamma + min_(1 < alpha < "
             r"gamma) {T phi + dots}$, are at most $epsilon\/2$;"
         ),
-        "(b) $sqrt(2 k T ell_5)$ in place of $sqrt(2 k ell_5)$ costs a constant factor.",
+        "$sqrt(2 k T ell_5)$ in place of $sqrt(2 k ell_5)$ costs a constant factor.",
     ),
     hypotheses="$gamma > 5\\/2$ (Proposition 5); any $k, T$.",
     checks=(

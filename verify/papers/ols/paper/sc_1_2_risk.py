@@ -81,8 +81,8 @@ THM_1_LMIN = Claim(
     equation="(78), after (53)",
     kind="inequality",
     statement=(
-        "(a) On ${tilde(lambda) <= lambda^X}$, $lambda^X + eta^2 >= max{gamma, lambda^X}$;",
-        "(b) $kappa(M) = kappa^X (eta^2) = kappa^X (psi)$.",
+        "On ${tilde(lambda) <= lambda^X}$, $lambda^X + eta^2 >= max{gamma, lambda^X}$;",
+        "$kappa(M) = kappa^X (eta^2) = kappa^X (psi)$.",
     ),
     checks=(
         Agreement(decides="b", facts=_condition, closed=True),

@@ -19,7 +19,7 @@ from dpbounds.ols.calibration import Accounting
 from simulators.ols import LeastSquares
 from verify.checks import statistics
 from verify.checks.base import Check, Level, Result, Seed, Task, by_level
-from verify.checks.evidence import Evidence, Outcome
+from verify.checks.evidence import Evidence, Outcome, counted
 from verify.checks.pictures import Picture, Series
 from verify.papers.ols.tools.experiments import EPSILONS, Method, Setup, experiment, setup_of
 
@@ -248,8 +248,8 @@ def _counted(rows: Sequence[Row], opponent: str, champion: str) -> str:
     wins, ties, losses = (sum(row["median"] == word for row in own) for word in ("win", "tie", "loss"))
     worst = max(own, key=lambda row: row["ratio"])
     return (
-        f"{champion} against {opponent}: {wins} cells won, {ties} tied, {losses} lost; at worst {worst['ratio']:.3f} "
-        f"of its error ({worst['set']}, epsilon = {worst['epsilon']:g})"
+        f"{champion} against {opponent}: {counted(wins, 'cell')} won, {ties} tied, {losses} lost; "
+        f"at worst {worst['ratio']:.3f} of its error ({worst['set']}, epsilon = {worst['epsilon']:g})"
     )
 
 

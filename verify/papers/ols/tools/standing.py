@@ -18,7 +18,7 @@ from dpbounds.ols.calibration import Accounting
 from simulators.ols import LeastSquares
 from verify.checks import statistics
 from verify.checks.base import LEVELS, Check, Level, Result, Seed, Task, by_level
-from verify.checks.evidence import Evidence, Outcome
+from verify.checks.evidence import Evidence, Outcome, counted
 from verify.checks.pictures import Picture, Series
 from verify.papers.ols.tools.contest import EPSILON_AXIS, Entrant
 from verify.papers.ols.tools.experiments import experiment, setup_of
@@ -108,8 +108,9 @@ class Standing(Check):
             "rows": [*rows, {f"lowest_{self.tag}": lowest, f"highest_{self.tag}": highest}],
             "picture": self._picture(results),
             "summary": (
-                f"{self.champion.name} over {', '.join(one.name for one in self.opponents)}, {len(rows)} cells: "
-                f"{lowest:.3f} to {highest:.3f} of the median excess risk; a ratio of {seen:.3f} would have been seen"
+                f"{self.champion.name} over {', '.join(one.name for one in self.opponents)}, "
+                f"{counted(len(rows), 'cell')}: {lowest:.3f} to {highest:.3f} of the median excess risk; "
+                f"a ratio of {seen:.3f} would have been seen."
             ),
         }
         if outside:

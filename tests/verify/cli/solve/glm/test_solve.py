@@ -175,7 +175,7 @@ def test_bad_covariances_are_refused(capsys, tmp_path, content, words):
     ("text", "words"),
     [
         ("1,2,high", ("line 6, column c", "high")),
-        ("1,,2", ("missing values",)),
+        ("1,,2", ("line 6, column b", "missing in 1 of")),
         ("1,2", ("line 6", "2 cells")),
         ("1,2,inf", ("line 6, column c",)),
         ('1,2,"3,5"', ("line 6, column c", "decimals are written with a point")),

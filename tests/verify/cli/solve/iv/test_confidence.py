@@ -282,15 +282,13 @@ def test_signs_say_the_price_beforehand_and_draw_their_curve(capsys, file, tmp_p
 
 def test_a_long_file_is_read_in_the_memory_of_its_numbers(tmp_path):
     """Nothing but the numbers is kept, and reading says how far it is."""
-    from verify.cli.solve.iv.table import STRIDE, read_columns
+    from simulators.tables import STRIDE, read_columns
 
     n, told = 2 * STRIDE + 5, []
     with (tmp_path / "long.csv").open("w") as file:
         file.write("z,unused,x\n" + "".join(f"{k % 2},{'text ' * 4},{k}.5\n" for k in range(n)))
     tracemalloc.start()
-    found = read_columns(
-        "csv", str(tmp_path / "long.csv"), ("z", "x"), drop_missing=False, report=lambda *now: told.append(now)
-    )
+    found = read_columns(tmp_path / "long.csv", ("z", "x"), drop_missing=False, report=lambda *now: told.append(now))
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert found.values.shape == (n, 2) and found.values[7].tolist() == [1.0, 7.5] and found.dropped == 0

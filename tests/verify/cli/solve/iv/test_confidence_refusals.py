@@ -68,8 +68,8 @@ def test_bad_input_is_one_line(capsys, file, options, words):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ((3, 2, ""), ("column C, line 5", "--drop-missing", "not private")),
-        ((3, 2, "yes"), ("column C, line 5 = yes", "not private")),
+        ((3, 2, ""), ("line 5, column C", "--drop-missing", "not private")),
+        ((3, 2, "yes"), ("line 5, column C = yes", "not private")),
         ((slice(None), 0, 1), ("column A = one value in all records", "not private")),
     ],
 )
@@ -109,10 +109,10 @@ def test_options_of_the_set_are_for_the_set(capsys):
 
 def test_files_of_another_habit_are_named(capsys, tmp_path):
     rows = data(60)
-    for mark, words in ((";", "separated by ';'"), ("\t", "separated by tabs")):
+    for mark, words in ((";", "it has semicolons"), ("\t", "it has tabs")):
         lines = [mark.join(NAMES), *(mark.join(map(str, row)) for row in rows)]
         (tmp_path / "other.csv").write_text("\n".join(lines))
-        assert refused(shown := solve(capsys, tmp_path / "other.csv"), words, "save it with commas"), shown
+        assert refused(shown := solve(capsys, tmp_path / "other.csv"), words, "columns apart by commas"), shown
     commas = rows.astype(object)
     commas[4, 3] = '"12,5"'
-    assert refused(shown := solve(capsys, written(tmp_path, commas)), "column D, line 6 = 12,5", "decimal comma"), shown
+    assert refused(shown := solve(capsys, written(tmp_path, commas)), "line 6, column D = 12,5", "decimal comma"), shown

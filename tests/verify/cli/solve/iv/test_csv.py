@@ -88,9 +88,9 @@ def test_columns_that_do_not_fit(capsys, tmp_path, asked, words):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({(3, 2): ""}, ("column x, line 5", "missing in 1 of 300 records", "--drop-missing")),
-        ({(3, 2): "yes"}, ("column x, line 5 = yes", "code text as numbers")),
-        ({(3, 2): "inf"}, ("column x, line 5 = inf", "finite number")),
+        ({(3, 2): ""}, ("line 5, column x", "missing in 1 of 300 records", "--drop-missing")),
+        ({(3, 2): "yes"}, ("line 5, column x = yes", "code text as numbers")),
+        ({(3, 2): "inf"}, ("line 5, column x = inf", "finite number")),
     ],
 )
 def test_cells_that_are_no_numbers(capsys, tmp_path, change, words):

@@ -78,9 +78,9 @@ def test_check_is_not_for_a_topic(capsys):
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("text.csv", "1,0\n0,x\n0,0\n", ("could not convert",)),
-        ("missing.csv", "1,0\n0,\n0,0\n", ("could not convert",)),
-        ("nan.csv", "1,0\n0,nan\n0,0\n", ("theta[1, 1] = nan", "missing values")),
+        ("text.csv", "1,0\n0,x\n0,0\n", ("no finite number",)),
+        ("missing.csv", "1,0\n0,\n0,0\n", ("array of real numbers",)),
+        ("nan.csv", "1,0\n0,nan\n0,0\n", ("'nan' is no finite number",)),
         ("ragged.csv", "1,0\n0\n0,0\n", ("array of real numbers",)),
         ("empty.csv", "", ("non-empty",)),
         ("short.json", "[[1, 0], [0, 1]]", ("3 rows of 2 numbers", "it holds 2 rows of 2")),

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from dpbounds import DomainError
 from dpbounds.iv.confidence import ReleasePlan
 from simulators.iv.confidence.records import NOT_PRIVATE
+from simulators.tables import Columns, read_columns
 from verify.cli.console import progress
-from verify.cli.solve.iv.table import Columns, read_columns
 
 
 def load(plan: ReleasePlan, file: str, *, drop_missing: bool) -> Columns:
     """Columns in the order of the plan. `DomainError` names what cannot be used: an option, a column, a line."""
     try:
         with progress("csv", "bytes") as report:
-            return read_columns("csv", file, plan.columns, drop_missing=drop_missing, report=report)
+            return read_columns(Path(file), plan.columns, "csv", drop_missing=drop_missing, report=report)
     except DomainError as error:
-        if not (error.parameter.startswith("column ") and ", line " in error.parameter):
+        if ", line " not in error.parameter:
             raise
         remedy = f"{error.remedy}; {NOT_PRIVATE}" if error.remedy else NOT_PRIVATE
         raise DomainError(error.parameter, error.value, error.allowed, remedy) from None
