@@ -56,7 +56,7 @@ SMALL = 0.1
 
 def _noise_alone() -> Sequence[Field]:
     """With the term and without it more risk than the estimate 0."""
-    return [_drawn("smalltheta", 512, {"quick": (SMALL,)}, blocks={"quick": 14, "full": 65})]
+    return [_drawn("smalltheta", 512, {"quick": (SMALL,)}, blocks={"quick": 17, "full": 70})]
 
 
 def _moved(rng: np.random.Generator, own_noise: bool = False) -> Iterator[Fact]:
