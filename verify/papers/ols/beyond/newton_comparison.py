@@ -58,7 +58,7 @@ def _centred() -> Sequence[Field]:
         epsilons: dict[Level, tuple[float, ...]] = {"full": (0.1, 1.0, 10.0)}
         if name == "diabetes":
             epsilons["quick"] = (1.0,)
-        found.append(shipped(name, epsilons, {"quick": 7, "full": blocks}, outcome="centred"))
+        found.append(shipped(name, epsilons, {"quick": 8, "full": blocks}, outcome="centred"))
     return found
 
 
@@ -67,7 +67,7 @@ def _raw(name: str, blocks: int, *epsilons: float, quick: Sequence[float] = ()) 
     at: dict[Level, Sequence[float]] = {"full": epsilons}
     if quick:
         at["quick"] = quick
-    return lambda: [shipped(name, at, {"quick": 7, "full": blocks})]
+    return lambda: [shipped(name, at, {"quick": 8, "full": blocks})]
 
 
 BEYOND_NEWTON_STAND_INS = Claim(
