@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import flint
 import numpy as np
 import pytest
 
-from dpbounds.circle.arcs import Cells, corner, first_cells, powers
+from dpbounds.circle.arcs import Cells, Powers, corner, first_cells, powers
+from dpbounds.circle.discs import UNIT
 
 BITS = 300
 
@@ -58,3 +60,21 @@ def test_corners_are_as_small_as_what_lies_beyond_the_cells():
         points = corner(20, 3, low=low)
         assert points.radius[0] == pytest.approx(2 * np.exp(-7.5), rel=1e-12)
         assert points.disc.centre[0] == (0.0 if low else 1.0) and points.disc.radius[0] >= np.sin(np.exp(-7.5)) ** 2
+
+
+@pytest.mark.parametrize("first", [1e-9, 0.3, 1e3])
+def test_error_bounds_are_rounded_up(first):
+    """What is summed in floats is at least the same sum in fractions."""
+    rng = np.random.default_rng(1)
+    for n in (1, 7, 60):
+        sizes, one, two = rng.random(n), rng.random(n) * 1e-15, rng.random(n) * 1e-15
+        bounds = Powers(versines=one, sines=one, error=one, sine_error=two, versine_error=two)
+        t, rounding = range(1, n + 1), [(n + 8) * Fraction(UNIT) * Fraction(size) for size in sizes]
+        own, others = ([Fraction(a) * Fraction(b) for a, b in zip(sizes, err, strict=True)] for err in (one, two))
+        for found, shares, powers_of_t in (
+            (bounds.error_of_sines(sizes, np.array([first])), 1, list(t)),
+            (bounds.error_of_versines(sizes, np.array([first])), 2, [k * k for k in t]),
+        ):
+            absolute = sum(own) + shares * sum(rounding)
+            relative = sum(others) + sum(r * k for r, k in zip(rounding, powers_of_t, strict=True))
+            assert Fraction(float(found[0])) >= min(absolute, relative * Fraction(first))
