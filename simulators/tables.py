@@ -146,7 +146,7 @@ class _Source:
         if self.names.count(name) > 1:
             raise DomainError("column", name, "the name of one column", f"{self.names.count(name)} columns have it")
         if name not in self.names:
-            raise DomainError("column", name, f"a column of the file: {_named(self.names)}")
+            raise DomainError("column", name, f"a column of {self.path.name}: {_named(self.names)}")
         return self.names.index(name)
 
     def records(self) -> Iterator[tuple[int, list[str]]]:

@@ -37,6 +37,8 @@ EXCEPTIONS: dict[str, str] = {
     "simulators.audit.files.law_in_words": "reads words, and decides nothing",
     "simulators.audit.files.mechanism_in": "reads words, and decides nothing",
     "dpbounds.showing.html_table": "shows, and computes nothing",
+    "simulators.tables.number_rows": "reads a text, and decides nothing",
+    "simulators.tables.read_columns": "reads a file, and decides nothing",
     "simulators.ftrl.rehearsals.Rehearsal.work": "says how long runs take, and changes none of them",
 }
 

@@ -70,6 +70,7 @@ def tightest(
     return bound_program(noise, program, **options)
 
 
+@typed
 def bound_row(found: ConvexBound) -> dict[str, Any]:
     """Ends, a little outside what was found: `upper` is the tightest of the program's `value` and the bounds that need
     no program, `tightest` says which, `ratio` is upper / lower; `status` is certified, estimate or not a bound.

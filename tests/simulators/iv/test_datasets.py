@@ -135,7 +135,7 @@ GOOD = lines(5)
         (
             GOOD,
             "rownames,morekids,gender1,sex2,age,work",
-            "^column = gender2 .*a column of the file: rownames, morekids, gender1, sex2, age, work",
+            "^column = gender2 .*a column of [^ ]*: rownames, morekids, gender1, sex2, age, work",
         ),
         ([], HEADER, "^file = .*records"),
         ([*GOOD, "6,maybe,male,male,30,4"], HEADER, r"line 7, column morekids = maybe .*yes or no"),

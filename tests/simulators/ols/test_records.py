@@ -166,7 +166,7 @@ def test_columns_can_be_centred_standardised_and_given_an_intercept():
         ("a,y\n1,2\nx,3\n", "line 3, column a"),
         ("a,y\n1,2\n1,2,3\n", "line 3"),
         ("a,y\n", "records"),
-        ("", "first line"),
+        ("", "a CSV file with a header"),
         ("a,a\n1,2\n", "once"),
         ("a,y\n1,inf\n", "column y"),
         ("y\n1\n2\n", "one column"),
@@ -181,10 +181,10 @@ def test_files_that_will_not_do_are_refused_with_the_place(tmp_path, text, said)
 
 
 def test_missing_files_targets_and_broken_archives_are_refused(tmp_path):
-    with pytest.raises(DomainError, match="readable"):
+    with pytest.raises(DomainError, match="a CSV file with a header"):
         load(tmp_path / "none.csv")
     (tmp_path / "broken.csv.gz").write_bytes(gzip.compress(b"a,y\n1,2\n")[:-9])
-    with pytest.raises(DomainError, match="readable"):
+    with pytest.raises(DomainError, match="a CSV file with a header"):
         load(tmp_path / "broken.csv.gz")
     with pytest.raises(DomainError, match="columns a, y"):
         load(written(tmp_path, "a,y\n1,2\n2,3\n"), target="z")

@@ -69,7 +69,8 @@ def test_data_that_will_not_do_is_one_clear_line_and_status_2(tmp_path, last, wo
 def test_missing_columns_and_missing_files(tmp_path):
     (tmp_path / FILE).write_text("morekids,gender1,work\nyes,male,3\n")
     shown = fresh(*FIGURE, "--data-dir", ".", cwd=tmp_path)
-    assert shown.returncode == 2 and "no gender2 in it" in shown.stderr and shown.stderr.count("\n") == 1
+    missing = f"column = gender2 is not allowed: it must be a column of {FILE}"
+    assert shown.returncode == 2 and missing in shown.stderr and shown.stderr.count("\n") == 1
     (tmp_path / FILE).unlink()
     shown = fresh(*FIGURE, "--data-dir", ".", cwd=tmp_path)
     assert shown.returncode == 2 and shown.stderr.startswith("dpbounds: data_dir = ") and FILE in shown.stderr
