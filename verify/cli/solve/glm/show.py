@@ -111,20 +111,18 @@ def _advice(recommendation: Recommendation) -> None:
     advice = ADVICE_LABELS[recommendation.advice]
     if recommendation.messages:
         taken = "w = 0" if recommendation.recommended == "zero" else recommendation.recommended
-        _note(f"Recommended at equal true privacy: {taken}.")
+        _note(f"Recommended at equal true privacy: {taken}. {_forecast(recommendation)}")
         _note(f"Among the estimators by least squares: {advice}. {recommendation.reason}")
     else:
         _note(f"Recommended at equal true privacy: {advice}. {recommendation.reason}")
-    if recommendation.messages and recommendation.recommended != "zero":
-        sure = f"Not reliable: {recommendation.doubt}" if recommendation.doubt else "Reliable."
-        _note(f"Half of its runs are predicted below {recommendation.median:.3g}. {sure}")
     if recommendation.messages and recommendation.problem.link.labels == "count":
         bound = recommendation.messages[0].label_bound
         _note(f"Counts in messages are clamped at {bound:g}, of least predicted error: --label-bound of `fit glm`.")
     if not recommendation.useful:
         _note("None of these is useful here: the best has more than half the error of w = 0. " + _help(recommendation))
     for more in recommendation.more:
-        _note(f"With n = {more.n} and m = {more.m}: {more.relative:.3g}.")
+        estimator = recommendation.best.estimator
+        _note(f"With n = {more.n} and m = {more.m} by {estimator}: {more.relative:.3g}.")
     needed = recommendation.needed
     if needed is None:
         return
@@ -134,6 +132,14 @@ def _advice(recommendation: Recommendation) -> None:
         f"For a relative error of {needed.target:g} by {recommendation.best.estimator}: n = {proportional} with m in "
         f"proportion, {kept} with m = {recommendation.problem.m} as it is."
     )
+
+
+def _forecast(recommendation: Recommendation) -> str:
+    """The median to expect of what is recommended, and whether it is to be relied on."""
+    if recommendation.recommended == "zero":
+        return ""
+    sure = f"Not reliable: {recommendation.doubt}" if recommendation.doubt else "Reliable."
+    return f"Half of its runs are predicted below {recommendation.median:.3g}. {sure}"
 
 
 def _help(recommendation: Recommendation) -> str:
