@@ -27,7 +27,7 @@ from dpbounds.arithmetic import balls
 from dpbounds.errors import DomainError, positive
 from dpbounds.ftrl.methods.linear import LinearMethod
 
-# Corners tried, and bits of the balls.
+# Corners tried.
 MOST_CORNERS = 400
 
 

@@ -62,7 +62,9 @@ RUNS = 25
 
 
 def _paired(rng: np.random.Generator, *, sign: float = -1.0) -> Iterator[Within]:
-    """The estimate from public records, and that from the known law with their mean of h M moved to the message."""
+    """The estimate from public records, and that from the known law with their mean of h M moved to the message. Ratios
+    are near 1; the logarithm of one has a deviation of at most .2 over seeds, of which 7 are allowed.
+    """
     for row in ROWS:
         model, settings = setting_of(row)
         labels, a = messages.scored(model.link), messages.message_matrix(model.covariance)
@@ -78,7 +80,7 @@ def _paired(rng: np.random.Generator, *, sign: float = -1.0) -> Iterator[Within]
             errors.append(float(np.sum((drawn - model.w) ** 2)))
         ratio = math.sqrt(np.mean(apart) / np.mean(errors) * model.m / model.p)
         yield Within(
-            f"{row[0]}, p = {model.p}, m = {model.m}: how far apart, over sqrt(p / m) of the error", ratio, 0, 2
+            f"{row[0]}, p = {model.p}, m = {model.m}: how far apart, over sqrt(p / m) of the error", ratio, 0, 4
         )
 
 
@@ -159,7 +161,7 @@ BEYOND_IN_LAW = Claim(
         "The equation of messages is solved for Gaussian $x$ of a law that is known, for any $A$;",
         (
             "with the public records' mean of $h M$ at $w^*$ moved to the mean message, that gives an estimate which "
-            "is no further than $2 sqrt(p\\/m)$ of the error from the one that the records themselves give, and runs "
+            "is no further than $4 sqrt(p\\/m)$ of the error from the one that the records themselves give, and runs "
             "have the error that the formula states;"
         ),
         (
