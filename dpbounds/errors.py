@@ -7,7 +7,7 @@ Every message names the parameter, its value, what is allowed and what to do abo
 >>> within("eta", 2, "(0, 1]", "take smaller steps")
 Traceback (most recent call last):
 ...
-dpbounds.errors.DomainError: eta = 2 is not allowed: it must be the interval (0, 1]; take smaller steps
+dpbounds.errors.DomainError: eta = 2 is not allowed: it must be in the interval (0, 1]; take smaller steps
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def within(parameter: str, value: Any, interval: str, remedy: str = "") -> float
     above = number > low if interval[0] == "(" else number >= low
     below = number < high if interval[-1] == ")" else number <= high
     if not (above and below):
-        raise DomainError(parameter, value, f"the interval {interval}", remedy)
+        raise DomainError(parameter, value, f"in the interval {interval}", remedy)
     return number
 
 

@@ -168,7 +168,7 @@ def decay_rates(decay: Float[np.ndarray, " d"]) -> Float[np.ndarray, " d"]:
     x = vector("decay", decay)
     outside = ~((x > 0) & (x <= 1))
     if outside.any():
-        raise DomainError("decay", float(x[outside].flat[0]), "the interval (0, 1]", "decay is eta * lambda_j")
+        raise DomainError("decay", float(x[outside].flat[0]), "in the interval (0, 1]", "decay is eta * lambda_j")
     return x
 
 

@@ -243,8 +243,8 @@ def test_tree_noise_has_the_covariance_of_tree_aggregation() -> None:
     [
         ({"steps": 0}, r"steps = 0 is not allowed: it must be a whole number of at least 1"),
         ({"shape": (3, 0)}, r"shape = 0 is not allowed: it must be a whole number of at least 1"),
-        ({"block": 0}, r"block = 0 is not allowed: it must be the interval \[1, 1024\]"),
-        ({"block": 1025}, r"block = 1025 is not allowed: it must be the interval \[1, 1024\]"),
+        ({"block": 0}, r"block = 0 is not allowed: it must be in the interval \[1, 1024\]"),
+        ({"block": 1025}, r"block = 1025 is not allowed: it must be in the interval \[1, 1024\]"),
         ({"correlation": tree_aggregation(8)}, r"T = 10 is not allowed: it must be the horizon 8"),
         ({"generator": np.random.RandomState(0)}, "generator"),
         ({"correlation": "nu"}, "correlation"),

@@ -60,7 +60,7 @@ class Blt(ToeplitzCorrelation):
             raise DomainError("buf_decay", f"{self.buffers} numbers", f"at most {MOST_BUFFERS} buffers")
         for decay in self.buf_decay:
             if not 0 <= decay < 1:
-                raise DomainError("buf_decay", decay, "the interval [0, 1)")
+                raise DomainError("buf_decay", decay, "in the interval [0, 1)")
         radius = float(np.abs(np.linalg.eigvals(self.transition)).max(initial=0.0))
         if not radius < 1:
             raise DomainError(
