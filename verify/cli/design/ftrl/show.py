@@ -48,7 +48,8 @@ def show_run(design: Design, schedule: str, rows: Sequence[Row], arguments: Name
     objective = design.objective
     settings = f"T = {objective.steps}, d = {len(objective.eigenvalues)}, eta = {objective.learning_rates[0]:.6g}, "
     settings += f"schedule = {schedule}, batch_size = {objective.examples}, clip_norm = {design.clip_norm:g}, "
-    settings += f"sigma_sgd = {objective.sigma_sgd:g}, momentum = {objective.momentum:g}."
+    gradients = "rows with exact gradients" if objective.noiseless else f"sigma_sgd = {objective.sigma_sgd:g}"
+    settings += f"{gradients}, momentum = {objective.momentum:g}."
     said = [settings, *_losses(), *_run_columns(design, rows), *design.sentences, *_simulation(arguments)]
     print_sentences([*said, design.budget.sentence(design.participation.times)])
 
