@@ -9,7 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from verify.checks.agreement import Agreement, Fact, Holds, Within
+    from verify.checks.agreement import Agreement, Fact, Holds, Within, refused, taken
     from verify.checks.base import Check, Level, Seed
     from verify.checks.bounded import BoundedMean
     from verify.checks.frequency import Event, Frequency
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from verify.checks.unbounded import Unbounded
 
 _HOMES = {
-    "agreement": ("Agreement", "Fact", "Holds", "Within"),
+    "agreement": ("Agreement", "Fact", "Holds", "Within", "refused", "taken"),
     "base": ("Check", "Level", "Seed"),
     "bounded": ("BoundedMean",),
     "frequency": ("Event", "Frequency"),
@@ -75,6 +75,8 @@ __all__ = [
     "Times",
     "Unbounded",
     "Within",
+    "refused",
+    "taken",
 ]
 
 

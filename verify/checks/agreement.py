@@ -105,6 +105,24 @@ class Holds:
         return _with_numbers({"fact": self.label, "holds": bool(self.truth)}, self.numbers)
 
 
+def refused(label: str, parameter: str, call: Callable[[], Any]) -> Holds:
+    """That a call is refused, and that its `DomainError` names this parameter."""
+    return Holds(f"{label} is refused as {parameter}", _refusal(call) == parameter)
+
+
+def taken(label: str, call: Callable[[], Any]) -> Holds:
+    """That a call is not refused, such as one just inside of a limit."""
+    return Holds(f"{label} is taken", _refusal(call) is None)
+
+
+def _refusal(call: Callable[[], Any]) -> str | None:
+    try:
+        call()
+    except DomainError as error:
+        return error.parameter
+    return None
+
+
 # What the row of a fact says by itself; under another value these names would change what is read from it.
 _OWN = ("fact", "holds", "difference", "tolerance", "observed", "predicted", "least", "most")
 

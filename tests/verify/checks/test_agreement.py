@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dpbounds import DomainError
 from tests.verify.judging import evidence_of
-from verify.checks import Agreement, Fact, Holds, Within
+from verify.checks import Agreement, Fact, Holds, Within, refused, taken
 
 EXACT = Fact("two", 2, 2, tolerance=0)
 CLOSE = Fact("a root", 1.41421356, 2**0.5, tolerance=1e-6)
@@ -45,3 +46,12 @@ def test_what_is_not_so_is_told_too():
         "a ratio: 3, stated at most 2.",
         "one: observed 1.5, stated 1.",
     ]
+
+
+def test_a_refusal_names_its_parameter():
+    def call() -> None:
+        raise DomainError("n", 0, "at least 1")
+
+    assert [refused("n = 0", name, call).truth for name in ("n", "m")] == [True, False]
+    assert [taken("a call", made).truth for made in (call, int)] == [False, True]
+    assert not refused("a call", "n", int).truth

@@ -30,7 +30,9 @@ from verify.statements.claims import Claim
 
 def _projection_facts(rng: np.random.Generator, slip: float = 0.0) -> Iterator[Holds]:
     """Next to the ends and on a grid: the least statistic over the other coefficient, by finer and finer grids."""
-    for q, strength, regressor in ((2, 60.0, 0), (2, 60.0, 1), (2, 9.0, 0), (3, 60.0, 1)):
+    for q, strength, regressor in (
+        (2, 60.0, 0), (2, 60.0, 1), (2, 9.0, 0), (3, 60.0, 1), (2, 7.0, 0), (2, 3.0, 1),
+    ):  # fmt: skip
         release = two_regressors(q, strength)
         found = projection(release, regressor)
         ends = [end + slip for piece in found.pieces for end in piece if math.isfinite(end)]

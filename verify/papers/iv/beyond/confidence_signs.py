@@ -184,18 +184,19 @@ def _sign_set_facts(rng: np.random.Generator) -> Iterator[Fact | Holds]:
     grid = np.linspace(-3, 3, 61)
     curves = {
         "interval": 40 * (grid - 0.3),
+        "interval, of two runs": np.where(np.abs(grid) < 0.01, 90.0, 40 * grid),
         "complement": 60 * np.exp(-(grid**2)),
         "line": 3 * np.sin(grid),
         "pieces": 30 * (grid**2 - 1),
         "empty": np.full(61, 90.0),
     }
-    for shape, curve in curves.items():
+    for name, curve in curves.items():
         for pi, s in ((0.5, 5.0), (0.3, 8.0)):
             critical = sign_critical(200, s, pi)
             found = sign_set(curve, grid, n=200, deviation=s, probability=pi, refuse_coarse=False)
             expected = _kept(curve, grid, critical)
-            yield Fact(f"{shape}, pi = {pi}", np.arctan(found.pieces), np.arctan(expected), 1e-12)
-            yield Holds(f"shape {shape}, pi = {pi}", found.shape == shape)
+            yield Fact(f"{name}, pi = {pi}", np.arctan(found.pieces), np.arctan(expected), 1e-12)
+            yield Holds(f"shape of {name}, pi = {pi}", found.shape == name.partition(",")[0])
 
 
 SIGN_SET = Claim(

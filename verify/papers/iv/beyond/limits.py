@@ -1,0 +1,180 @@
+"""Beyond the paper: both sides of limits, and the ends of what is computed: no noise, no steps left, no end at all."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+
+from dpbounds.iv import Moments, lyapunov_exponent
+from dpbounds.iv.clipping import Records, clipped_run, model_records
+from dpbounds.iv.confidence import MomentRelease, PrivacyBudget, ReleasePlan
+from dpbounds.iv.confidence.answers import ConfidenceAnswer
+from dpbounds.iv.confidence.disclosure import Disclosure
+from dpbounds.iv.confidence.signs import SignRelease
+from dpbounds.iv.forecast import Forecaster
+from dpbounds.iv.general import General
+from dpbounds.iv.isotropic import Isotropic, settled_after
+from simulators.iv.confidence.noise import wishart
+from simulators.iv.confidence.records import bounded_records
+from verify.checks import Agreement, Fact, Holds, Times, Within, refused, taken
+from verify.statements.claims import Claim
+
+_OFF = {"1 % off": {"facts": Times(1.01)}}
+
+# --- singular or not ---
+
+
+def _if(fits: bool, label: str, parameter: str, call: Callable[[], Any]) -> Holds:
+    return taken(label, call) if fits else refused(label, parameter, call)
+
+
+def _rank(rng: np.random.Generator, *, wrong: float = 1.0) -> Iterator[Fact | Holds]:
+    """Instruments near a dependence, regressors of units far apart, and one that no instrument moves but rounding."""
+    for share, label in ((1.2, "above"), (0.8, "below")):
+        for q in (2, 4):
+            near = np.eye(q)
+            near[0, 1] = near[1, 0] = 1 - wrong * share * q * 1e-13
+            A = np.outer(1e3 ** np.arange(q), 1e3 ** np.arange(q)) * near
+            where = f"{q} instruments with a least eigenvalue {label} {q}e-13"
+            parts: dict[str, Any] = {"A": A, "G": np.eye(q)[:, :1], "b": np.ones(q), "n": q}
+            yield _if(share > 1, where, "Z'Z/n", lambda parts=parts: Moments(**parts))
+    signs = np.array([[(-1.0) ** (row >> bit & 1) for bit in range(3)] for row in range(8)])
+    Z, free = signs[:, :2], signs[:, 2]
+    X = np.column_stack([Z[:, 0] + free, -1e14 * (Z[:, 1] + 2 + free)])
+    found = Moments.of(Z, X, Z.sum(axis=1))
+    yield Fact("units far apart: fitted regressors", found.theta_hat / [1, 1e14], [[1, 0], [0, -1]], 1e-9)
+    yield Fact("units far apart: beta", found.beta_hat * [1, 1e14], [1, -1], 1e-9)
+    Z = Z + 0.1 * np.array([0.3, 0.7, -0.2, 0.9, 0.4, -0.6, 0.1, -0.8])[:, None]
+    for size in (1.0, 1e3):
+        unmoved = size * (free - Z @ np.linalg.lstsq(Z, free, rcond=None)[0])
+        X = np.column_stack([Z[:, 0], unmoved])
+        label = f"a regressor of size {size:g} that no instrument moves"
+        yield refused(label, "Z'X/n", lambda X=X: Moments.of(Z, X, free))
+        moved = X + np.column_stack([0 * free, 1e-8 * size * Z[:, 1]])
+        yield taken(f"one of size {size:g} that is moved a little", lambda X=moved: Moments.of(Z, X, free))
+    for share, label in ((1.2, "above"), (0.8, "below")):
+        second = np.array([[1, 1 - share * wrong * 2e-14], [1 - share * wrong * 2e-14, 1]])
+        release = MomentRelease(
+            first=np.ones(2), second=second, first_scale=0.0, second_scale=0.0, outcome_weight=1.0,
+            regressor_weights=np.ones(1), n=9, adjacency="replace-one",
+        )  # fmt: skip
+        where = f"released moments with a least eigenvalue {label} 2e-14"
+        parameter = "covariance of the released moments"
+        yield _if(share > 1, where, parameter, lambda release=release: release.covariance)
+
+
+_PLAN: dict[str, Any] = {
+    "outcome": "y", "regressors": ["x"], "instruments": ["z"], "bounds": {"y": (-1, 1), "x": (0, 2)},
+    "budget": PrivacyBudget(mu=1.0, delta=1e-6), "independent": True, "instrument_means": {"z": 0.5},
+}  # fmt: skip
+
+
+def _stretched(rng: np.random.Generator) -> Iterator[Holds]:
+    """Effects are not one and the same where a regressor has two values."""
+    z, y = np.tile([0.0, 1.0], 6), np.linspace(-1, 1, 12)
+    two, three = np.tile([0.0, 1.0, 1.0], 4), np.tile([0.0, 1.0, 2.0], 4)
+    for H, x, label in ((1.0, two, "two"), (1.0, three, "three"), (2.0, two, "two")):
+        plan = ReleasePlan(**_PLAN, heterogeneity=H)
+        yield Holds(f"residuals are clipped, H = {H:g}", plan.stretched)
+        where, fits = f"a regressor of {label} values with H = {H:g}", H > 1 or x is three
+        columns = {"z": z, "x": x, "y": y}
+        yield _if(fits, where, "heterogeneity", lambda plan=plan, columns=columns: bounded_records(plan, columns))
+
+
+# --- ends ---
+
+
+def _runs(rng: np.random.Generator) -> Iterator[Fact | Holds]:
+    """A run that settles goes on as it is; one that was cut stands where it ended; nodes in many coordinates."""
+    A, theta, beta = np.diag([1.0, 0.5]), np.array([[1.0, 0.3], [0.2, -1.5]]), np.array([0.7, -0.4])
+    problem = General(moments=Moments(A=A, G=A @ theta, b=A @ theta @ beta, n=9), eta=0.9, alpha=0.6)
+    X = np.random.default_rng(1).standard_normal((9, 2))
+    records = Records.of(X, X @ theta, X @ theta @ beta)
+    own = [(np.zeros((2, 2)), np.zeros(2))]
+    for _ in range(400):
+        Theta, b = own[-1]
+        own.append((Theta - 0.9 * A @ (Theta - theta), b - 0.6 * Theta.T @ A @ (Theta @ b - theta @ beta)))
+    run = clipped_run(records, problem, 400, math.inf, math.inf)
+    yield Fact("a run that settles: Theta", run.theta, np.array([Theta for Theta, _ in own]), 1e-8)
+    yield Fact("a run that settles: beta", run.beta, np.array([b for _, b in own]), 1e-8)
+    forecaster = Forecaster(problem=problem, n=9, sigma_1=1.0, sigma_2=1.0, records=records)
+    short = replace(run, theta=run.theta[:4] + 0.1, beta=run.beta[:4] + 0.1)
+    for steps in (2, 3, 50):
+        # 0.1 at the end of the run, whatever the unclipped one did since.
+        moved = forecaster.moved(short, steps, own[steps][1])
+        yield Fact(f"moved by clipping at T = {steps} of a run of 3", moved, np.full(2, 0.1), 1e-9)
+    many = Isotropic(singular_values=np.full(10, 2.0), beta=np.full(10, 0.5), q=10, eta=0.5, alpha=0.1)
+    nodes = model_records(many, 1.5, 0.5)
+    residuals = nodes.outcome - nodes.regressors @ many.beta
+    errors = nodes.regressors - 2 * nodes.instruments
+    for label, values, spread in (("z", nodes.instruments, 1), ("y", residuals, 1.5), ("x", errors, 0.5)):
+        stated = np.full(values.shape[1:], spread)
+        yield Fact(f"30 coordinates: deviations of {label}", values.std(axis=0), stated, 0.05)
+    for first, alpha in ((1.0, 0.3), (-2.0, 0.4)):
+        moments = Moments(A=2 * np.eye(1), G=np.full((1, 1), 2 * first), b=np.ones(1), n=9)
+        rate, share = float(lyapunov_exponent(moments, 0.3, alpha, 0.0)), 2 * alpha * first**2
+        yield Fact(f"rate without noise, alpha H = {share:g}", rate, math.log(abs(1 - share)))
+    yield Fact("steps after which nothing is left at rate 0", settled_after(0.0), 2.0, 0.0)
+    yield Fact("at rate 1/2, until e^-60 is left", settled_after(0.5), math.ceil(60 / math.log(2)) + 2.0, 0.0)
+
+
+@dataclass(frozen=True)
+class _Set:
+    pieces: tuple[tuple[float, float], ...]
+
+
+def _surroundings(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
+    """Around ends and point; with one of both, as far as ranges allow; what leaves of signs; variances of Wishart's."""
+    plan = ReleasePlan(**_PLAN, heterogeneity=2.0)
+    for pieces, point, low, high in (
+        (((-1.0, 2.0),), 0.5, -1.0, 2.0),
+        (((-math.inf, 3.0),), math.inf, 3.0, 3.0),
+        (((-math.inf, 0.0), (1.0, math.inf)), -1.0, -1.0, 1.0),
+        ((), math.inf, 0.0, 0.0),
+    ):
+        # The rest of an answer has no part in it.
+        reading = SimpleNamespace(confidence_set=_Set(pieces), point=point)
+        parts: dict[str, Any] = {"disclosure": None, "price": None, "n_star": 1.0}
+        answer = ConfidenceAnswer(plan=plan, reading=cast(Any, reading), **parts)
+        around = answer.surroundings()
+        width = high - low if high > low else 2.0
+        yield Fact(f"middle of what is shown of {pieces}", (around[0] + around[-1]) / 2, (low + high) / 2, 1e-9)
+        margin = (around[-1] - high) / width
+        yield Within(f"margin of {pieces}, in widths", margin, 0.3, 3.0)
+        yield Fact(f"steps of {pieces}", np.diff(around), np.full(len(around) - 1, around[1] - around[0]), 1e-6)
+    grid = np.linspace(-2.0, 5.0, 8)
+    release = SignRelease(curve=grid**2, grid=grid, n=40, deviation=2.0, probability=0.3)
+    found = Disclosure(release=release, budget=()).columns()
+    yield Fact("signs: ends and size of the grid", found["grid"], [-2.0, 5.0, 8], 0.0)
+    yield Fact("signs: the curve", found["curve"], grid**2, 0.0)
+    for degrees in (3, 1):
+        squares = wishart(np.random.default_rng(degrees), np.full(40_000, degrees), 2)
+        yield Fact(f"mean of Wishart's matrices, {degrees} degrees", squares.mean(axis=0), degrees * np.eye(2), 0.02)
+
+
+BEYOND_LIMITS = Claim(
+    id="iv/beyond-limits",
+    where="limits and ends of what is computed",
+    kind="number",
+    statement=(
+        (
+            "Moments that are singular up to rounding are refused, those a fifth above the limit are not, whatever the "
+            "units, and a regressor of two values is refused where effects are said to be one and the same;"
+        ),
+        (
+            "a run that has settled stays where it is, one that was cut is counted up to its end, without noise the "
+            "rate is $log abs(1 - alpha H)$, and a set without ends is shown as far as the public ranges allow."
+        ),
+    ),
+    checks=(
+        Agreement(decides="a", facts=_rank, impostors={"a limit half as large": {"facts": {"wrong": 0.5}}}),
+        Agreement(decides="a", facts=_stretched),
+        Agreement(decides="b", facts=_runs, impostors=_OFF),
+        Agreement(decides="b", facts=_surroundings, impostors=_OFF),
+    ),
+)
