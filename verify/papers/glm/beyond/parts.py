@@ -1,0 +1,186 @@
+"""Beyond the paper: what the answers are made of, each by its definition: means, moments of messages, doubts."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+from scipy import linalg, stats
+
+from dpbounds.glm import LINKS, recommend
+from dpbounds.glm.bounds import Covariance
+from dpbounds.glm.gaussian import enclosed_mean
+from dpbounds.glm.messages import message_law, scored
+from dpbounds.glm.recommendation import Recommendation
+from dpbounds.values import Value
+from verify.checks import Agreement, Fact, Holds, Times
+from verify.statements.claims import Claim
+
+_OFF = {"1 % off": {"facts": Times(1.01)}}
+COVARIANCE = np.array([[1.5, 0.4, -0.2], [0.4, 0.6, 0.1], [-0.2, 0.1, 0.3]])
+
+
+# --- constants of the rates, and Gaussian means ---
+
+
+def _constants(rng: np.random.Generator) -> Iterator[Fact]:
+    """Norms of matrix roots by another algorithm; both sides of eigenvalue 1."""
+    for size in (1.0, 30.0):
+        matrix = size * COVARIANCE
+        root = np.real(linalg.sqrtm(matrix))
+        inverse = np.linalg.inv(root)
+        largest, least = np.linalg.norm(matrix, 2), 1 / np.linalg.norm(np.linalg.inv(matrix), 2)
+        found = Covariance.of(matrix)
+        condition = np.linalg.norm(root, np.inf) * np.linalg.norm(inverse, np.inf)
+        varrho = np.linalg.norm(root, 2) * np.linalg.norm(inverse, 2) * condition
+        stated = [largest, least, varrho, np.linalg.norm(root, np.inf)]
+        yield Fact(f"size {size:g}: norms", [found.norm, found.least, found.varrho, found.root_row_norm], stated)
+        yield Fact(f"size {size:g}: Lambda", found.capital_lambda, min(least, math.sqrt(least)))
+    t, weights = np.polynomial.hermite_e.hermegauss(60)
+    for name in ("poisson", "cubic"):
+        link = LINKS[name]
+        for q in (0.3, 2.0):
+            z = math.sqrt(q) * t
+            for order in range(4):
+                # Of the cubic z^3 / 3.
+                values = np.exp(z) if name == "poisson" else (z**3 / 3, z**2, 2 * z, 2 + 0 * z)[order]
+                for weight in range(3):
+                    mean = round(float(weights @ (t**weight * values)) / math.sqrt(2 * math.pi), 12)
+                    ball = enclosed_mean(link, q, order=order, weight=weight)
+                    yield Fact(f"{name}, q = {q:g}, order {order}, W^{weight}", float(ball.mid()), mean, 1e-10)
+
+
+# --- labels and messages ---
+
+
+def _labels(rng: np.random.Generator) -> Iterator[Fact]:
+    """Clamped counts by their probabilities; a regression's labels by both signs of the noise."""
+    z = np.array([-2.0, 0.3, 1.7])
+    for bound in (1, 4, 20):
+        labels, rate = scored("poisson", bound), np.exp(z)
+        counts = np.arange(200)
+        psi = 2.0 * np.minimum(counts, bound) / bound - 1.0
+        shares = stats.poisson.pmf(counts[:, None], rate)
+        label = f"counts up to {bound}"
+        yield Fact(f"{label}: psi", labels.score(np.append(counts[:40], -3)), np.append(psi[:40], -1.0))
+        yield Fact(f"{label}: M", labels.mean(z), psi @ shares, 1e-10)
+        yield Fact(f"{label}: E psi^2", labels.second(z), psi**2 @ shares, 1e-10)
+        # The derivative of a Poisson mean is lambda E[psi(Y + 1) - psi(Y)].
+        yield Fact(f"{label}: M'", labels.slope(z), rate * (np.diff(psi) @ shares[:-1]), 1e-10)
+        yield Fact(f"{label}: end", labels.end, 1.0, 0.0)
+    for bound in (1.0, 1.5):
+        labels, mean, noise = scored("sigmoid", bound), 1 / (1 + np.exp(-z)), bound - 1.0
+        both = [(2.0 * (mean + sign * noise) - 1.0) / (1.0 + 2.0 * noise) for sign in (1, -1)]
+        label = f"a regression with noise {noise:g}"
+        yield Fact(f"{label}: psi", labels.score(mean + noise), both[0])
+        yield Fact(f"{label}: psi outside", labels.score(np.array([-9.0, 9.0])), [-1.0, 1.0], 0.0)
+        yield Fact(f"{label}: M", labels.mean(z), (both[0] + both[1]) / 2)
+        yield Fact(f"{label}: M'", labels.slope(z), 2 * mean * (1 - mean) / (1 + 2 * noise))
+        yield Fact(f"{label}: E psi^2", labels.second(z), (both[0] ** 2 + both[1] ** 2) / 2)
+        yield Fact(f"{label}: end", labels.end, 1 / (1 + 2 * noise))
+
+
+def _shortened(rng: np.random.Generator) -> Iterator[Fact]:
+    """h = A x / max(R, |A x|) in the plane by polar coordinates, and on the line, A any matrix that whitens x."""
+    turn = np.array([[0.6, -0.8], [0.8, 0.6]])
+    for name, bound in (("logistic", None), ("poisson", 3), ("sigmoid", 1.4)):
+        for p in (1, 2):
+            covariance, w = COVARIANCE[:p, :p], np.array([0.8, -0.5])[:p]
+            matrix = (turn if p > 1 else np.ones((1, 1))) @ np.linalg.inv(np.real(linalg.sqrtm(covariance))) * 1.3
+            found = message_law(name, w, covariance, radius=1.7, label_bound=bound, matrix=matrix)
+            y, weights = _normal(p)
+            x = y @ np.linalg.cholesky(covariance).T
+            sent = x @ matrix.T
+            h = sent / np.maximum(1.7, np.linalg.norm(sent, axis=1))[:, None]
+            labels = scored(name, bound)
+            z = x @ w
+            first = (weights * labels.mean(z)) @ h
+            square = (h.T * (weights * labels.mean(z) ** 2)) @ h - np.outer(first, first)
+            slope = (h.T * (weights * labels.slope(z))) @ x
+            label = f"{name}, p = {p}"
+            yield Fact(f"{label}: E[h psi]", found.first, first, 1e-6)
+            yield Fact(f"{label}: E[h h' psi^2]", found.second, (h.T * (weights * labels.second(z))) @ h, 1e-6)
+            yield Fact(f"{label}: Cov(h M)", found.public, square, 1e-6)
+            yield Fact(f"{label}: J^-1", found.back, np.linalg.inv(slope), 1e-6)
+            yield Fact(f"{label}: E[h h' / |h|^2]", found.directions, np.eye(p) / p, 1e-12)
+
+
+@cache
+def _normal(p: int) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights of a standard normal on the line or in the plane, with a break at |y| = 1.7 / 1.3."""
+    x, weights = np.polynomial.legendre.leggauss(60)
+    edges = np.array([0.0, 1.7 / 1.3, 4.0, 9.0])
+    half = np.diff(edges)[:, None] / 2
+    r, share = (edges[:-1, None] + half * (1 + x)).ravel(), (half * weights).ravel()
+    share = share * np.exp(-(r**2) / 2)
+    if p == 1:
+        return np.concatenate([r, -r])[:, None], np.tile(share, 2) / math.sqrt(2 * math.pi)
+    angles = np.arange(96) * (2 * math.pi / 96)
+    points = r[:, None, None] * np.stack([np.cos(angles), np.sin(angles)], axis=-1)
+    return points.reshape(-1, 2), np.repeat(share * r, 96) / 96
+
+
+# --- what is said of an answer ---
+
+
+@cache
+def _answer(**settings: Any) -> Recommendation:
+    return recommend("logistic", p=2, w_norm=1.0, delta=1e-6, **settings)
+
+
+def _doubts(rng: np.random.Generator) -> Iterator[Fact | Holds]:
+    """Each reason is given where it is one; nothing is doubted of what is reliable, nor of zero."""
+    sure = _answer(n=100_000, m=100_000, epsilon=3.0)
+    row = min((*sure.under("tight"), *sure.messages), key=lambda row: row.rank)
+    yield Holds("a large survey is reliable", row.reliable and sure.doubt == "" and sure.useful)
+    few = dataclasses.replace(sure, problem=dataclasses.replace(sure.problem, m=3))
+    yield Holds("what is reliable is not doubted", few.doubt == "")
+    unsure = tuple(_unsure(row) for row in sure.messages)
+    alone = dataclasses.replace(sure, rows=(), messages=unsure)
+    yield Holds("nothing else is wrong: too few records", "is too small: the predicted error" in alone.doubt)
+    few = dataclasses.replace(alone, problem=dataclasses.replace(sure.problem, m=3))
+    yield Holds("too few public records", "public records are fewer" in few.doubt)
+    rootless = tuple(_unsure(row, no_root=0.5) for row in sure.messages)
+    yield Holds("no root", "there is no estimate" in dataclasses.replace(alone, messages=rootless).doubt)
+    squares = dataclasses.replace(sure, messages=(), rows=tuple(_unsure(row) for row in sure.rows))
+    yield Holds("least squares", "no mean beyond it" in squares.doubt)
+    for median, useful, zero in ((0.49, True, False), (0.51, False, False), (0.99, False, False), (1.01, False, True)):
+        value = Value(median, kind="estimate", source="")
+        rows = tuple(dataclasses.replace(row, median=value) for row in sure.messages)
+        told = dataclasses.replace(sure, rows=(), messages=rows)
+        yield Holds(f"a median of {median:g} is {'' if useful else 'not '}useful", told.useful is useful)
+        yield Holds(f"and zero is {'' if zero else 'not '}recommended", (told.recommended == "zero") is zero)
+        yield Fact(f"median told at {median:g}", told.median, min(median, 1.0), 0.0)
+    poor = _answer(n=60, m=60, epsilon=0.05)
+    yield Holds("zero is recommended and not doubted", poor.recommended == "zero" and poor.doubt == "")
+    yield Holds("and not useful", not poor.useful)
+
+
+def _unsure(row: Any, **other: Any) -> Any:
+    return dataclasses.replace(row, reliable=False, **other)
+
+
+BEYOND_PARTS = Claim(
+    id="glm/beyond-parts",
+    where="what answers are made of",
+    kind="number",
+    statement=(
+        "Constants of a covariance are the norms of its roots, and enclosed Gaussian means of the Poisson link and the "
+        "cubic those of quadrature;",
+        (
+            "scores of clamped counts and of noisy regressions, and the moments of messages that are shortened within "
+            "a radius, are the means that they stand for;"
+        ),
+        "an answer is doubted for the reason that it has, and for none where it is reliable or nothing is released.",
+    ),
+    checks=(
+        Agreement(decides="a", facts=_constants, impostors=_OFF),
+        Agreement(decides="b", facts=_labels, impostors=_OFF),
+        Agreement(decides="b", facts=_shortened, impostors=_OFF),
+        Agreement(decides="c", facts=_doubts, impostors=_OFF),
+    ),
+)
