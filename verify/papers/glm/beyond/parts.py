@@ -14,7 +14,7 @@ from scipy import linalg, stats
 from dpbounds.glm import LINKS, recommend
 from dpbounds.glm.bounds import Covariance
 from dpbounds.glm.gaussian import enclosed_mean
-from dpbounds.glm.messages import message_law, scored
+from dpbounds.glm.messages import cap, message_law, scored
 from dpbounds.glm.recommendation import Recommendation
 from dpbounds.values import Value
 from verify.checks import Agreement, Fact, Holds, Times
@@ -72,6 +72,8 @@ def _labels(rng: np.random.Generator) -> Iterator[Fact]:
         # The derivative of a Poisson mean is lambda E[psi(Y + 1) - psi(Y)].
         yield Fact(f"{label}: M'", labels.slope(z), rate * (np.diff(psi) @ shares[:-1]), 1e-10)
         yield Fact(f"{label}: end", labels.end, 1.0, 0.0)
+    # On the line (e^eps - 1) E[u - gamma; u >= gamma] = gamma reads (e^eps - 1) (1 - gamma) / 2 = gamma.
+    yield Fact("the cap on the line", cap(1, 1.3).gamma, math.expm1(1.3) / (math.expm1(1.3) + 2.0))
     for bound in (1.0, 1.5):
         labels, mean, noise = scored("sigmoid", bound), 1 / (1 + np.exp(-z)), bound - 1.0
         both = [(2.0 * (mean + sign * noise) - 1.0) / (1.0 + 2.0 * noise) for sign in (1, -1)]

@@ -1,0 +1,207 @@
+"""Beyond the paper: what answers are made of: named data, the estimator's methods, spreads, doubts, quantiles."""
+
+from __future__ import annotations
+
+import math
+import re
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+
+from dpbounds import DomainError
+from dpbounds.ols import Comparison, Gram, ScaledData, compare, hessian_mixing_scales
+from dpbounds.ols.clipping.law import Law, risk_quantiles
+from dpbounds.ols.risk.sketching import sketch_and_solve_law
+from dpbounds.ols.sketch import root
+from dpbounds.private import LinearRegression
+from simulators.ols import family
+from simulators.ols.families import perceptron
+from simulators.sources import GaussianSource
+from verify.checks import Agreement, Fact, Holds, Times, Within, taken
+from verify.statements.claims import Claim
+
+_OFF = {"1 % off": {"facts": Times(1.01)}}
+RECORDS = 4000
+
+# --- named data ---
+
+
+def _families(rng: np.random.Generator) -> Iterator[Fact | Within]:
+    """Each regime from the same draws; lengths within 1."""
+    for name, made in _DRAWN.items():
+        found, (X, Y) = family(name, n=RECORDS, seed=3), made(np.random.default_rng(3))  # type: ignore[arg-type]
+        yield Fact(f"{name}: X", found.regressors, X, 1e-12)
+        yield Fact(f"{name}: y", found.outcome, Y, 1e-12)
+        yield Within(f"{name}: longest row", float(np.linalg.norm(X, axis=1).max()), 0.0, 1.0 + 1e-12)
+    acts = {"tanh": np.tanh, "relu": lambda z: np.where(z > 0, z, 0.0), "sigmoid": lambda z: (1 + np.tanh(z / 2)) / 2}
+    for activation, act in acts.items():
+        found = perceptron(n=200, width=8, seed=4, activation=activation, noise=0.3)  # type: ignore[arg-type]
+        own = np.random.default_rng(4)
+        latent, first, shift = own.standard_normal((200, 1)), own.standard_normal((1, 8)), own.standard_normal(8)
+        second = own.standard_normal((8, 8)) / math.sqrt(8)
+        features = act(act(latent * first + shift) @ second + own.standard_normal(8))
+        theta, noise = own.standard_normal(8), own.standard_normal(200)
+        Y = features @ theta / np.linalg.norm(theta) + 0.3 * noise
+        longest = max(np.linalg.norm(row) for row in features)
+        yield Fact(f"{activation}: features", found.regressors, features / longest, 1e-12)
+        yield Fact(f"{activation}: outcome", found.outcome, Y / max(abs(Y)), 1e-12)
+
+
+def _residual(own: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Four strong columns; residuals between 0.225 and 0.75 of either sign."""
+    sizes = np.where(np.arange(16) < 4, 1.0, 0.03)
+    X = own.uniform(-1, 1, (RECORDS, 16)) * sizes / math.sqrt(4 + 12 * 0.03**2)
+    sign = np.where(own.integers(0, 2, RECORDS) == 1, 1, -1)
+    Y = X[:, :4] @ [0.5, -0.5, 0.4, -0.3] + sign * own.uniform(0.3, 1, RECORDS) * 0.75
+    return X, np.where(np.abs(Y) > 1, np.sign(Y), Y)
+
+
+def _well(own: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Signs over sqrt 8; sum |theta_j| = sqrt 8 / 2, so that fits stay within 1/2."""
+    X = np.where(own.integers(0, 2, (RECORDS, 8)) == 1, 1, -1) / math.sqrt(8)
+    theta = np.array([7, 5, 3, 1, -1, -3, -5, -7]) / 32 * math.sqrt(8) / 2
+    return X, X @ theta + own.uniform(-0.01, 0.01, RECORDS)
+
+
+def _small(own: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    X = np.where(own.integers(0, 2, (RECORDS, 8)) == 1, 1, -1) / math.sqrt(8)
+    return X, own.uniform(-0.5, 0.5, RECORDS) + X @ np.full(8, 0.01)
+
+
+def _mixing(own: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    sizes = np.array([max(0.5**j, 1e-3) for j in range(40)])
+    X = own.uniform(-1, 1, (RECORDS, 40)) * sizes / math.sqrt(sum(sizes**2))
+    Y = X[:, :3] @ [0.9, 0.4, 0.2] + 0.02 * own.standard_normal(RECORDS)
+    return X, np.where(np.abs(Y) > 1, np.sign(Y), Y)
+
+
+def _clip(own: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    H = np.exp(1 + own.standard_normal((RECORDS, 1)))
+    for width in (1, 32, 32):
+        H = (1 + np.tanh(H @ own.standard_normal((width, 32)) / 2)) / 2
+    score = H @ own.standard_normal(32)
+    margin = 2 * (score - np.mean(score)) / np.std(score) + own.standard_normal(RECORDS)
+    return H / max(np.linalg.norm(row) for row in H), np.sign(margin)
+
+
+_DRAWN = {"residual": _residual, "wellcond": _well, "smalltheta": _small, "mixfriendly": _mixing, "clip": _clip}
+
+
+def _estimator(rng: np.random.Generator) -> Iterator[Fact | Holds]:
+    """Predictions and R² by their definitions; where noise comes from, and what is warned of."""
+    X = rng.uniform(-1, 1, (400, 3))
+    y = 0.4 + X @ [0.5, -0.3, 0.2] + rng.uniform(-0.1, 0.1, 400)
+    budget: dict[str, Any] = {"epsilon": 20.0, "delta": 1e-6, "ranges": (-1.0, 1.0), "outcome_range": (-1.0, 2.0)}
+    made = LinearRegression(**budget, seed=0).fit(X, y)
+    predicted = [made.intercept_ + sum(a * c for a, c in zip(row, made.coef_, strict=True)) for row in X]
+    yield Fact("predictions", made.predict(X), predicted)
+    share = np.mean((y - predicted) ** 2) / np.var(y)
+    yield Fact("R²", made.score(X, y), 1 - share)
+    yield Holds("R² of one outcome", math.isnan(made.score(X[:5], np.ones(5))))
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        plain = LinearRegression(**budget, noise="numpy").source(400, 4)
+    yield Holds("noise of floats, with a warning", isinstance(plain, GaussianSource) and len(said) == 1)
+
+
+# --- spreads and doubts ---
+
+
+def _scaled(X: np.ndarray, Y: np.ndarray) -> ScaledData:
+    return ScaledData(regressors=X, outcome=Y, row_bound=1.0, outcome_bound=1.0, longest_row=1.0, largest_outcome=1.0)
+
+
+@cache
+def _compared() -> Comparison:
+    data = family("wellcond", n=400)
+    return compare(_scaled(data.regressors, data.outcome), 50.0, 1e-6, accountings=("tight",))
+
+
+def _law(risk: float, median: float, draws: tuple[float, ...] = ()) -> Law:
+    return Law.of(risk, 0.0, 2.0, [0.0], draws=draws, quantiles=(median / 2, median, 2 * median))
+
+
+def _spreads(rng: np.random.Generator) -> Iterator[Fact | Holds]:
+    """Standard errors over draws, and by leaving parts out; each reason for a doubt."""
+    found, draws = _compared(), (0.2, 0.26, 0.19, 0.23, 0.3)
+    medians = np.array([0.3, 0.35, 0.33, 0.45])
+    parts = [SimpleNamespace(law=lambda scales, m=m: _law(0.5 + m, m)) for m in medians]
+    counted = SimpleNamespace(law=lambda scales: _law(0.8, 0.4, draws), parts=lambda: parts)
+    here = replace(found, counted=cast(Any, counted))
+    spread = math.sqrt(sum((d - 0.236) ** 2 for d in draws) / 4 / 5) / 0.236
+    yield Fact("over draws", here.spread, spread)
+    there = replace(here, stand_in=True)
+    # The risk in units of the problem times its median over its mean, both relative: half of the median.
+    logs = np.log((0.5 + medians) * (medians / 2) / ((0.5 + medians) / 2))
+    yield Fact("without a part", there.spread, math.sqrt(3 / 4 * sum((x - np.mean(logs)) ** 2 for x in logs)))
+    unknown = replace(found, counted=None)
+    yield Fact("no law of a known median", unknown.spread, 0.0)
+    bare = replace(unknown, rows=tuple(replace(row, median=None) for row in found.rows))
+    yield Holds("no median", bare.spread is None and "no law of" in bare.doubt)
+    yield Holds("draws are named", "depends on a few draws" in here.doubt)
+    for clipped, words in ((0.2, "of the gradients are clipped"), (0.01, "records that stand in are too few")):
+        rows = tuple(replace(row, clipped=clipped) for row in there.rows)
+        yield Holds(f"a share of {clipped:g} clipped: {words}", words in replace(there, rows=rows).doubt)
+    still = SimpleNamespace(law=lambda scales: _law(0.8, 0.4, (0.2, 0.2001)), parts=lambda: parts)
+    yield Holds("nothing is doubted", replace(here, counted=cast(Any, still)).doubt == "")
+    alone = compare(cast(ScaledData, found.problem).gram, 50.0, 1e-6, accountings=("tight",))
+    yield Holds("of moments alone", "of X'X alone" in alone.doubt)
+    nothing = compare(found.problem, 1e-3, 1e-6, accountings=("tight",))
+    yield Holds("zero is not doubted", nothing.recommended.method == "zero" and nothing.doubt == "")
+    yield Holds("nor useful, as the other is", found.useful and not nothing.useful)
+
+
+def _numbers(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
+    """Quantiles by their probabilities, small roots, typical rows, and the number of rows that a refusal names."""
+    A = np.array([[2.0, 0.3], [0.3, 0.5]])
+    problem = Gram(A=A, b=A @ [0.5, -1.0], y_squared=900.0, n=100)
+    law = sketch_and_solve_law(problem, k=6, eta_squared=0.1)
+    for probability in (0.1, 0.5, 0.9):
+        level = law.risk_quantile(probability)
+        yield Fact(f"risk at {probability:g}", law.risk_cdf(level), probability, 1e-5)
+    yield Within("a quantile far from 1", law.risk_quantile(0.9), 4.0)
+    infinite = risk_quantiles(problem.spectrum, np.array([math.inf, 0.0]), np.eye(2))
+    yield Holds("quantiles of what left floats", len(infinite) == 3 and all(map(math.isnan, infinite)))
+    yield Holds("no quantiles, no median", Law.of(1.0, 0.0, 2.0, [0.0]).median is None)
+    yield Fact("the median", _law(0.8, 0.4).median, 0.2)
+    for end in (0.0, 1.0):
+        found = root(lambda x, end=end: (x - end) ** 2 + 1e-30, 0.0, 1.0)
+        yield Fact(f"a root that rounding leaves at {end:g}", found, end)
+    X = np.array([[0.6, 0.0], [0.0, 0.3], [0.3, 0.4], [0.0, 0.1]])
+    yield Fact("a typical row", _scaled(X, np.array([0.5, 0.1, -0.2, 0.3])).typical_row, (0.5 + 0.3) / 2)
+    budget: dict[str, Any] = {"epsilon": 100.0, "delta": 1e-6, "failure": 0.1, "accounting": "theorem", "steps": 1}
+    needed = 0
+    try:
+        hessian_mixing_scales(k=10, **budget)
+    except DomainError as refusal:
+        needed = int(re.findall(r"\d+", refusal.allowed)[0])
+    yield taken("the number of rows that it asks for", lambda: hessian_mixing_scales(k=needed, **budget))
+    few = hessian_mixing_scales(k=needed, **budget).gamma
+    yield Within("gamma there over the least", few / 2.5, 1.0, 1.0 + 1.0 / needed)
+
+
+BEYOND_PARTS = Claim(
+    id="ols/beyond-parts",
+    where="what answers are made of",
+    kind="number",
+    statement=(
+        "Named families of data are those of their documentation, draw by draw;",
+        "predictions and $R^2$ of the private estimator are those of its coefficients;",
+        (
+            "the spread of a forecast is the standard error over draws, or that of leaving parts of the records out, "
+            "and an answer is doubted for the reason that it has;"
+        ),
+        "quantiles have their probabilities, and a refusal names the least number of rows that is taken.",
+    ),
+    checks=(
+        Agreement(decides="a", facts=_families, impostors=_OFF),
+        Agreement(decides="b", facts=_estimator, impostors=_OFF),
+        Agreement(decides="c", facts=_spreads, impostors=_OFF),
+        Agreement(decides="d", facts=_numbers, impostors=_OFF),
+    ),
+)
