@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from html import unescape
 from pathlib import Path
 
-PAGES = ("tutorials/*.html", "explanations/*.html", "reference/*.html")
+PAGES = ("tutorials/*.html", "explanations/*.html", "reference/*.html", "verdicts/*/*.html")
 PYTHON = ("ipython3", "python")
 _TAG = re.compile(r"<[^>]*>")
 # A name as a title breaks at its dots.
@@ -29,7 +29,8 @@ def link(site: Path, addresses: Mapping[str, str]) -> None:
     for path in (path for pattern in PAGES for path in site.glob(pattern)):
         root = "../" * (len(path.relative_to(site).parts) - 1)
         text = path.read_text(encoding="utf-8")
-        text = _TITLE.sub(lambda found: found[0].replace(".", ".<wbr>").replace("_", "_<wbr>"), text)
+        if path.parent.name == "reference":
+            text = _TITLE.sub(lambda found: found[0].replace(".", ".<wbr>").replace("_", "_<wbr>"), text)
         path.write_text(linked(text, {name: root + at for name, at in addresses.items()}), encoding="utf-8")
 
 

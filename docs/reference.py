@@ -49,7 +49,7 @@ def add_reference(site: Site) -> None:
     """All pages of the reference and the schemas to download."""
     modules = [module_of(importlib.import_module(name)) for name in MODULES]
     for module in modules:
-        site.add(f"reference/{module['name']}", module["name"], "module", module=module)
+        site.add(f"reference/{module['name']}", module["name"], "module", module=module, users=site.users)
     site.add("reference/names", "Public names", "names", modules=modules)
     site.add("reference/commands", "Command line", "commands", commands=list(commands()))
     schemas = {path.name: json.loads(path.read_text(encoding="utf-8")) for path in sorted(SCHEMAS.glob("*.json"))}
@@ -59,7 +59,9 @@ def add_reference(site: Site) -> None:
 
 
 def addresses() -> dict[str, str]:
-    """Where the site has each module, public name and command; a class by its name alone too, if no other has it."""
+    """Where the site has each module, public name and command; a name by where it is defined too, a class by its name
+    alone, if no other has it.
+    """
     found: dict[str, str] = {}
     alone: dict[str, set[tuple[Any, str]]] = {}
     for module in map(importlib.import_module, MODULES):
@@ -67,6 +69,7 @@ def addresses() -> dict[str, str]:
         found[module.__name__] = page
         for name, value in public(module):
             found[f"{module.__name__}.{name}"] = f"{page}#{name}"
+            found.setdefault(_home(value), f"{page}#{name}")
             if inspect.isclass(value):
                 alone.setdefault(name, set()).add((value, f"{page}#{name}"))
     for name, places in alone.items():
@@ -95,11 +98,17 @@ def public(module: ModuleType) -> Iterator[tuple[str, Any]]:
             yield name, value
 
 
+def _home(value: Any) -> str:
+    """Where a function or class is defined, as `docs.code` names it."""
+    return f"{value.__module__}.{value.__qualname__}"
+
+
 def _name(name: str, value: Any) -> dict[str, Any]:
     methods = vars(value).items() if inspect.isclass(value) else ()
     shown = [(key, getattr(item, "fget", item)) for key, item in methods if not key.startswith("_")]
     return {
         "name": name,
+        "home": _home(value),
         "kind": "class" if inspect.isclass(value) else "function",
         "signature": _signature(value),
         "doc": prose(value),

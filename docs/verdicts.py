@@ -19,6 +19,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from docs.code import code_of
 from docs.markup import as_html, markups, rich_filter
 from reports.commands import again, commands
 from reports.document import (
@@ -38,6 +39,7 @@ from reports.results import TEXTS, Clause, Entry, Figure, Paper, Picture, Report
 from reports.rich import markup, rich
 from reports.text import counted, number, one_line, typographic
 from verify.checks import statistics
+from verify.statements.derivations import LEMMAS
 
 Data = dict[str, Any]
 # Of each claim, the pictures that the PDF has of it.
@@ -60,12 +62,15 @@ LETTER, PADDING = 6.6, 12
 
 @dataclass(kw_only=True)
 class Site:
-    """Pages by name, each with its title and its inside, files by path, and what every template may show."""
+    """Pages by name, each with its title and its inside, files by path, what every template may show, and the claims
+    whose code names a function or class, by the place of that.
+    """
 
     environment: Environment
     shared: Data
     pages: dict[str, tuple[str, str]] = field(default_factory=dict)
     files: dict[str, bytes] = field(default_factory=dict)
+    users: dict[str, list[str]] = field(default_factory=dict)
 
     def add(self, name: str, title: str, template: str, **content: Any) -> None:
         """A page made by a template."""
@@ -121,7 +126,10 @@ def _add_paper(site: Site, paper: Data, found: Sequence[Finding], drawn: Picture
     followers = {item.entry.claim: item.followers for item in found}
     entries = paper["entries"]
     for before, entry, after in zip((None, *entries), entries, (*entries[1:], None), strict=False):
-        claim = _claim(entry, of, site.shared["results"], drawn, paper) | {"before": before, "after": after}
+        claim: Data = _claim(entry, of, site.shared["results"], drawn, paper) | {"before": before, "after": after}
+        for module, names in claim["code"].uses.items():
+            for used in names:
+                site.users.setdefault(f"{module}.{used}", []).append(entry.claim)
         # The verdict is in the title: a search answers without a click.
         where = typographic(entry.where).replace("`", "")
         named = f"{where[:1].upper()}{where[1:]} ({entry.claim})" if where else entry.claim
@@ -138,6 +146,7 @@ def _texts(results: Results) -> set[str]:
     """The markup of claims and of papers that the report's data may not have."""
     texts = {text for entry in results.entries for text in (*entry.typeset.values(), *markups(said(entry)))}
     texts |= {clause.typeset for entry in results.entries for clause in entry.clauses}
+    texts |= {item.typeset for paper in results.papers for item in (*paper.stands, *paper.sharper)} | {*LEMMAS.values()}
     return texts | {text for paper in results.papers for item in paper.notation for text in item.typeset.values()}
 
 
@@ -236,6 +245,18 @@ def _claim(entry: Entry, of: Mapping[str, int], results: Results, drawn: Picture
         "pictures": drawn.get(entry.claim, ()),
         "command": again(entry),
         "citation": citation(entry, results, paper["title"]),
+        "code": code_of(entry),
+        "resting": _resting(entry, next(item for item in results.papers if item.name == entry.topic)),
+    }
+
+
+def _resting(entry: Entry, paper: Paper) -> Data:
+    """The sentences about the paper that hold only while this claim's verdict is the reviewed one, and the figures in
+    which its picture stands.
+    """
+    return {
+        "sentences": [item for item in (*paper.stands, *paper.sharper) if entry.claim in item.claims],
+        "figures": [item for item in paper.figures if entry.claim in {panel.claim for panel in item.panels}],
     }
 
 
