@@ -149,9 +149,14 @@ def _reached(source: _Source, node: ast.AST) -> Iterator[Place]:
         seen.add(place)
         yield place
         if place[0] == source.name or place[0].startswith(_ROOMS):
-            home = _source(place[0])
-            if place[1] in home.definitions:
-                waiting += _mentioned(home, home.definitions[place[1]])
+            waiting += _inside(*place)
+
+
+@cache
+def _inside(module: str, name: str) -> tuple[Place, ...]:
+    """What a definition mentions; nothing of what its module has from elsewhere."""
+    source = _source(module)
+    return tuple(_mentioned(source, source.definitions[name])) if name in source.definitions else ()
 
 
 def _mentioned(source: _Source, node: ast.AST) -> Iterator[Place]:

@@ -2,13 +2,16 @@
 
 import json
 import os
+import re
 import sys
+import unicodedata
 from importlib.metadata import version as version_of
 from pathlib import Path
 
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.parsers import Parser
+from sphinx.search.en import SearchEnglish
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
@@ -49,6 +52,24 @@ class PageParser(Parser):
         document["listed"] = content["listed"]
 
 
+class Words(SearchEnglish):
+    r"""English, where a letter of a formula is a word: `\eta_T` is eta and T, a Greek letter is a word by itself."""
+
+    js_splitter_code = r"""
+var splitQuery = (query) =>
+  query
+    .normalize("NFKC")
+    .replace(/[\u0370-\u03ff]/g, " $& ")
+    .split(/[^\p{Letter}\p{Number}]+/gu)
+    .filter((term) => term);
+"""
+
+    def split(self, input: str) -> list[str]:
+        """The same for the index."""
+        text = re.sub(r"[\u0370-\u03ff]", r" \g<0> ", unicodedata.normalize("NFKC", input))
+        return re.findall(r"[^\W_]+", text)
+
+
 def leave_out(app: Sphinx, document: nodes.document) -> None:
     """A claim is in no table of contents: its paper's page lists it."""
     if document.get("listed") is False:
@@ -58,5 +79,6 @@ def leave_out(app: Sphinx, document: nodes.document) -> None:
 def setup(app: Sphinx) -> dict[str, bool]:
     """Pages of our own are read, and written, by several processes."""
     app.add_source_parser(PageParser)
+    app.add_search_language(Words)
     app.connect("doctree-read", leave_out)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

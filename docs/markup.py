@@ -11,6 +11,7 @@ from typing import Any
 import typst
 from markupsafe import Markup, escape
 
+from docs.latex import annotated
 from reports.results import ReportError
 from reports.text import one_line, printable
 
@@ -31,14 +32,19 @@ _PRESENTING = (
     "bevelled notation dir style start type"
 )
 ATTRIBUTES = frozenset(_PRESENTING.split())
+# Accents that combine with a letter stand beside it in a browser; the signs by themselves stand above its middle.
+_ACCENTS = {"\u0303": "~", "\u0304": "\xaf", "\u0305": "\u203e"}
+_ACCENT = re.compile(f"<mo>([{''.join(_ACCENTS)}])</mo>")
 _HELD = re.compile(r"(\(?)<math>(?:(?!</math>).)*</math>([.,;:)]*)", re.DOTALL)
 _ADDRESS = re.compile(r"https?://[^\s]*|mailto:[^\s]*")
 _STYLE = re.compile(r"[a-z-]+:\s*[-a-z0-9.% ]+;?")
 
 
 def as_html(texts: Iterable[str], file: Path) -> dict[str, Markup]:
-    """Each text as HTML. Raises `ReportError` for one that Typst does not compile, naming it, and for a tag or an
-    address that no text of a claim needs.
+    """Each text as HTML, its formulas with their LaTeX.
+
+    Raises `ReportError` for one that Typst does not compile, naming it, and for a tag or an address that no text of a
+    claim needs.
     """
     wanted = sorted(set(texts))
     try:
@@ -49,7 +55,8 @@ def as_html(texts: Iterable[str], file: Path) -> dict[str, Markup]:
         foreign = next(_foreign(html), None)
         if foreign:
             raise ReportError(f"{file}: a text makes {foreign!r}, which no page takes: {one_line(text)!r}")
-    return {text: Markup(_HELD.sub(_held, html)) for text, html in zip(wanted, found, strict=True)}
+    found = [_ACCENT.sub(lambda sign: f"<mo>{_ACCENTS[sign[1]]}</mo>", html) for html in found]
+    return {text: Markup(_HELD.sub(_held, annotated(html))) for text, html in zip(wanted, found, strict=True)}
 
 
 def _held(found: re.Match[str]) -> str:

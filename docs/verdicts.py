@@ -19,6 +19,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from docs import latex
 from docs.code import code_of
 from docs.markup import as_html, markups, rich_filter
 from reports.commands import again, commands
@@ -175,6 +176,7 @@ def _environment() -> Environment:
         "counted": counted,
         "said": said,
         "place": place,
+        "latex": latex.text,
         "block": lambda text: Markup(re.sub(r"\s*\n\s*", "\n", text).strip()),
         "json": lambda value: json.dumps(value, indent=1, ensure_ascii=False, default=str),
     }
