@@ -89,7 +89,7 @@ def _stretched(rng: np.random.Generator) -> Iterator[Holds]:
 # --- ends ---
 
 
-def _runs(rng: np.random.Generator) -> Iterator[Fact | Holds]:
+def _runs(rng: np.random.Generator) -> Iterator[Fact | Within]:
     """A run that settles goes on as it is; one that was cut stands where it ended; nodes in many coordinates."""
     A, theta, beta = np.diag([1.0, 0.5]), np.array([[1.0, 0.3], [0.2, -1.5]]), np.array([0.7, -0.4])
     problem = General(moments=Moments(A=A, G=A @ theta, b=A @ theta @ beta, n=9), eta=0.9, alpha=0.6)
@@ -108,6 +108,11 @@ def _runs(rng: np.random.Generator) -> Iterator[Fact | Holds]:
         # 0.1 at the end of the run, whatever the unclipped one did since.
         moved = forecaster.moved(short, steps, own[steps][1])
         yield Fact(f"moved by clipping at T = {steps} of a run of 3", moved, np.full(2, 0.1), 1e-9)
+    model = Isotropic(singular_values=np.array([1.5, 0.8]), beta=np.array([0.6, -0.4]), q=3, eta=0.9, alpha=0.5)
+    clipped = clipped_run(model_records(model, 1.0, 0.7), model, 120, 2.0, 1.0)
+    yield Within("a run of the law is clipped", float(clipped.clipped_beta[-1]), 0.1, 0.9)
+    # Errors come in pairs of opposite signs, whose clipped gradients add up to nothing there.
+    yield Fact("and ends at beta", clipped.beta[-1], model.beta, 1e-6)
     many = Isotropic(singular_values=np.full(10, 2.0), beta=np.full(10, 0.5), q=10, eta=0.5, alpha=0.1)
     nodes = model_records(many, 1.5, 0.5)
     residuals = nodes.outcome - nodes.regressors @ many.beta
