@@ -21,7 +21,7 @@ from dpbounds.ftrl.design.clipped import by_direction, forecast
 from dpbounds.ftrl.design.clipped.expectations import GaussianInputs
 from dpbounds.ftrl.design.clipped.results import refreshed
 from dpbounds.ftrl.design.dense import graded_singular_values
-from dpbounds.ftrl.design.fitting import LARGEST_RUN, _shortened, fit_minimax_blt
+from dpbounds.ftrl.design.fitting import LARGEST_RUN, _shortened, fit_coefficients, fit_minimax_blt, most_buffers
 from dpbounds.ftrl.design.logistic import logistic_minimum
 from dpbounds.ftrl.design.noise_kinds import OF_A_RUN
 from dpbounds.ftrl.design.participation import encoder_sensitivity
@@ -72,6 +72,11 @@ def _noise(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
     run = Objective(np.array([1.0, 0.2]), 1, eta=0.5)
     _, weights = fit_minimax_blt([run, run, run], np.ones(3), 0)
     yield Fact("weights where nothing is fitted", weights, np.full(3, 1 / 3))
+    for c in ([1.0, 0.5, 0.0, 0.0, 0.0], [2.0, 1.0, 0.5, 0.25, 0.125], [3.0, 0.0, 0.0]):
+        fitted = fit_coefficients(np.array(c), 1).inverse_coefficients(len(c))
+        yield Fact(f"a buffer that follows {c}", fitted, np.array(c) / c[0], 1e-4)
+    for size, most in ((1, 0), (2, 1), (3, 1), (4, 1), (5, 2), (40, 16)):
+        yield Fact(f"buffers that {size} steps can hold", most_buffers(size), most, 0.0)
     T = LARGEST_RUN + 476
     schedule, omega = np.linspace(0.5, 0.1, T), np.linspace(1.0, 3.0, T) ** 2
     shorter = _shortened(Objective(np.array([1.0]), T, schedule=schedule, weights=omega))

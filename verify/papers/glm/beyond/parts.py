@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import linalg, stats
 
-from dpbounds.glm import LINKS, recommend
+from dpbounds.glm import LINKS, build_problem, recommend
 from dpbounds.glm.bounds import Covariance
 from dpbounds.glm.gaussian import enclosed_mean
 from dpbounds.glm.messages import cap, message_law, scored
@@ -40,6 +40,8 @@ def _constants(rng: np.random.Generator) -> Iterator[Fact]:
         stated = [largest, least, varrho, np.linalg.norm(root, np.inf)]
         yield Fact(f"size {size:g}: norms", [found.norm, found.least, found.varrho, found.root_row_norm], stated)
         yield Fact(f"size {size:g}: Lambda", found.capital_lambda, min(least, math.sqrt(least)))
+    told = build_problem("logistic", n=90, m=30, epsilon=1.0, covariance=COVARIANCE).covariance
+    yield Fact("a covariance that is given", told, COVARIANCE)
     t, weights = np.polynomial.hermite_e.hermegauss(60)
     for name in ("poisson", "cubic"):
         link = LINKS[name]

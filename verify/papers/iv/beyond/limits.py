@@ -113,7 +113,7 @@ def _runs(rng: np.random.Generator) -> Iterator[Fact | Within]:
     yield Within("a run of the law is clipped", float(clipped.clipped_beta[-1]), 0.1, 0.9)
     # Errors come in pairs of opposite signs, whose clipped gradients add up to nothing there.
     yield Fact("and ends at beta", clipped.beta[-1], model.beta, 1e-6)
-    many = Isotropic(singular_values=np.full(10, 2.0), beta=np.full(10, 0.5), q=10, eta=0.5, alpha=0.1)
+    many = Isotropic(singular_values=np.full(14, 2.0), beta=np.full(14, 0.5), q=14, eta=0.5, alpha=0.1)
     nodes = model_records(many, 1.5, 0.5)
     residuals = nodes.outcome - nodes.regressors @ many.beta
     errors = nodes.regressors - 2 * nodes.instruments

@@ -1,0 +1,168 @@
+"""Beyond the paper: parts of runs and of searches for bad losses, each by its definition; how tables are read."""
+
+from __future__ import annotations
+
+import dataclasses
+import gzip
+import math
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpbounds.ftrl.correlations import independent, nu
+from dpbounds.ftrl.design import Objective, unit_columns
+from dpbounds.ftrl.linear_regression import Regression
+from dpbounds.ftrl.methods import gradient_descent
+from dpbounds.ftrl.strongly_convex import Noise
+from simulators.engine import Streams
+from simulators.ftrl import DesignedTraining, designed_training
+from simulators.ftrl.adversarial_methods import adversarial_method_lower
+from simulators.ftrl.designed import problem_of
+from simulators.ftrl.evolution import RIDGES, Decoder
+from simulators.ftrl.first_order import _errors
+from simulators.ftrl.piecewise import curvature_range
+from simulators.ftrl.rehearsals import STEP, regression_rehearsal
+from simulators.noise.recursions import _least_squares
+from simulators.tables import number_rows, read_columns, read_table, read_texts
+from verify.checks import Agreement, Fact, Holds, Times, Within, refused
+from verify.papers.ftrl.beyond.exact import OURS
+from verify.statements.claims import Claim
+
+_OFF = {"1 % off": {"facts": Times(1.01)}}
+
+
+# --- runs ---
+
+
+def _streams() -> Streams:
+    return Streams(**{name: np.random.default_rng(4) for name in ("noise", "data", "initial")})
+
+
+def _runs(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
+    """Gradients of other inputs record by record; errors on the sphere; the work of a rehearsal; a fitted recursion."""
+    objective = Objective(np.array([1.0, 0.3]), 1, eta=0.4, batch_size=5, initial=2.0, sigma_sgd=0.5)
+    for inputs in ("sign", "skewed"):
+        problem = dataclasses.replace(problem_of(objective), inputs=inputs)
+        settings = DesignedTraining(objective=objective, mechanism=unit_columns(independent(), 1), rho=1e20)
+        found = designed_training(problem, settings, _streams(), 3)["theta"]
+        data, start = _streams().data, np.full(2, math.sqrt(2.0))
+        x = problem.draw(data, (3, 5))
+        residuals = x @ start - 0.5 * data.standard_normal((3, 5))
+        gradient = np.array([np.mean(r[:, None] * rows, axis=0) for r, rows in zip(residuals, x, strict=True)])
+        yield Fact(f"one step with {inputs} inputs", found, start - 0.4 * gradient, 1e-8)
+    draws = _errors(1.7, (4000, 2), np.random.default_rng(3))
+    yield Fact("errors of one size", np.linalg.norm(draws, axis=1), np.full(4000, 1.7))
+    yield Within("in all directions", float(np.linalg.norm(draws.mean(axis=0))), 0.0, 0.1)
+    made = regression_rehearsal(nu(0.5), Regression(eigenvalues=np.array([1.0, 0.5]), eta=0.3, rho=0.5), steps=40)
+    block = made.experiment.block_trials
+    numbers = [2 * (block * 40 * 5 + STEP * 40), block * 40 * 5 + STEP * 40]
+    yield Fact("work of a block and one more, and of one", [made.work(block + 1), made.work(1)], numbers, 0.0)
+    Q = np.linalg.qr(np.random.default_rng(5).standard_normal((9, 3)))[0]
+    fitted = np.linalg.lstsq(Q[:-1], Q[1:], rcond=None)[0]
+    yield Fact("the recursion of least squares", _least_squares(Q[:-1].T @ Q[1:], Q[-1]), fitted, 1e-10)
+
+
+def _losses(rng: np.random.Generator) -> Iterator[Fact | Within]:
+    """Losses of the search lie in their class; ridges by their angles; distances of quadratics by their exact error."""
+    plane = Decoder(0.1, 2.0, 2, (0.5, 1.5), 0.5)
+    for seed in range(4):
+        genes = np.random.default_rng(seed).random(1 + 3 * RIDGES)
+        loss = plane(genes)
+        turned = 2 * math.pi * genes[1 + 2 * RIDGES :]
+        directions, offsets = np.array(loss.directions), np.array(loss.offsets)
+        yield Fact(f"loss {seed}: directions", directions, np.transpose([np.cos(turned), np.sin(turned)]))
+        yield Fact(f"loss {seed}: offsets", np.log(offsets), np.log(0.05) + genes[1 : 1 + RIDGES] * np.log(90.0))
+        eigenvalues = []
+        for point in 9.0 * np.random.default_rng(9).standard_normal((4000, 2)):
+            active = (directions @ point > offsets) * np.array(loss.weights)
+            eigenvalues.append(np.linalg.eigvalsh(loss.curvature * np.eye(2) + (directions.T * active) @ directions))
+        yield Within(f"loss {seed}: least curvature", float(np.min(eigenvalues)), 0.1 - 1e-9)
+        yield Within(f"loss {seed}: largest curvature", float(np.max(eigenvalues)), 0.0, 2.0 + 1e-9)
+    one = curvature_range(0.3, np.array([[0.6, 0.8]]), np.array([0.5]), np.array([1.2]))
+    yield Fact("one ridge", one, [0.3, 1.5])
+    # The worst distance under white noise is that of the flattest quadratic, eta / (2 - eta mu) / mu for each draw.
+    options: dict[str, Any] = {"mu": 0.5, "L": 0.5001, "measure": "distance", "population": 24, "generations": 1}
+    noise = Noise(correlation=independent(), rho=0.5)
+    found = adversarial_method_lower(noise, gradient_descent(eta=0.5), search_trials=8, trials=400, seed=3, **options)
+    yield Fact("distance of a quadratic", float(found.value), 0.5 / (2 - 0.25) / 0.5, 0.1)
+
+
+# --- tables ---
+
+
+def _tables(rng: np.random.Generator) -> Iterator[Fact | Holds]:
+    """Headers, blanks, gaps and texts, by file and by text; what is said of them."""
+    text = "a, b ,c\n1,2,3\n\n4,,6\n7,8e1,-9\n"
+    with tempfile.TemporaryDirectory() as folder:
+
+        def file(content: str, name: str = "t.csv") -> Path:
+            path = Path(folder) / name
+            path.write_bytes(gzip.compress(content.encode()) if name.endswith("gz") else content.encode())
+            return path
+
+        for name in ("t.csv", "t.csv.gz"):
+            table = read_table(file(text, name))
+            yield Fact(f"{name}: complete rows", table.rows, [[1, 2, 3], [7, 80, -9]], 0.0)
+            yield Fact(f"{name}: rows dropped", table.dropped, 1, 0.0)
+            yield Holds(f"{name}: names", table.names == ("a", "b", "c"))
+        plain = read_table(file("a,b\n1,2\n3,4\n"))
+        yield Fact("without gaps", plain.rows, [[1, 2], [3, 4]], 0.0)
+        rest, target = plain.split("b")
+        yield Fact("split", np.column_stack([rest, target]), plain.rows, 0.0)
+        some = read_columns(file(text), ["c", "a"], drop_missing=True)
+        yield Fact("named columns alone", some.values, [[3, 1], [6, 4], [-9, 7]], 0.0)
+        told: list[tuple[int, int, str]] = []
+        long = file("a\n" + "1\n" * 100_000)
+        read_columns(long, ["a"], drop_missing=True, report=lambda done, total, now: told.append((done, total, now)))
+        yield Holds("progress", bool(told) and all(0 < done < total == long.stat().st_size for done, total, _ in told))
+        cells = [(line, cell) for line, (cell,) in read_texts(file(text), ["b"])]
+        yield Holds("texts and lines", cells == [(2, "2"), (4, ""), (5, "8e1")])
+        calls: dict[str, tuple[str, str]] = {
+            "a text": ("a,b\n1,2\n3,x\n", "t.csv, line 3, column b"),
+            "nothing complete": ("a,b\n,2\n1,\n", "file"),
+            "a header alone": ("a,b\n", "file"),
+            "a name twice": ("a,a\n1,2\n", "file"),
+            "other separators": ("a;b\n1;2\n", "file"),
+            "a longer record": ("a,b\n1,2\n1,2,3\n", "t.csv, line 3"),
+            "an infinite number": ("a,b\n1,inf\n", "t.csv, line 2, column b"),
+        }
+        for label, (content, parameter) in calls.items():
+            yield refused(label, parameter, lambda content=content: read_table(file(content)))
+        path = file(text)
+        yield refused("a gap", "t.csv, line 4, column b", lambda: read_table(path, drop_missing=False))
+    for label, given, rows in (
+        ("blanks, commas and a heading", "x y\n1, 2\n\n3 4\n", [[1, 2], [3, 4]]),
+        ("a row alone", "1 2\n", [[1, 2]]),
+        ("numbers alone", "1 2\n3 4", [[1, 2], [3, 4]]),
+    ):
+        yield Fact(label, number_rows(given), rows, 0.0)
+    yield Holds("a heading alone is no number", _raises(lambda: number_rows("x y\n")))
+    yield Holds("nor is one number in a heading", _raises(lambda: number_rows("x 1\n2 3\n")))
+
+
+def _raises(call: Callable[[], Any]) -> bool:
+    try:
+        call()
+    except ValueError:
+        return True
+    return False
+
+
+RUN_PARTS = Claim(
+    id="ftrl/beyond-run-parts",
+    where=OURS,
+    kind="algorithm",
+    statement=(
+        "Runs of other inputs take the gradients of their records, and errors of gradients have the stated size;",
+        "losses of the search lie in their class, with ridges at the angles and offsets of their genes;",
+        "tables are read as they stand, and what cannot be read is refused by file, line and column.",
+    ),
+    checks=(
+        Agreement(decides="a", facts=_runs, impostors=_OFF),
+        Agreement(decides="b", facts=_losses, impostors=_OFF),
+        Agreement(decides="c", facts=_tables, impostors=_OFF),
+    ),
+)
