@@ -50,6 +50,12 @@ def test_ids_name_their_topic():
     assert {claim.topic for claim in CLAIMS.values()} == set(ROOMS)
 
 
+def test_what_is_ours_says_what_it_is_about():
+    """ "Beyond the paper" alone names two hundred claims."""
+    ours = [claim for claim in CLAIMS.values() if claim.where.lower().startswith("beyond the paper")]
+    assert ours and all(claim.where[len("beyond the paper") :].startswith(": ") for claim in ours)
+
+
 def test_checks_are_final():
     kinds = {type(check) for claim in CLAIMS.values() for check in checks_of(claim)}
     assert all(kind.__bases__ == (Check,) and kind.__final__ for kind in kinds | set(KINDS))

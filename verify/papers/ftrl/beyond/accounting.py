@@ -72,7 +72,7 @@ def _exact_delta(rng: np.random.Generator) -> Iterator[Fact]:
 
 BEYOND_GAUSSIAN = Claim(
     id="ftrl/beyond-gaussian-mechanism",
-    where="beyond the paper",
+    where="beyond the paper: the Gaussian mechanism's exact delta",
     kind="privacy",
     statement=(
         "The Gaussian mechanism with $mu = sqrt(2 rho)$, which DP-FTRL post-processes, is $(epsilon, delta)$-DP "
@@ -170,7 +170,7 @@ TAIL = {"mu": Real(0.1, 10.0, "log"), "x": Real(0.0, 6.0)}
 
 BEYOND_CURVE = Claim(
     id="ftrl/beyond-privacy-curve",
-    where="beyond the paper",
+    where="beyond the paper: privacy curves and their inverses",
     kind="identity",
     statement=(
         (
@@ -257,7 +257,7 @@ def _composed(rng: np.random.Generator) -> Iterator[Fact]:
 
 BEYOND_COMPOSITION = Claim(
     id="ftrl/beyond-composition",
-    where="beyond the paper",
+    where="beyond the paper: composition of releases",
     kind="privacy",
     statement=(
         "Mechanisms run one after the other add up: $rho$, $mu^2$ and the Rényi divergences of each order;",
@@ -312,7 +312,7 @@ def _budgets(rng: np.random.Generator) -> Iterator[Fact]:
 
 BEYOND_CALIBRATION = Claim(
     id="ftrl/beyond-calibration",
-    where="beyond the paper",
+    where="beyond the paper: least noise for a budget",
     kind="privacy",
     statement=(
         (

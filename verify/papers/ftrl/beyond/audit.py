@@ -57,7 +57,7 @@ def _curves(rng: np.random.Generator) -> Iterator[Fact]:
 
 BEYOND_AUDIT_CURVES = Claim(
     id="ftrl/beyond-audit-curves",
-    where="beyond the paper",
+    where="beyond the paper: privacy curves of audits",
     kind="privacy",
     statement=(
         "The curves of an audit are exact for one Poisson-sampled Gaussian step in both directions, one Laplace "
@@ -133,7 +133,7 @@ def _again(found: Audit, mechanism: Callable[..., Any]) -> bool:
 
 BEYOND_AUDIT_VERDICTS = Claim(
     id="ftrl/beyond-audit-verdicts",
-    where="beyond the paper",
+    where="beyond the paper: verdicts of audits on known noise",
     kind="privacy",
     statement=(
         "Of noise whose privacy is known, an audit proves coefficients, finds a right step and a right count "
@@ -191,7 +191,7 @@ def _right(rng: np.random.Generator, noise: float = 1.0) -> Iterator[Holds]:
 
 BEYOND_AUDIT_ALARMS = Claim(
     id="ftrl/beyond-audit-alarms",
-    where="beyond the paper",
+    where="beyond the paper: audits of right noise",
     kind="privacy",
     statement=(
         "Audits of right noise end consistent with its exact claims: Gaussian at a small and a large epsilon, "
@@ -217,7 +217,7 @@ def _short(rng: np.random.Generator, share: float = 1.0) -> Iterator[Holds]:
 
 BEYOND_AUDIT_POWER = Claim(
     id="ftrl/beyond-audit-power",
-    where="beyond the paper",
+    where="beyond the paper: audits of noise that is too small",
     kind="privacy",
     statement=(
         "Gaussian noise that is short by the resolution asked for is refuted from as many noise coordinates as "

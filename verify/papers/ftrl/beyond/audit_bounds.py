@@ -117,7 +117,7 @@ def _intervals(rng: np.random.Generator, *, factor: float = 1.0) -> Iterator[Fac
 
 BEYOND_AUDIT_BOUNDS = Claim(
     id="ftrl/beyond-audit-bounds",
-    where="beyond the paper",
+    where="beyond the paper: audits of many outputs and shuffled steps",
     kind="privacy",
     statement=(
         "The bounds on epsilon of several Laplace outputs hold its true value, to 1 % of delta;",

@@ -92,7 +92,7 @@ def _attained(rng: np.random.Generator) -> Iterator[Fact]:
 
 TRACE_BOUNDS = Claim(
     id="ftrl/beyond-trace-bounds",
-    where=OURS,
+    where=f"{OURS}: bounds by the trace for every law of inputs",
     kind="inequality",
     statement=(
         (
@@ -223,7 +223,7 @@ def _of_nu(m, nu, constant="0.481"):
 
 THM_2_2_CONSTANTS = Claim(
     id="ftrl/beyond-thm-2.2-constants",
-    where=OURS,
+    where=f"{OURS}: bound of nu-Noisy-FTRL with constants",
     kind="inequality",
     statement=(
         "$nu$-Noisy-FTRL: $F_oo <= 2/(2 - eta R^2) (eta/4 sigma_s^2 + 1/(2 log^2 8) (eta^2 G^2)/rho log^2 8/nu) "
@@ -305,7 +305,7 @@ def _two_sided_rate(d: float, alpha: float, share: float, damping: float, lower:
 
 NU_RATE = Claim(
     id="ftrl/beyond-nu-rate",
-    where=OURS,
+    where=f"{OURS}: rate of nu-Noisy-FTRL with constants",
     kind="inequality",
     statement=(
         "$nu$-Noisy-FTRL: $F_oo = Theta(eta^2 G^2 rho^(-1) log(8\\/nu) sum_j lambda_j log(8\\/(eta lambda_j)))$, "

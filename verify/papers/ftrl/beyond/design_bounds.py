@@ -77,7 +77,7 @@ def _stability(rng: np.random.Generator) -> Iterator[Fact]:
 
 LOSS = Claim(
     id="ftrl/beyond-design-loss",
-    where=OURS,
+    where=f"{OURS}: exact loss of a run with designed noise",
     kind="identity",
     statement=(
         "For averages of $m$ Gaussian examples and noise $B w$ the weighted loss $sum_t omega_t E F(theta_t)$ "
@@ -152,7 +152,7 @@ def _by_search(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
 
 BOUND = Claim(
     id="ftrl/beyond-design-bound",
-    where=OURS,
+    where=f"{OURS}: least loss of any correlation",
     kind="inequality",
     statement=(
         (
@@ -217,7 +217,7 @@ def _monotone(seed: float, kept: float, factor: float = 1.0) -> tuple[float, flo
 
 SHAPE = Claim(
     id="ftrl/beyond-design-concave-monotone",
-    where=OURS,
+    where=f"{OURS}: concavity behind the least loss",
     kind="inequality",
     statement=(
         "$norm(A Q^(1\\/2))_*^2$, $G = A^top A$, is concave in $Q >= 0$ (so is its root), and more eigenvalues do not "
@@ -286,7 +286,7 @@ def _below_the_root(rng: np.random.Generator, factor: float = 1.0) -> Iterator[F
 
 STREAMED = Claim(
     id="ftrl/beyond-design-streamed-bound",
-    where=OURS,
+    where=f"{OURS}: least loss, streamed for long runs",
     kind="identity",
     statement=(
         "$sqrt(x) >= sum_i w_i x \\/ (x + s_i^2)$ on $x > 0$, and the diagonal of $G (G + s_i^2 Q^(-1))^(-1)$ comes "

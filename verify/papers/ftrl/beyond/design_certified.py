@@ -120,7 +120,7 @@ def _or_nothing(run: Objective, q: np.ndarray, guess: np.ndarray) -> float:
 
 CERTIFIED = Claim(
     id="ftrl/beyond-design-certified-bound",
-    where=OURS,
+    where=f"{OURS}: least loss, certified in balls",
     kind="inequality",
     statement=(
         (

@@ -157,7 +157,7 @@ def _deviation(rng: np.random.Generator) -> Iterator[Fact]:
 
 EXACT_COST = Claim(
     id="ftrl/beyond-design-cost",
-    where=OURS,
+    where=f"{OURS}: cost of a mechanism with few buffers",
     kind="identity",
     statement=(
         (

@@ -56,7 +56,7 @@ def _second_differences(loss: Callable[[np.ndarray], float], d: int, h: float = 
 
 SPECTRUM = Claim(
     id="ftrl/beyond-design-data-spectrum",
-    where=OURS,
+    where=f"{OURS}: spectrum of the Hessian of records",
     kind="algorithm",
     statement=(
         (
@@ -174,7 +174,7 @@ def _loss(data: LogisticData, theta: np.ndarray) -> float:
 
 LINEARISED = Claim(
     id="ftrl/beyond-design-data-covariance",
-    where=OURS,
+    where=f"{OURS}: covariance of private logistic regression",
     kind="algorithm",
     statement=(
         "About the noiseless path the covariance of the last iterate is $c^2 J (B B^top times.o I) J^top$, $J$ "
@@ -221,7 +221,7 @@ def _forecasts(rng: np.random.Generator, noise: float = 1.0) -> Iterator[Fact]:
 
 FORECAST = Claim(
     id="ftrl/beyond-design-data-forecast",
-    where=OURS,
+    where=f"{OURS}: forecast of private logistic regression",
     kind="mc-equality",
     statement=(
         'Linearised in law, each step about $theta_t tilde cal(N)(EE theta_t, op("Cov") theta_t)$ in place of the '
@@ -249,7 +249,7 @@ def _failures(rng: np.random.Generator, least: float = 0.2) -> Iterator[Within]:
 
 PATH_FAILS = Claim(
     id="ftrl/beyond-design-data-path-fails",
-    where=OURS,
+    where=f"{OURS}: where the noiseless path misleads",
     kind="mc-equality",
     statement=(
         "About the noiseless path alone the same recursion overstates the loss by more than 20 %, here by half, "

@@ -122,7 +122,7 @@ def _stored(folder: Path) -> Iterator[Fact | Holds]:
 
 NOISE = Claim(
     id="ftrl/beyond-design-export-noise",
-    where=OURS,
+    where=f"{OURS}: exported noise",
     kind="algorithm",
     statement=(
         (
@@ -218,7 +218,7 @@ def _unscaled(
 
 PRIVACY = Claim(
     id="ftrl/beyond-design-export-privacy",
-    where=OURS,
+    where=f"{OURS}: privacy of exported noise",
     kind="privacy",
     statement=(
         (
@@ -283,7 +283,7 @@ def _in_jax_privacy(rng: np.random.Generator) -> Iterator[Fact]:
 
 JAX_PRIVACY = Claim(
     id="ftrl/beyond-design-export-jax-privacy",
-    where=OURS,
+    where=f"{OURS}: export to jax_privacy",
     kind="algorithm",
     statement=(
         "Inside jax_privacy, `BufferedToeplitz` with its scaled rows and columns is the decoder designed, and its own "
@@ -351,7 +351,7 @@ def _in_opacus(rng: np.random.Generator) -> Iterator[Fact]:
 
 OPACUS = Claim(
     id="ftrl/beyond-design-export-opacus",
-    where=OURS,
+    where=f"{OURS}: export to Opacus",
     kind="algorithm",
     statement=(
         "The optimiser of the module that is written for Opacus adds $sigma G_c B w$, $w$ its own draws, to the sums "

@@ -107,7 +107,7 @@ def _aliases(rng: np.random.Generator) -> Iterator[Fact]:
 
 SPECTRAL = Claim(
     id="ftrl/beyond-design-spectral",
-    where=OURS,
+    where=f"{OURS}: designed noise for long runs",
     kind="identity",
     statement=(
         (
@@ -153,7 +153,7 @@ def _seldom(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Within]:
 
 UNIT_COLUMNS = Claim(
     id="ftrl/beyond-design-unit-columns",
-    where=OURS,
+    where=f"{OURS}: columns of equal norm",
     kind="inequality",
     statement=(
         "Dividing the columns of a Toeplitz $C$ by their norms $n_t$, that is multiplying the noise of step $t$ by "
@@ -254,7 +254,7 @@ def _picture() -> Picture:
 
 RATIOS = Claim(
     id="ftrl/beyond-design-ratios",
-    where=OURS,
+    where=f"{OURS}: designed noise against the least possible",
     kind="inequality",
     statement=(
         "A scaled BLT costs at most 1.005 times the least possible for the mean loss and 1.07 times for the final "
@@ -322,7 +322,7 @@ def _cases() -> tuple[Case, ...]:
 
 SIMULATED = Claim(
     id="ftrl/beyond-design-simulated",
-    where=OURS,
+    where=f"{OURS}: runs with designed noise",
     kind="identity",
     statement=(
         "A private run with designed noise ends at the predicted loss: start, gradient noise and $V G_c^2 \\/ (2 rho "
@@ -366,7 +366,7 @@ def _scaled(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact | Wi
 
 SCALES = Claim(
     id="ftrl/beyond-design-scales",
-    where=OURS,
+    where=f"{OURS}: scales of independent noise",
     kind="algorithm",
     statement=(
         "Where a record may take part in any $k$ steps, independent noise is best with the scales $v_t^(-1\\/2)$, "

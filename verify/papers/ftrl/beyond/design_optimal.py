@@ -94,7 +94,7 @@ def _attained(rng: np.random.Generator) -> Iterator[Fact]:
 
 CLOSED_FORM = Claim(
     id="ftrl/beyond-design-optimal",
-    where=OURS,
+    where=f"{OURS}: best correlation of a long run",
     kind="identity",
     statement=(
         "The zeros of $g = sum_j w_j \\/ abs(1 - (1 - x_j) e^(i omega))^2$ interlace its poles: between neighbouring "

@@ -119,7 +119,7 @@ def _understated(rng: np.random.Generator, factor: float = 1.0) -> Iterator[With
 
 SENSITIVITY = Claim(
     id="ftrl/beyond-design-sensitivity",
-    where=OURS,
+    where=f"{OURS}: sensitivity under several participations",
     kind="identity",
     statement=(
         (
@@ -228,7 +228,7 @@ def _certified(seed: float, factor: float = 1.0) -> tuple[float, float]:
 
 REPEATED = Claim(
     id="ftrl/beyond-design-repeated-bound",
-    where=OURS,
+    where=f"{OURS}: least loss under several participations",
     kind="inequality",
     statement=(
         (

@@ -67,7 +67,7 @@ def _repeated() -> Sequence[Case]:
 
 TOTAL_LOSS = Claim(
     id="ftrl/beyond-design-total-loss",
-    where=OURS,
+    where=f"{OURS}: total loss of a plan",
     kind="mc-equality",
     statement=(
         "The total loss that a plan states, start, gradient noise and privacy noise, is the mean loss of runs with "
@@ -197,7 +197,7 @@ def _not_worth(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Within
 
 JOINT_TUNING = Claim(
     id="ftrl/beyond-design-joint-tuning",
-    where=OURS,
+    where=f"{OURS}: plans tuned over all their settings",
     kind="inequality",
     statement=(
         "Each row of a plan is the least total loss of its kind over batch sizes, schedules and learning rates, and "
@@ -304,7 +304,7 @@ def _table(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
 
 COMPARISON = Claim(
     id="ftrl/beyond-design-comparison",
-    where=OURS,
+    where=f"{OURS}: plans of correlated and independent noise",
     kind="inequality",
     statement=(
         r"Each tuned for itself, correlated noise has between 1\/4 and 1 times the total loss of independent noise;",

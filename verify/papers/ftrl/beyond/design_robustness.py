@@ -133,7 +133,7 @@ def _long_family(rng: np.random.Generator, tighter: float = 0.0) -> Iterator[Fac
 
 ROBUST = Claim(
     id="ftrl/beyond-design-robustness",
-    where=OURS,
+    where=f"{OURS}: designs from a wrong spectrum",
     kind="inequality",
     statement=(
         (

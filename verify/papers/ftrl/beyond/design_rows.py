@@ -154,7 +154,7 @@ def _chosen(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact | Wi
 
 ROWS = Claim(
     id="ftrl/beyond-design-rows",
-    where=OURS,
+    where=f"{OURS}: kinds of noise for a given run",
     kind="identity",
     statement=(
         (
@@ -229,7 +229,7 @@ def _of_plans(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
 
 CURVES = Claim(
     id="ftrl/beyond-design-curves",
-    where=OURS,
+    where=f"{OURS}: losses over the learning rate",
     kind="inequality",
     statement=(
         "Losses drawn over the learning rate, each noise held fixed, are those of the runs at these rates;",

@@ -96,7 +96,7 @@ def _clipped(rng: np.random.Generator, average_first: bool = False) -> Iterator[
 
 CLIPPED = Claim(
     id="ftrl/beyond-design-clipped",
-    where=OURS,
+    where=f"{OURS}: runs with clipped gradients",
     kind="algorithm",
     statement=(
         (
@@ -186,7 +186,7 @@ def _accountant() -> str:
 
 AMPLIFICATION = Claim(
     id="ftrl/beyond-design-amplification",
-    where=OURS,
+    where=f"{OURS}: amplification by Poisson sampling",
     kind="inequality",
     statement=(
         (
@@ -251,7 +251,7 @@ def _divergence(order: int, sigma: float, rate: float) -> float:
 
 ORDERS = Claim(
     id="ftrl/beyond-design-renyi",
-    where=OURS,
+    where=f"{OURS}: accounting by Rényi orders",
     kind="inequality",
     statement=(
         "The noise multiplier that integer Rényi orders find for Poisson sampling gives $(epsilon, delta)$-DP;",

@@ -109,7 +109,7 @@ def _scatter() -> Picture:
 
 TABLES = Claim(
     id="ftrl/beyond-design-data-tables",
-    where="beyond the paper",
+    where="beyond the paper: forecasts on tables of real data",
     kind="mc-equality",
     statement=(
         "On tables of real data, classes above and below the median of the target, nine of ten forecasts of the final "

@@ -126,7 +126,7 @@ def _elementary(rng: np.random.Generator) -> Iterator[Fact]:
 
 BEYOND_ELLIPTIC = Claim(
     id="ftrl/beyond-elliptic",
-    where="beyond the paper",
+    where="beyond the paper: elliptic integrals",
     kind="identity",
     statement=(
         'With $E_a (omega) = abs(1 - a - e^(i omega))$, $integral dif omega \\/ E_a = 2 pi \\/ op("agm")(2 - a, a)$, '

@@ -186,7 +186,7 @@ def _on_discs(rng: np.random.Generator, share: float = 1.0) -> Iterator[Within]:
 
 ENCLOSED = Claim(
     id="ftrl/beyond-enclosed-bounds",
-    where=OURS,
+    where=f"{OURS}: certificates of bounds at their edge",
     kind="inequality",
     statement=(
         (
@@ -258,7 +258,7 @@ def _shares(zeros: Any, poles: Any, points: Points, disc: Discs, power: int) -> 
 
 SPECTRA = Claim(
     id="ftrl/beyond-enclosed-spectra",
-    where=OURS,
+    where=f"{OURS}: discs of spectra",
     kind="inequality",
     statement=(
         "The discs of $abs(B)^2$ and of its inverse hold their values on discs of $s$, and reach no further than these "

@@ -120,7 +120,7 @@ def _ends(rng: np.random.Generator, narrower: float = 0.0) -> Iterator[Fact | Ho
 
 DISCS = Claim(
     id="ftrl/beyond-discs",
-    where=OURS,
+    where=f"{OURS}: operations on discs",
     kind="inequality",
     statement=(
         (

@@ -181,7 +181,7 @@ def _corners(rng: np.random.Generator, narrower: float = 0.0) -> Iterator[Within
 
 CELLS = Claim(
     id="ftrl/beyond-circle-cells",
-    where=OURS,
+    where=f"{OURS}: cells of the circle",
     kind="inequality",
     statement=(
         (
@@ -355,7 +355,7 @@ def _in_floats(rng: np.random.Generator, share: float = 1.0) -> Iterator[Within]
 
 INTEGRALS = Claim(
     id="ftrl/beyond-circle-integrals",
-    where=OURS,
+    where=f"{OURS}: integrals over the circle",
     kind="inequality",
     statement=(
         (

@@ -188,7 +188,7 @@ def _limit_case(mechanism: str, spectrum: str, share: float, inputs: Inputs, sig
 
 EXACT_REGRESSION = Claim(
     id="ftrl/beyond-exact-regression",
-    where=OURS,
+    where=f"{OURS}: exact error in the limit",
     kind="mc-equality",
     statement=(
         "$F_oo = 1/2 sum_j lambda_j q_j\\/D_j \\/ (1 - sum_j x_j^2\\/D_j)$ with $q_j = eta^2 (sigma_s^2 lambda_j "
@@ -312,7 +312,7 @@ def _trajectory_case(
 
 EXACT_TRAJECTORY = Claim(
     id="ftrl/beyond-exact-trajectory",
-    where=OURS,
+    where=f"{OURS}: exact error after every step",
     kind="mc-equality",
     statement=(
         "$EE F(theta_t) - F^star = 1/2 sum_j lambda_j s_j$ with $s_j arrow.l (1 - 2 x_j + (kappa - 1) x_j^2) s_j + "
@@ -370,7 +370,7 @@ def _between(numerator: int = 2) -> Iterator[tuple[str, sympy.Expr]]:
 
 STABILITY_LIMIT = Claim(
     id="ftrl/beyond-stability-limit",
-    where=OURS,
+    where=f"{OURS}: largest stable learning rate",
     kind="identity",
     statement=(
         (

@@ -83,7 +83,7 @@ def _spectra(
 
 SPECTRA = Claim(
     id="ftrl/beyond-methods-spectra",
-    where=OURS,
+    where=f"{OURS}: certified bounds of linear methods",
     kind="identity",
     statement=(
         r"At its multipliers the certified bound is $N$ times the mean over the circle of $w abs(B)^2 + abs(beta B)^2 "
@@ -138,7 +138,7 @@ def _white(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact | Wit
 
 WHITE = Claim(
     id="ftrl/beyond-methods-white-descent",
-    where=OURS,
+    where=f"{OURS}: gradient descent with white noise",
     kind="identity",
     statement=(
         r"For gradient descent with white noise the least storage function gives $N (eta L)/(4 (L - mu)) (2 - eta mu - "
@@ -177,7 +177,7 @@ def _quadratics(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]
 
 QUADRATICS = Claim(
     id="ftrl/beyond-methods-quadratics",
-    where=OURS,
+    where=f"{OURS}: heavy ball on quadratics",
     kind="identity",
     statement=(
         r"On $F = h theta^2 \/ 2$ heavy ball with white noise has $F_oo = N (eta (1 + b))/(2 (1 - b) (2 (1 + b) - eta "
@@ -208,7 +208,7 @@ def _rates(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
 
 RATES = Claim(
     id="ftrl/beyond-methods-rates",
-    where=OURS,
+    where=f"{OURS}: rates of first-order methods",
     kind="identity",
     statement=(
         r"On quadratics with curvatures from $mu$ to $1\/eta$ gradient descent has the rate $eta mu$ and Nesterov's "
@@ -275,7 +275,7 @@ def _stored(rng: np.random.Generator, shrink: float = 1.0) -> Iterator[Holds]:
 
 STABILITY = Claim(
     id="ftrl/beyond-methods-stability",
-    where=OURS,
+    where=f"{OURS}: bounds of methods that diverge",
     kind="algorithm",
     statement=(
         r"An inequality for a storage function $P$ without a sign bounds nothing where the method diverges, and "
@@ -333,7 +333,7 @@ def _every_noise(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact
 
 NOISE = Claim(
     id="ftrl/beyond-methods-noise",
-    where=OURS,
+    where=f"{OURS}: averages and equivalent noise",
     kind="inequality",
     statement=(
         r"Averages of the output leave the privacy of the noise as it is: the error counts $gamma_oo$ of $B$, not of "

@@ -90,7 +90,7 @@ def _between(
 
 ADVERSARIAL = Claim(
     id="ftrl/beyond-methods-adversarial",
-    where="beyond the paper",
+    where="beyond the paper: worst losses that a search finds",
     kind="inequality",
     statement=(
         "No loss found by a search has a mean of $F - F^*$ above the bound of `bound_method`.",

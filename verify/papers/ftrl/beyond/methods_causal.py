@@ -59,7 +59,7 @@ def _more_multipliers(rng: np.random.Generator, factor: float = 1.0) -> Iterator
 
 CAUSAL = Claim(
     id="ftrl/beyond-methods-causal",
-    where=OURS,
+    where=f"{OURS}: gradient descent with independent draws",
     kind="identity",
     statement=(
         r"With draws independent of the past, gradient descent has $F_oo <= N ("
@@ -128,7 +128,7 @@ def _nearness(
 
 NEARNESS = Claim(
     id="ftrl/beyond-methods-nearness",
-    where=OURS,
+    where=f"{OURS}: how near the best noise can come",
     kind="inequality",
     statement=(
         r"At $eta L = 0.1$ no noise has a worst case below $d G^2 eta^2 L\/(4 rho) ((2\/pi) K(1 - eta L))^2$, and the "

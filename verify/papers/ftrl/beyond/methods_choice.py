@@ -55,7 +55,7 @@ def _careful(rng: np.random.Generator, most: float = 0.25) -> Iterator[Fact | Wi
 
 CHOICE = Claim(
     id="ftrl/beyond-methods-choice",
-    where="beyond the paper",
+    where="beyond the paper: momentum under correlated noise",
     kind="inequality",
     statement=(
         (

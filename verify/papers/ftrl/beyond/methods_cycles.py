@@ -75,7 +75,7 @@ def _has_bound(method: LinearMethod, kappa: float) -> bool:
 
 CYCLES = Claim(
     id="ftrl/beyond-methods-cycles",
-    where="beyond the paper",
+    where="beyond the paper: losses on which heavy ball goes round",
     kind="inequality",
     statement=(
         r"Without noise heavy ball with $b = (1 - sqrt(eta mu))^2$, $L = 1$, stays on the corners of a regular polygon "

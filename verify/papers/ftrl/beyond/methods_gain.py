@@ -97,7 +97,7 @@ def _lines() -> list[Series]:
 
 GAIN = Claim(
     id="ftrl/beyond-methods-gain",
-    where="beyond the paper",
+    where="beyond the paper: what momentum gains, proved",
     kind="inequality",
     statement=(
         (

@@ -50,7 +50,7 @@ def _horizon(rng: np.random.Generator, factor: float = 1.0, foreseen: int = 0) -
 
 HORIZON = Claim(
     id="ftrl/beyond-methods-horizon",
-    where="beyond the paper",
+    where="beyond the paper: first-order methods after finitely many steps",
     kind="identity",
     statement=(
         r"After $T$ steps of a linear method with noise $B e$, draws independent of the past, a chain of $T$ storage "

@@ -95,7 +95,7 @@ def _gains(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Within | H
 
 SAMPLED = Claim(
     id="ftrl/beyond-methods-sampled",
-    where="beyond the paper",
+    where="beyond the paper: errors of sampled gradients",
     kind="inequality",
     statement=(
         r"The errors $n$ of a gradient $g$ of least squares at $theta$, averaged over $m$ records with Gaussian inputs "

@@ -140,7 +140,7 @@ def _coloured() -> list[Case]:
 
 SIMULATED = Claim(
     id="ftrl/beyond-methods-simulated",
-    where=OURS,
+    where=f"{OURS}: methods below their bounds",
     kind="mc-equality",
     statement=(
         (
@@ -188,7 +188,7 @@ def _exact() -> list[Case]:
 
 LOWER = Claim(
     id="ftrl/beyond-methods-lower",
-    where=OURS,
+    where=f"{OURS}: lower bounds of methods",
     kind="mc-equality",
     statement=r"On $F = h theta^2 \/ 2$, $h$ its `curvature`, the mean of $F - F^*$ is the `lower` of `bound_method`.",
     hypotheses="As above.",

@@ -70,7 +70,7 @@ def _limit(beta: list[float]) -> float:
 
 MINIMUM_PHASE = Claim(
     id="ftrl/beyond-minimum-phase",
-    where="beyond the paper",
+    where="beyond the paper: weights for which the limit is as printed",
     kind="inequality",
     statement=(
         (

@@ -50,7 +50,7 @@ DIGITS_OFF = "1.0000000000000000000000000000000000000001"
 
 BEYOND_NORMAL = Claim(
     id="ftrl/beyond-normal",
-    where="beyond the paper",
+    where="beyond the paper: the normal distribution in digits",
     kind="identity",
     statement=(
         "$Phi$, $log Phi$, the Mills ratio $Phi(-x)\\/phi(x)$ and the inverse of $Phi$, on which privacy curves are "

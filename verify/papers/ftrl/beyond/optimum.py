@@ -105,7 +105,7 @@ def _two_scales(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Withi
 
 OPTIMAL_CORRELATION = Claim(
     id="ftrl/beyond-optimal-correlation",
-    where=OURS,
+    where=f"{OURS}: best correlation for a known spectrum",
     kind="inequality",
     statement=(
         r"$F_oo$ is least at $abs(B)^2 prop g^(-1\/2)$, $g = sum_j (lambda_j (2 - x_j))\/((1 - x_j) E_(x_j)^2)$;",
@@ -215,7 +215,7 @@ def _fifth(m, x, constant="0.2"):
 
 LOWER_ANY_CORRELATION = Claim(
     id="ftrl/beyond-lower-any-correlation",
-    where=OURS,
+    where=f"{OURS}: lower bound for any correlation",
     kind="inequality",
     statement=(
         '$F_oo >= eta/4 (sigma_s^2 op("Tr") H + G^2/(2 rho) sum_j x_j (2 - x_j) (1/(2 pi) integral (dif '

@@ -150,7 +150,7 @@ def _linear_steps(rng: np.random.Generator, factor: float = 1.0, told: float = 1
 
 EXACT = Claim(
     id="ftrl/beyond-plan-closure",
-    where=OURS,
+    where=f"{OURS}: closure of clipped runs",
     kind="algorithm",
     statement=(
         "If iterate and noise are jointly Gaussian, the mean of the next iterate and its covariances with all draws "
@@ -243,7 +243,7 @@ def _runs(blocks: int, tolerance: float) -> Callable[[np.random.Generator], Iter
 
 FORECAST = Claim(
     id="ftrl/beyond-plan-forecast",
-    where=OURS,
+    where=f"{OURS}: forecasts of clipped runs on records",
     kind="mc-equality",
     statement=(
         "On records, the closure's loss and share of clipped gradients are within 12 % of those of runs,",
@@ -294,7 +294,7 @@ def _gaussian_runs(rng: np.random.Generator) -> Iterator[Fact]:
 
 SPECTRUM = Claim(
     id="ftrl/beyond-plan-spectrum",
-    where=OURS,
+    where=f"{OURS}: forecasts of clipped runs from a spectrum",
     kind="mc-equality",
     statement=(
         "On Gaussian inputs the closed form by direction, from the spectrum alone, gives loss and share of clipped "

@@ -96,7 +96,7 @@ def _runs(rng: np.random.Generator) -> Iterator[Fact]:
 
 LOGISTIC = Claim(
     id="ftrl/beyond-plan-logistic",
-    where=OURS,
+    where=f"{OURS}: clipped logistic regression",
     kind="algorithm",
     statement=(
         "Means of gradients of logistic regression, of their slopes and their squares over Gaussian iterates, and the "

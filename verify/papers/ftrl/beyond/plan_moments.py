@@ -59,7 +59,7 @@ def _quadratures(rng: np.random.Generator) -> Iterator[Fact]:
 
 MOMENTS = Claim(
     id="ftrl/beyond-plan-moments",
-    where=OURS,
+    where=f"{OURS}: means of clipped residuals",
     kind="identity",
     statement=(
         r"For $r tilde cal(N)(a, s^2)$, $psi(r) = max(-k, min(r, k))$, $u = (k - a)\/s$, $l = (-k - a)\/s$ and $P = "
@@ -121,7 +121,7 @@ def _unequal(rng: np.random.Generator) -> Iterator[Fact]:
 
 DIRECTIONS = Claim(
     id="ftrl/beyond-plan-directions",
-    where=OURS,
+    where=f"{OURS}: means of clipped gradients by direction",
     kind="algorithm",
     statement=(
         "For $x$ with independent $cal(N)(0, lambda_j)$ entries and residuals $cal(N)(0, v)$, the mean slope $EE x_j^2 "

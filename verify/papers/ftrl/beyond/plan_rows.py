@@ -113,7 +113,7 @@ def _left(steps: np.ndarray, momentum: float) -> float:
 
 PLANS = Claim(
     id="ftrl/beyond-plan-rows",
-    where=OURS,
+    where=f"{OURS}: rows of a plan with clipping",
     kind="algorithm",
     statement=(
         "On records, each row of a plan has the forecast with clipping at its own learning rate and clip norm, which "
@@ -198,7 +198,7 @@ def _rows(rng: np.random.Generator) -> Iterator[Fact | Holds]:
 
 POPULATION = Claim(
     id="ftrl/beyond-plan-population",
-    where=OURS,
+    where=f"{OURS}: loss of a plan on fresh records",
     kind="identity",
     statement=(
         (
@@ -248,7 +248,7 @@ def _passes(rng: np.random.Generator, factor: float = 1.0, share: float = 0.02) 
 
 PASSES = Claim(
     id="ftrl/beyond-plan-passes",
-    where=OURS,
+    where=f"{OURS}: numbers of passes of a plan",
     kind="algorithm",
     statement=(
         "A plan with several numbers of passes takes the fewest, of those that the work allows, whose loss on fresh "

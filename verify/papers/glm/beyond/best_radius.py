@@ -120,7 +120,7 @@ def _message_cuts(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fac
 
 BEYOND_BEST_RADIUS = Claim(
     id="glm/beyond-best-radius",
-    where="beyond the paper",
+    where="beyond the paper: labels at their best radius",
     kind="number",
     statement=(
         (

@@ -182,7 +182,7 @@ def _clipped_facts(rng: np.random.Generator) -> Iterator[Fact | Holds]:
 
 JOURNEY = Claim(
     id="iv/beyond-confidence-answer",
-    where="beyond the paper",
+    where="beyond the paper: what is read off a private release",
     kind="algorithm",
     statement=(
         (

@@ -60,7 +60,7 @@ def _missed(label: str, problem: Any, design: MomentDesign, at_least: float) -> 
 
 CLIPPING = Claim(
     id="iv/beyond-confidence-clipping",
-    where="beyond the paper",
+    where="beyond the paper: confidence sets of clipped records",
     kind="mc-equality",
     statement=(
         (

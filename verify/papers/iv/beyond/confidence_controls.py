@@ -74,7 +74,7 @@ def _many_cells() -> list[Cell]:
 
 CONTROLS = Claim(
     id="iv/beyond-confidence-controls",
-    where="beyond the paper",
+    where="beyond the paper: coverage with public controls",
     kind="mc-equality",
     statement=(
         "With public controls in $K$ cells the two-stage release covers the true coefficient with probability at least "
@@ -144,7 +144,7 @@ def _missed(
 
 BROKEN = Claim(
     id="iv/beyond-confidence-controls-broken",
-    where="beyond the paper",
+    where="beyond the paper: two-stage releases without one of their parts",
     kind="mc-equality",
     statement=(
         "Each part of the two-stage release is needed: with one noisy count for all means of a cell it misses the "
@@ -241,7 +241,7 @@ def _widest(sample: CellSample, rng: np.random.Generator) -> Iterator[Fact]:
 
 BOOKKEEPING = Claim(
     id="iv/beyond-confidence-controls-sums",
-    where="beyond the paper",
+    where="beyond the paper: sums of the two-stage release",
     kind="number",
     statement=(
         "Stage 0 gives the sums of squares within cells, b0 and the boxes of stage 1, corrected for its noise;",

@@ -75,7 +75,7 @@ def _all_cells() -> list[Cell]:
 
 COVERAGE = Claim(
     id="iv/beyond-confidence-coverage",
-    where="beyond the paper",
+    where="beyond the paper: coverage of release U",
     kind="mc-equality",
     statement=(
         "In every cell tried the set of release U with the corrected critical value covers the true coefficient with "
@@ -128,7 +128,7 @@ def _event(cell: Cell, test: str, *, covered: bool, at_least: float) -> Event:
 
 LEAN = Claim(
     id="iv/beyond-confidence-coverage-lean",
-    where="beyond the paper",
+    where="beyond the paper: coverage of release U, many records",
     kind="mc-equality",
     statement=(
         "For $n = 10^5$ the set of release U covers with probability $0.95 plus.minus 0.012$, noise of privacy "
@@ -155,7 +155,7 @@ def _cautious_events(correct: bool = True) -> list[Event]:
 
 CAUTIOUS = Claim(
     id="iv/beyond-confidence-coverage-cautious",
-    where="beyond the paper",
+    where="beyond the paper: coverage of release U, few records",
     kind="mc-equality",
     statement=(
         "Where few records meet wide bounds, so that the noise of the variance is about as large as the variance, the "
@@ -189,7 +189,7 @@ def _blind_events(aware: bool = False) -> list[Event]:
 
 BLIND = Claim(
     id="iv/beyond-confidence-coverage-blind",
-    where="beyond the paper",
+    where="beyond the paper: coverage of Wald intervals",
     kind="mc-equality",
     statement=(
         (
@@ -225,7 +225,7 @@ def _block_cells(noise: float = 1.0) -> list[Cell]:
 
 BLOCKS = Claim(
     id="iv/beyond-confidence-coverage-blocks",
-    where="beyond the paper",
+    where="beyond the paper: coverage of release H",
     kind="mc-equality",
     statement=(
         "The set of release H covers with probability at least $0.93$ where $0.95$ is asked for, for homoskedastic "
@@ -250,7 +250,7 @@ def _uneven_events(errors: str = "heteroskedastic") -> list[Event]:
 
 UNEVEN = Claim(
     id="iv/beyond-confidence-coverage-blocks-heteroskedastic",
-    where="beyond the paper",
+    where="beyond the paper: release H under heteroskedastic errors",
     kind="mc-equality",
     statement=(
         "Under heteroskedastic errors the set of release H misses the coefficient with probability at least $0.09$ "
@@ -303,7 +303,7 @@ def _sign_events(known: float = 1.0) -> list[Event]:
 
 SIGN = Claim(
     id="iv/beyond-confidence-coverage-signs",
-    where="beyond the paper",
+    where="beyond the paper: coverage of release S",
     kind="mc-equality",
     statement=(
         "The set of release S covers a coefficient on its grid with probability $0.95$, at every $n$, whatever the law "
@@ -336,7 +336,7 @@ def _coarse_events(size: int = 9) -> list[Event]:
 
 COARSE = Claim(
     id="iv/beyond-confidence-coverage-coarse",
-    where="beyond the paper",
+    where="beyond the paper: release S off its grid",
     kind="mc-equality",
     statement=(
         "Off the grid the set of release S misses the coefficient with probability at least $1\\/2$ where the cells of "

@@ -156,7 +156,7 @@ def _lines(adjacency: Adjacency) -> Any:
 
 DISCLOSURE = Claim(
     id="iv/beyond-confidence-disclosure",
-    where="beyond the paper",
+    where="beyond the paper: privacy of a private estimate",
     kind="privacy",
     statement=(
         (
@@ -224,7 +224,7 @@ def _cells(level: float = 0.95) -> list[Cell]:
 
 ESTIMATOR = Claim(
     id="iv/beyond-confidence-estimator",
-    where="beyond the paper",
+    where="beyond the paper: coverage of the estimator",
     kind="mc-equality",
     statement=(
         "The set of `dpbounds.private.InstrumentalVariables` holds the coefficient with probability at least about "

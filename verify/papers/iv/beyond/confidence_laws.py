@@ -169,7 +169,7 @@ def _cells(rng: np.random.Generator) -> Iterator[Fact]:
 
 LAWS = Claim(
     id="iv/beyond-confidence-in-law",
-    where="beyond the paper",
+    where="beyond the paper: releases drawn in law",
     kind="mc-equality",
     statement=(
         (

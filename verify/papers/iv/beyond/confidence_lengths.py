@@ -96,7 +96,7 @@ def _readings() -> list[Reading]:
 
 LENGTHS = Claim(
     id="iv/beyond-confidence-lengths",
-    where="beyond the paper",
+    where="beyond the paper: lengths of private confidence sets",
     kind="mc-equality",
     statement=(
         "With strong instruments a private set is $sqrt(1 + n^* \\/ n)$ times as long as that without privacy on the "

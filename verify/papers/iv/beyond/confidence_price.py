@@ -59,7 +59,7 @@ def _price_facts(rng: np.random.Generator) -> Iterator[Fact | Holds]:
 
 PRICE = Claim(
     id="iv/beyond-confidence-price",
-    where="beyond the paper",
+    where="beyond the paper: price of privacy of a release",
     kind="number",
     statement=(
         (
@@ -178,7 +178,7 @@ def _sign_facts(rng: np.random.Generator) -> Iterator[Fact]:
 
 EXPECTED = Claim(
     id="iv/beyond-confidence-expected-price",
-    where="beyond the paper",
+    where="beyond the paper: price of privacy of a plan",
     kind="number",
     statement=(
         (
@@ -274,7 +274,7 @@ def _share_facts(rng: np.random.Generator, factor: float = 1.0) -> Iterator[With
 
 BOUNDED = Claim(
     id="iv/beyond-confidence-bounded",
-    where="beyond the paper",
+    where="beyond the paper: what makes a set bounded",
     kind="number",
     statement=(
         (

@@ -141,7 +141,7 @@ def _other_cases() -> list[Case]:
 
 NOISE = Claim(
     id="iv/beyond-confidence-noise",
-    where="beyond the paper",
+    where="beyond the paper: noise of simulated releases",
     kind="mc-equality",
     statement=(
         (
@@ -311,7 +311,7 @@ def _stage_pairs(noise: float, charged: bool) -> Iterator[Neighbours]:
 
 PRIVACY = Claim(
     id="iv/beyond-confidence-release-privacy",
-    where="beyond the paper",
+    where="beyond the paper: privacy of simulated releases",
     kind="privacy",
     statement=(
         "Every simulated release is $mu$-GDP on explicit neighbours, and no less noise would do: opposite records for "

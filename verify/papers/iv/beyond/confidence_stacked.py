@@ -119,7 +119,7 @@ def _one_shot(rng: np.random.Generator) -> Iterator[Fact]:
 
 STACKED = Claim(
     id="iv/beyond-confidence-stacked",
-    where="beyond the paper",
+    where="beyond the paper: stacked releases",
     kind="number",
     statement=(
         "The test of many stacked releases is that of each by itself;",

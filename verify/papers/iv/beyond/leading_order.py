@@ -115,7 +115,7 @@ def _remainder(rng: np.random.Generator, power: int = 4) -> Iterator[Fact]:
 
 EXPANSION = Claim(
     id="iv/beyond-expansion",
-    where="beyond the paper",
+    where="beyond the paper: law of the estimate to leading order",
     kind="identity",
     statement=(
         'Without clipping, for all data, step sizes and $T$: $op("Cov") beta^((T)) = lambda_1^2 F_T + lambda_2^2 N_T$ '
@@ -190,7 +190,7 @@ def _closed_forms(rng: np.random.Generator) -> Iterator[Fact]:
 
 STATIONARY = Claim(
     id="iv/beyond-stationary",
-    where="beyond the paper",
+    where="beyond the paper: stationary law to leading order",
     kind="identity",
     statement=(
         "For fixed noise scales and step sizes inside the limits of 2S-GD the leading-order law has a stationary form: "
@@ -235,7 +235,7 @@ def _cheap(rng: np.random.Generator) -> Iterator[Fact]:
 
 ISOTROPIC = Claim(
     id="iv/beyond-isotropic",
-    where="beyond the paper",
+    where="beyond the paper: leading order for isotropic data",
     kind="identity",
     statement=(
         "For $A = I$ and no residual the leading order falls apart along the singular directions of $Theta$: $O(p^2)$ "
@@ -271,7 +271,7 @@ def _split(rng: np.random.Generator, exponent: float = 0.5) -> Iterator[Fact]:
 
 BEST_SPLIT = Claim(
     id="iv/beyond-best-split",
-    where="beyond the paper",
+    where="beyond the paper: best split of the budget",
     kind="number",
     statement=(
         'To leading order $tr op("Cov") beta^((T)) = W_1\\/rho_1 + W_2\\/rho_2$ with the noise of (4), so that a '

@@ -75,7 +75,7 @@ def _lengths(rng: np.random.Generator) -> Iterator[Fact]:
 
 LENGTH = Claim(
     id="iv/beyond-gaussian-length",
-    where="beyond the paper",
+    where="beyond the paper: length of a Gaussian vector",
     kind="identity",
     statement=(
         "The distribution function, the quantiles and the mean of $norm(x)$, $x tilde cal(N)(m, C)$, by inversion of "
@@ -169,7 +169,7 @@ def _consistent(rng: np.random.Generator) -> Iterator[Fact]:
 
 PREDICTED = Claim(
     id="iv/beyond-prediction",
-    where="beyond the paper",
+    where="beyond the paper: law of the error for small noise",
     kind="mc-equality",
     statement=(
         "For small noise, any data and any $T$ the quantiles and the mean of $norm(beta^((T)) - hat(beta))$ are those "
@@ -266,7 +266,7 @@ def _density(rng: np.random.Generator) -> Iterator[Fact]:
 
 ANY_NOISE = Claim(
     id="iv/beyond-any-noise",
-    where="beyond the paper",
+    where="beyond the paper: law of the error at any noise",
     kind="mc-equality",
     statement=(
         (

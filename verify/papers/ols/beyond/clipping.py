@@ -63,7 +63,7 @@ def _moments(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
 
 BEYOND_CLIPPING_RESIDUAL = Claim(
     id="ols/beyond-clipping-residual",
-    where="Beyond the paper",
+    where="Beyond the paper: means of clipped residuals",
     kind="identity",
     statement=(
         (
@@ -183,7 +183,7 @@ def _thinned(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Within]:
 
 BEYOND_CLIPPING_LAW = Claim(
     id="ols/beyond-clipping-law",
-    where="Beyond the paper",
+    where="Beyond the paper: law of clipped gradient descent",
     kind="mc-equality",
     statement=(
         (
@@ -288,7 +288,7 @@ def _floors(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
 
 BEYOND_CLIPPING_MOMENTS = Claim(
     id="ols/beyond-clipping-moments",
-    where="Beyond the paper",
+    where="Beyond the paper: clipping from moments alone",
     kind="identity",
     statement=(
         (
@@ -353,7 +353,7 @@ def _mixing(rng: np.random.Generator, **changed: Any) -> Iterator[Fact | Holds]:
 
 BEYOND_CLIPPING_MIXING = Claim(
     id="ols/beyond-clipping-mixing",
-    where="Beyond the paper",
+    where="Beyond the paper: law of clipped Hessian mixing",
     kind="mc-equality",
     statement=(
         (

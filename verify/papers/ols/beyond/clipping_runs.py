@@ -46,7 +46,7 @@ def _newton(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
 
 BEYOND_CLIPPING_NEWTON = Claim(
     id="ols/beyond-clipping-newton",
-    where="Beyond the paper",
+    where="Beyond the paper: law of clipped PRN against runs",
     kind="mc-equality",
     statement=(
         "Where the budget is so large that hardly anything is clipped, the law of PRN, averaged over draws of what it "
@@ -93,7 +93,7 @@ def _tuned(rng: np.random.Generator, factor: float = 1.0, off: float = 1.0) -> I
 
 BEYOND_CLIPPING_TUNED = Claim(
     id="ols/beyond-clipping-tuned",
-    where="Beyond the paper",
+    where="Beyond the paper: gradient descent tuned by its law",
     kind="mc-equality",
     statement=(
         (

@@ -185,7 +185,7 @@ MORE = {"0.1 % more": {"facts": {"factor": 1.001}}}
 
 BEYOND_COMPARISON_PROBLEMS = Claim(
     id="ols/beyond-comparison-problems",
-    where="Beyond the paper",
+    where="Beyond the paper: what the methods are compared on",
     kind="identity",
     statement=(
         (

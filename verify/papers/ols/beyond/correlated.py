@@ -82,7 +82,7 @@ def _variance_of_mean(deviation: Any, k: Any) -> Any:
 
 BEYOND_TAP_CORRELATED = Claim(
     id="ols/beyond-tap-correlated",
-    where="Beyond the paper",
+    where="Beyond the paper: correlated noise for TAP",
     kind="inequality",
     statement=(
         (

@@ -107,7 +107,7 @@ def _shadows(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
 
 BEYOND_FIT_NOISE = Claim(
     id="ols/beyond-fit-noise",
-    where="Beyond the paper",
+    where="Beyond the paper: noise regions of a private fit",
     kind="inequality",
     statement=(
         (

@@ -123,7 +123,7 @@ def _attained(rng: np.random.Generator, share: float = 1.0) -> Iterator[Within]:
 
 BEYOND_FIT_PRIVACY = Claim(
     id="ols/beyond-fit-privacy",
-    where="Beyond the paper",
+    where="Beyond the paper: privacy of a private fit",
     kind="privacy",
     statement=(
         (
@@ -187,7 +187,7 @@ def _hidden(rng: np.random.Generator, spread: float = 0.01, seen: int = 40) -> I
 
 BEYOND_FIT_FORECAST = Claim(
     id="ols/beyond-fit-forecast",
-    where="Beyond the paper",
+    where="Beyond the paper: forecast of a private fit",
     kind="mc-equality",
     statement=(
         "The mean risk of such fits is what the law of TAP on records that stand in for the private ones forecasts, "

@@ -81,7 +81,7 @@ def _anchors(rng: np.random.Generator) -> Iterator[Fact]:
 
 BEYOND_NEWTON_ALGORITHM = Claim(
     id="ols/beyond-newton-algorithm",
-    where="Beyond the paper",
+    where="Beyond the paper: preconditioned recentred Newton",
     kind="algorithm",
     statement=(
         "PRN: two histograms choose the clips $h$ of rows and $c$ of gradients;",
@@ -225,7 +225,7 @@ def _attained(rng: np.random.Generator, share: float = 0.999) -> Iterator[Within
 
 BEYOND_NEWTON_PRIVACY = Claim(
     id="ols/beyond-newton-privacy",
-    where="Beyond the paper",
+    where="Beyond the paper: privacy of PRN",
     kind="privacy",
     statement=(
         "All releases of PRN together are one adaptive Gaussian composition: exactly $mu$-GDP for zero-out "
@@ -345,7 +345,7 @@ def _unrolled(A, theta, noisy, settings, h, clip, n, unclipped) -> tuple[np.ndar
 
 BEYOND_NEWTON_RISK = Claim(
     id="ols/beyond-newton-risk",
-    where="Beyond the paper",
+    where="Beyond the paper: risk of PRN",
     kind="mc-equality",
     statement=(
         (

@@ -88,7 +88,7 @@ def _forms(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
 
 BEYOND_OTHER_RECORDS = Claim(
     id="ols/beyond-other-records",
-    where="Beyond the paper",
+    where="Beyond the paper: law of a private fit on other records",
     kind="mc-equality",
     statement=(
         (

@@ -112,7 +112,7 @@ def _curves() -> Picture:
 
 BEYOND_EXACT_SKETCH = Claim(
     id="ols/beyond-exact-sketch",
-    where="beyond the paper",
+    where="beyond the paper: exact privacy of the sketch",
     kind="privacy",
     statement=(
         (
@@ -229,7 +229,7 @@ AUDIT_SCALES = hessian_mixing_scales(AUDIT_EPSILON, AUDIT_DELTA, k=10, steps=2, 
 
 BEYOND_JOINT_ACCOUNTING = Claim(
     id="ols/beyond-joint-accounting",
-    where="beyond the paper",
+    where="beyond the paper: joint privacy of all releases of IHM",
     kind="privacy",
     statement=(
         (
@@ -307,7 +307,7 @@ def _record_moves(x, y, gram, iso: float, factor: float = 1.0) -> tuple[float, f
 
 BEYOND_ADASSP_TIGHT = Claim(
     id="ols/beyond-adassp-tight",
-    where="beyond the paper",
+    where="beyond the paper: exact privacy of AdaSSP",
     kind="privacy",
     statement=(
         r"AdaSSP's three releases are one Gaussian mechanism, $mu^2 = 1\/s_0^2 + 1\/s_1^2 + C_Y^2\/s_2^2$, exactly;",

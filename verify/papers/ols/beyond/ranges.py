@@ -44,7 +44,7 @@ def _ranges(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact | Wi
 
 BEYOND_RANGES = Claim(
     id="ols/beyond-ranges",
-    where="Beyond the paper",
+    where="Beyond the paper: records scaled by public ranges",
     kind="identity",
     statement=(
         (

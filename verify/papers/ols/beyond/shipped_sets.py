@@ -65,7 +65,7 @@ ON_WINE = (("tight",), "quick"), (("experiments",), "full")
 
 STAND_INS = Claim(
     id="ols/beyond-stand-ins",
-    where="Beyond the paper",
+    where="Beyond the paper: IHM on sets of scikit-learn",
     kind="mc-rate",
     statement=(
         (

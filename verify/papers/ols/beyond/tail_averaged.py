@@ -71,7 +71,7 @@ def _anchors(rng: np.random.Generator) -> Iterator[Fact]:
 
 BEYOND_TAP_ALGORITHM = Claim(
     id="ols/beyond-tap-algorithm",
-    where="Beyond the paper",
+    where="Beyond the paper: tail-averaged preconditioned descent",
     kind="algorithm",
     statement=(
         "TAP: a histogram of $norm(x) abs(y)$ chooses the clip $c$ of gradients;",
@@ -192,7 +192,7 @@ def _attained(rng: np.random.Generator, share: float = 0.9999) -> Iterator[Withi
 
 BEYOND_TAP_PRIVACY = Claim(
     id="ols/beyond-tap-privacy",
-    where="Beyond the paper",
+    where="Beyond the paper: privacy of TAP",
     kind="privacy",
     statement=(
         "All releases of TAP together are one adaptive Gaussian composition: exactly $mu$-GDP for zero-out neighbours;",
@@ -293,7 +293,7 @@ def _unrolled(data: LeastSquares, mu: float, steps: int, noise: np.ndarray) -> f
 
 BEYOND_TAP_LAW = Claim(
     id="ols/beyond-tap-law",
-    where="Beyond the paper",
+    where="Beyond the paper: law of TAP with clipping",
     kind="mc-equality",
     statement=(
         (
