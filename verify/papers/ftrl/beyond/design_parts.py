@@ -248,7 +248,7 @@ def _sentences(rng: np.random.Generator) -> Iterator[Fact | Holds]:
 
 PARTS = Claim(
     id="ftrl/beyond-design-parts",
-    where=OURS,
+    where=f"{OURS}: parts of designs and plans",
     kind="number",
     statement=(
         (

@@ -180,7 +180,7 @@ def _shown(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
 
 FORMS = Claim(
     id="ftrl/beyond-forms",
-    where=OURS,
+    where=f"{OURS}: spectra, systems and answers in another form",
     kind="identity",
     statement=(
         (

@@ -153,7 +153,7 @@ def _raises(call: Callable[[], Any]) -> bool:
 
 RUN_PARTS = Claim(
     id="ftrl/beyond-run-parts",
-    where=OURS,
+    where=f"{OURS}: parts of runs and searches",
     kind="algorithm",
     statement=(
         "Runs of other inputs take the gradients of their records, and errors of gradients have the stated size;",
