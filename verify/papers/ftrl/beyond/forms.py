@@ -145,9 +145,16 @@ class _Axes:
 
 def _shown(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
     """Bounds of a strongly convex loss in a line, a row and a picture; the best nu where none is better than 1."""
-    problem = StronglyConvex(mu=0.2, L=1.0, eta=0.5, rho=0.5, d=3, clip_norm=2.0)
+    problem = StronglyConvex(mu=0.4, L=2.0, eta=0.25, rho=0.5, d=3, clip_norm=2.0)
     found = bound(nu(0.3), problem, max_lag=1)
     yield Fact("ratio", found.ratio, float(found.best) / float(found.lower))
+    omega = 2 * math.pi * (np.arange(4096) + 0.5) / 4096
+    density = found.noise.density(np.sin(omega / 2) ** 2)
+    errors = [
+        h / 2 * 0.25**2 * float(np.mean(density / np.abs(1 - 0.25 * h - np.exp(1j * omega)) ** 2))
+        for h in np.linspace(0.4, 2.0, 321)
+    ]
+    yield Fact("lower end: the worst quadratic", float(found.lower), max(errors), 1e-4)
     line = repr(found)
     shown = re.fullmatch(r"ConvexBound\(([\d.e+-]+) <= .* <= ([\d.e+-]+), .*, ratio ([\d.e+-]+);.*", line)
     assert shown is not None
@@ -155,7 +162,7 @@ def _shown(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
     yield Within("line: lower end over that printed", float(found.lower) / low, 1.0, 1.001)
     yield Within("line: upper end over that printed", float(found.best) / high, 0.999, 1.0)
     yield Within("line: ratio over that printed", found.ratio / ratio, 0.99, 1.0)
-    for words in ("certified", "mu = 0.2", "L = 1", "eta = 0.5", "d = 3", "clip_norm = 2"):
+    for words in ("certified", "mu = 0.4", "L = 2", "eta = 0.25", "d = 3", "clip_norm = 2"):
         yield Holds(f"line: {words}", words in line)
     yield Holds("line: nothing of what is as by default", "sigma_sgd" not in line)
     table = found._repr_html_()

@@ -23,8 +23,11 @@ from simulators.ftrl.adversarial_methods import adversarial_method_lower
 from simulators.ftrl.designed import problem_of
 from simulators.ftrl.evolution import RIDGES, Decoder
 from simulators.ftrl.first_order import _errors
+from simulators.ftrl.losses import Logistic
 from simulators.ftrl.piecewise import curvature_range
 from simulators.ftrl.rehearsals import STEP, regression_rehearsal
+from simulators.ftrl.settings import Settings
+from simulators.ftrl.strongly_convex import StronglyConvexLoss, strongly_convex
 from simulators.noise.recursions import _least_squares
 from simulators.tables import number_rows, read_columns, read_table, read_texts
 from verify.checks import Agreement, Fact, Holds, Times, Within, refused
@@ -53,6 +56,12 @@ def _runs(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
         residuals = x @ start - 0.5 * data.standard_normal((3, 5))
         gradient = np.array([np.mean(r[:, None] * rows, axis=0) for r, rows in zip(residuals, x, strict=True)])
         yield Fact(f"one step with {inputs} inputs", found, start - 0.4 * gradient, 1e-8)
+    loss = Logistic(mu=0.2, L=1.0, dimension=2, seed=3)
+    yield Within("a minimiser that is not 0", float(np.linalg.norm(loss.minimiser)), 0.1)
+    quiet = Settings(correlation=independent(), eta=1.0, rho=1e20, steps=200, clipping=False)
+    ended = strongly_convex(StronglyConvexLoss(loss=loss, initial=(1.0, -2.0)), quiet, _streams(), 2)
+    yield Within("without noise the end is the minimiser", float(np.abs(ended["theta"]).max()), 0.0, 1e-6)
+    yield Within("and its loss the least", float(np.abs(ended["loss"]).max()), 0.0, 1e-9)
     draws = _errors(1.7, (4000, 2), np.random.default_rng(3))
     yield Fact("errors of one size", np.linalg.norm(draws, axis=1), np.full(4000, 1.7))
     yield Within("in all directions", float(np.linalg.norm(draws.mean(axis=0))), 0.0, 0.1)
