@@ -135,8 +135,13 @@ def _evidence(data: Any, place: str) -> Evidence:
         counterexample=None if counterexample is None else fields.mapping("counterexample"),
         picture=None if picture is None else _picture(picture, f"{place}, picture"),
         facts=fields.strings("facts"),
+        rows=fields.objects("rows", "row", _row),
         **_plain(Evidence, fields, "form", "outcome", "how", "role"),
     )
+
+
+def _row(data: Any, place: str) -> Mapping[str, Any]:
+    return _Fields(data, place).data
 
 
 def _clause(data: Any, place: str) -> Clause:

@@ -20,7 +20,7 @@ A claim has
 - `evidence`: a list of objects with `form` (printed or corrected), `outcome` (holds, fails, unclear), `how`, `summary`,
   `slack`, `counterexample` (an object or null), `resolution`, `alpha`, `beta`, `trials`, `evaluations`, `needed`,
   `picture`, `clauses` (the letters of those that it decides), `role` (proof or control), `facts` (what was found to be
-  so or not so, a line each) and `rows` (the single comparisons, not read here).
+  so or not so, a line each) and `rows` (the single comparisons, objects of numbers and texts by name).
 
 A picture is null or an object with the axis labels `x` and `y` (`typeset` has both), `log` (which of "x", "y" are
 logarithmic), `series` and `slopes`. A series has `curve`, `typeset`, `role` (exact, approximate, upper, lower, printed
@@ -118,6 +118,7 @@ class Evidence:
     clauses: str
     role: str
     facts: tuple[str, ...]
+    rows: tuple[Mapping[str, Any], ...]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -248,7 +248,7 @@ def _add_audit(commands: argparse._SubParsersAction) -> None:
 
 
 def _add_report(commands: argparse._SubParsersAction) -> None:
-    command = commands.add_parser("report", help="make the PDF of theory against simulation")
+    command = commands.add_parser("report", help="make the PDF of theory against simulation, or compare two runs")
     command.set_defaults(module="verify.cli.reporting")
     command.add_argument("names", nargs="*", metavar="TOPIC|CLAIM", help=NAMES)
     command.add_argument("--topic", action="append", default=[], help="a topic, as if named (may be repeated)")
@@ -256,7 +256,14 @@ def _add_report(commands: argparse._SubParsersAction) -> None:
     command.add_argument("--results", metavar="FILE", help="results of verify (default: results.json in the store)")
     command.add_argument("--summary", action="store_true", help="at most four pages a paper")
     command.add_argument("--proofs", metavar="DIR", help="check the proof files there, and name them by their claims")
-    command.add_argument("--out", required=True, metavar="FILE.pdf", help="where to write")
+    command.add_argument(
+        "--compare",
+        nargs=2,
+        metavar=("OLD", "NEW"),
+        help="instead of a PDF: which verdicts, grounds, clauses and checks changed between two results files of one "
+        "level, and which numbers moved (of chance, where the intervals are apart); status 1 if a verdict changed",
+    )
+    command.add_argument("--out", metavar="FILE.pdf", help="where to write the PDF")
 
 
 def _add_new_paper(commands: argparse._SubParsersAction) -> None:

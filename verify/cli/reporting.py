@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dpbounds import DomainError
+from reports.comparing import compare
 from reports.reader import read
 from reports.render import check_target, report
 from reports.results import Entry, ReportError
@@ -22,7 +23,15 @@ from verify.statements.naming import joined
 
 
 def run(arguments: Namespace) -> int:
-    """Write the PDF and say where it is."""
+    """Write the PDF and say where it is, or print what changed between two runs."""
+    if arguments.compare:
+        return _compare(arguments)
+    if not arguments.out:
+        print(
+            "dpbounds report: --out FILE.pdf is needed, or --compare OLD NEW (see dpbounds report --help)",
+            file=sys.stderr,
+        )
+        return 2
     file = Path(arguments.results) if arguments.results else Path(arguments.store, RESULTS)
     try:
         names = _ids(file, [*arguments.names, *arguments.topic])
@@ -36,6 +45,22 @@ def run(arguments: Namespace) -> int:
         return 2
     print(f"Report: {arguments.out} (claims: {len(shown.entries)})")
     return 0
+
+
+def _compare(arguments: Namespace) -> int:
+    """Exit status: 0 every verdict is as it was, 1 some are not, 2 bad input."""
+    for option in ("out", "results", "proofs", "summary"):
+        if getattr(arguments, option):
+            raise DomainError(f"--{option}", getattr(arguments, option), "left out beside --compare", "it prints text")
+    old, new = map(Path, arguments.compare)
+    try:
+        found = compare(read(old), read(new), _ids(new, [*arguments.names, *arguments.topic]))
+    except ReportError as error:
+        print(f"dpbounds: {printable(str(error))}", file=sys.stderr)
+        return 2
+    for line in found.lines():
+        print(printable(line))
+    return int(found.verdicts > 0)
 
 
 Proofs = dict[tuple[str, str], dict[str, list[str]]]
