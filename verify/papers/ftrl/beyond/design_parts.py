@@ -139,6 +139,7 @@ def _forecasts(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
         spread = float(z @ z) / 199 * (sum(a**2 for a in shares) / 20 - sum(shares) ** 2 / 200)
         yield Fact(f"{steps} steps of one pass: bias", run.biases[-1], (1.5 * np.prod(1 - eta)) ** 2 / 2, 1e-9)
         yield Fact(f"{steps} steps of one pass: sampling", run.samplings[-1], spread / 2, 0.05)
+    yield from _excursions()
     for order, momentum in (("fresh", 0.0), ("poisson", 0.0), ("fixed", 0.3), ("poisson", 0.4)):
         yield from _by_direction(order, momentum)
     inputs = GaussianInputs(np.array([1.0, 0.3]), 2.0)
@@ -156,6 +157,27 @@ def _forecasts(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
     theta = logistic_minimum(X, y)
     gradient = X.T @ (1 / (1 + np.exp(-X @ theta)) - y) / len(y)
     yield Within("gradient at a minimum that Newton's first steps miss", float(np.abs(gradient).max()), 0.0, 1e-6)
+
+
+def _excursions() -> Iterator[Fact]:
+    """Two steps on many records of two very different lengths, where the noise of the first moves the iterate far: each
+    batch then deviates more, by the fourth moment of the lengths less the square of the second.
+    """
+    x = np.repeat([0.3, 3.0], [180, 20])
+    z = np.random.default_rng(6).standard_normal(200)
+    z = z - x * (x @ z) / (x @ x)
+    h, fourth, (first, second), m, deviation = float(np.mean(x**2)), float(np.mean(x**4)), (0.6, 0.4), 10, 3.0
+    run = forecast(
+        x[:, None], z, correlation=independent(), schedule=np.array([first, second]), clip_norm=1e6, batch_size=m,
+        noise_multiplier=deviation * m / 1e6, order="fixed", initial=np.array([1.5]), n=10**7,
+    )  # fmt: skip
+    privacy = (first * deviation) ** 2
+    at_start = float(np.var(x * (1.5 * x - z))) / m * first**2
+    spread = privacy + at_start
+    moved = (float(np.var(x * (1.5 * (1 - first * h) * x - z))) + (fourth - h**2) * spread) / m
+    sampling = [at_start, (1 - second * h) ** 2 * at_start + second**2 * moved]
+    yield Fact("excursions: privacy", run.privacies[0], h * privacy / 2, 1e-9)
+    yield Fact("excursions: sampling", run.samplings, h * np.array(sampling) / 2, 0.15)
 
 
 def _by_direction(order: str, momentum: float) -> Iterator[Fact]:

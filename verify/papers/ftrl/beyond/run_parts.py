@@ -90,6 +90,11 @@ def _losses(rng: np.random.Generator) -> Iterator[Fact | Within]:
             eigenvalues.append(np.linalg.eigvalsh(loss.curvature * np.eye(2) + (directions.T * active) @ directions))
         yield Within(f"loss {seed}: least curvature", float(np.min(eigenvalues)), 0.1 - 1e-9)
         yield Within(f"loss {seed}: largest curvature", float(np.max(eigenvalues)), 0.0, 2.0 + 1e-9)
+    curvatures, errors = np.array([0.1, 0.5, 2.5]), np.array([0.3, 2.0, 1.0])
+    made = Decoder.of(curvatures, errors, 2)
+    yield Fact("the worst quadratic's gene", [made.mu, made.L, made.d, made.worst], [0.1, 2.5, 2, 0.5])
+    sizes = np.sqrt(2 * errors / curvatures / 2)
+    yield Fact("deviations of quadratics", made.deviations, [min(sizes), max(sizes)])
     one = curvature_range(0.3, np.array([[0.6, 0.8]]), np.array([0.5]), np.array([1.2]))
     yield Fact("one ridge", one, [0.3, 1.5])
     # The worst distance under white noise is that of the flattest quadratic, eta / (2 - eta mu) / mu for each draw.
