@@ -14,7 +14,7 @@ import numpy as np
 from scipy.linalg import toeplitz
 
 from dpbounds.ftrl.correlations import independent, optimal_counting
-from dpbounds.ftrl.design import Objective, Participation, best, plan
+from dpbounds.ftrl.design import Objective, Participation, best, optimum, plan
 from dpbounds.ftrl.design.acceleration import Anderson
 from dpbounds.ftrl.design.budget import Budget
 from dpbounds.ftrl.design.clipped import by_direction, forecast
@@ -69,6 +69,8 @@ def _noise(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
     repeated = prefix_sum(steps, Participation.min_separation(2, 250))
     yield Fact("a long prefix sum: columns", float(long.sensitivity(steps)), 1.0, 1e-6)
     yield Within("without unit columns", float(repeated.sensitivity(steps)) / float(stated), 0.97, 1.03)
+    least = optimum(Objective(np.array([1.0, 0.2]), 20, eta=0.4))
+    yield Fact("gap of an optimum", 1.0 + least.gap, float(least.value) / float(least.bound), 1e-12)
     run = Objective(np.array([1.0, 0.2]), 1, eta=0.5)
     _, weights = fit_minimax_blt([run, run, run], np.ones(3), 0)
     yield Fact("weights where nothing is fitted", weights, np.full(3, 1 / 3))

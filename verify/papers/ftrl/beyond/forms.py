@@ -13,6 +13,7 @@ from scipy.signal import lfilter
 
 from dpbounds import arithmetic
 from dpbounds.arithmetic import FLOATS
+from dpbounds.circle.arcs import Cells
 from dpbounds.circle.discs import Discs
 from dpbounds.ftrl.correlations import damped_anti_pgd, from_coefficients, independent, nu
 from dpbounds.ftrl.correlations.half_powers import HalfPowers
@@ -23,6 +24,7 @@ from dpbounds.ftrl.linear_regression import Regression, lower_bound, optimal_sub
 from dpbounds.ftrl.methods import bound_horizon, bound_method, heavy_ball, momentum_gain, nesterov
 from dpbounds.ftrl.methods.noises import is_rational, noise_system
 from dpbounds.ftrl.strongly_convex import Noise, StronglyConvex, best_nu, bound
+from dpbounds.ftrl.strongly_convex.floats import REACH, _Harmonics
 from dpbounds.ftrl.strongly_convex.show import plot
 from verify.checks import Agreement, Fact, Holds, Times, Within
 from verify.papers.ftrl.beyond.exact import OURS
@@ -62,6 +64,25 @@ def _spectra(rng: np.random.Generator) -> Iterator[Fact | Within]:
     yield Fact("3 over a disc of 1.875 to 2.125", [quotient.centre, quotient.radius], [1.5, 3.0 / 1.875 - 1.5], 1e-9)
     for point in (1.875, 2.0, 2.125):
         yield Within(f"3 / {point:g} from its centre", abs(3.0 / point - quotient.centre), 0.0, float(quotient.radius))
+
+
+def _variations(rng: np.random.Generator) -> Iterator[Within]:
+    """How far sums of cosines move within discs, narrow and wide, against 48 points of each rim."""
+    turns = np.exp(2j * math.pi * np.arange(48) / 48)
+    for level in (1, 2, 5):
+        points = Cells(np.array([-1.5, 0.1875, 2.0]), np.full(3, level), 5).discs
+        omega = 2 * np.arcsin(np.sqrt(points.s.centre))
+        for last in (1, 5):
+            a, t = np.random.default_rng(last).uniform(0.5, 1.0, last + 1), np.arange(last + 1)
+            stated = _Harmonics(a, np.zeros(last + 1)).variation(points)
+            for place, (centre, r, most) in enumerate(zip(omega, points.radius, stated, strict=True)):
+                rim = np.cos(np.multiply.outer(centre + r * turns, t)) @ a
+                farthest = float(np.abs(rim - np.cos(centre * t) @ a).max())
+                label = f"lags up to {last}, level {level}, place {place}"
+                if math.isfinite(most):
+                    yield Within(f"{label}: stated over the farthest", most / farthest, 1.0 - 1e-9, 2.0)
+                else:
+                    yield Within(f"{label}: radius times lag", r * last, REACH)
 
 
 def _in_both(label: str, made: Any, s: np.ndarray, stated: np.ndarray) -> Iterator[Fact]:
@@ -196,12 +217,14 @@ FORMS = Claim(
         ),
         (
             "estimates of bounds after $T$ steps agree with the certified ones, wherever gradients are taken, and what "
-            "answers say in lines, rows and pictures are their numbers, rounded outwards."
+            "answers say in lines, rows and pictures are their numbers, rounded outwards;"
         ),
+        "sums of cosines move within discs by no more than is stated, and by half of it at least.",
     ),
     checks=(
         Agreement(decides="a", facts=_spectra, impostors=_OFF),
         Agreement(decides="a", facts=_systems, impostors=_OFF),
+        Agreement(decides="c", facts=_variations, impostors={"a third of it": {"facts": Times(0.3)}}),
         Agreement(decides="b", facts=_answers, impostors=_OFF),
         Agreement(decides="b", facts=_shown, impostors=_OFF),
     ),

@@ -19,15 +19,16 @@ from dpbounds.ftrl.methods import gradient_descent
 from dpbounds.ftrl.strongly_convex import Noise
 from simulators.engine import Streams
 from simulators.ftrl import DesignedTraining, designed_training
+from simulators.ftrl.adversarial import _Arena
 from simulators.ftrl.adversarial_methods import adversarial_method_lower
 from simulators.ftrl.designed import problem_of
 from simulators.ftrl.evolution import RIDGES, Decoder
 from simulators.ftrl.first_order import _errors
 from simulators.ftrl.losses import Logistic
-from simulators.ftrl.piecewise import curvature_range
+from simulators.ftrl.piecewise import curvature_range, kinked_quadratic, piecewise_quadratic
 from simulators.ftrl.rehearsals import STEP, regression_rehearsal
 from simulators.ftrl.settings import Settings
-from simulators.ftrl.strongly_convex import StronglyConvexLoss, strongly_convex
+from simulators.ftrl.strongly_convex import StronglyConvexLoss, stationary_settings, strongly_convex
 from simulators.noise.recursions import _least_squares
 from simulators.tables import number_rows, read_columns, read_table, read_texts
 from verify.checks import Agreement, Fact, Holds, Times, Within, refused
@@ -97,6 +98,11 @@ def _losses(rng: np.random.Generator) -> Iterator[Fact | Within]:
     yield Fact("deviations of quadratics", made.deviations, [min(sizes), max(sizes)])
     one = curvature_range(0.3, np.array([[0.6, 0.8]]), np.array([0.5]), np.array([1.2]))
     yield Fact("one ridge", one, [0.3, 1.5])
+    settings = stationary_settings(kinked_quadratic(0.5, 2.0), nu(0.3), 0.4, 0.5)
+    arena, curvatures = _Arena(settings, 0.5, 1), np.array([0.5, 1.0, 2.0])
+    quadratics = [piecewise_quadratic([1.0], [h, h]) for h in curvatures]
+    means = arena.means(quadratics, 4000, np.random.default_rng(7))
+    yield Fact("time averages of quadratics", means, arena.quadratic_errors(nu(0.3), curvatures), 0.05)
     # The worst distance under white noise is that of the flattest quadratic, eta / (2 - eta mu) / mu for each draw.
     options: dict[str, Any] = {"mu": 0.5, "L": 0.5001, "measure": "distance", "population": 24, "generations": 1}
     noise = Noise(correlation=independent(), rho=0.5)

@@ -11,13 +11,16 @@ from typing import Any
 import numpy as np
 from scipy import linalg, stats
 
+from dpbounds.arithmetic import balls
 from dpbounds.glm import LINKS, build_problem, recommend
 from dpbounds.glm.bounds import Covariance
 from dpbounds.glm.gaussian import enclosed_mean
-from dpbounds.glm.messages import cap, message_law, scored
+from dpbounds.glm.messages import cap, message_law, scored, sphere
 from dpbounds.glm.recommendation import Recommendation
+from dpbounds.glm.scale import constant
 from dpbounds.values import Value
-from verify.checks import Agreement, Fact, Holds, Times
+from simulators.glm.messages import on_sphere
+from verify.checks import Agreement, Fact, Holds, Times, Within
 from verify.statements.claims import Claim
 
 _OFF = {"1 % off": {"facts": Times(1.01)}}
@@ -56,6 +59,21 @@ def _constants(rng: np.random.Generator) -> Iterator[Fact]:
                     yield Fact(f"{name}, q = {q:g}, order {order}, W^{weight}", float(ball.mid()), mean, 1e-10)
 
 
+def _enclosures(rng: np.random.Generator) -> Iterator[Holds | Within]:
+    """The constant of every link lies in its enclosure, which is a few units wide."""
+    import flint
+
+    for name, link in LINKS.items():
+        for q in (0.2, 0.7, 1.0, 1.9, 3.3):
+            enclosure = constant(name, q, certified=True).enclosure
+            assert enclosure is not None
+            with balls(300):
+                inverse = 1 / enclosed_mean(link, q, precision=300)
+                inside = flint.arb(enclosure[0]) <= inverse <= flint.arb(enclosure[1])
+            yield Holds(f"{name}, q = {q:g}: 1 / E mu' lies in its enclosure", bool(inside))
+            yield Within(f"{name}, q = {q:g}: width", (enclosure[1] - enclosure[0]) / abs(enclosure[1]), 0.0, 1e-14)
+
+
 # --- labels and messages ---
 
 
@@ -74,8 +92,18 @@ def _labels(rng: np.random.Generator) -> Iterator[Fact]:
         # The derivative of a Poisson mean is lambda E[psi(Y + 1) - psi(Y)].
         yield Fact(f"{label}: M'", labels.slope(z), rate * (np.diff(psi) @ shares[:-1]), 1e-10)
         yield Fact(f"{label}: end", labels.end, 1.0, 0.0)
+    binary = scored("logistic").score(np.array([-3.0, 0.0, 0.5, 1.0, 4.0]))
+    yield Fact("binary labels, and others", binary, [-1.0, -1.0, 0.0, 1.0, 1.0], 0.0)
     # On the line (e^eps - 1) E[u - gamma; u >= gamma] = gamma reads (e^eps - 1) (1 - gamma) / 2 = gamma.
     yield Fact("the cap on the line", cap(1, 1.3).gamma, math.expm1(1.3) / (math.expm1(1.3) + 2.0))
+    for p in (1, 2, 5):
+        for noise in ("hemisphere", "cap"):
+            shape, start = sphere(noise, p, 1.3), np.zeros((4000, p))
+            start[:, 0] = np.where(np.arange(4000) % 2, 0.6, -0.6)
+            sent = on_sphere(start, shape, np.random.default_rng(p))
+            label = f"{noise}, p = {p}"
+            yield Fact(f"{label}: lengths of messages", np.linalg.norm(sent, axis=1), np.full(4000, shape.scale))
+            yield Fact(f"{label}: their mean along what is sent", float(np.mean(sent[:, 0] / start[:, 0])), 1.0, 0.1)
     for bound in (1.0, 1.5):
         labels, mean, noise = scored("sigmoid", bound), 1 / (1 + np.exp(-z)), bound - 1.0
         both = [(2.0 * (mean + sign * noise) - 1.0) / (1.0 + 2.0 * noise) for sign in (1, -1)]
@@ -183,6 +211,7 @@ BEYOND_PARTS = Claim(
     ),
     checks=(
         Agreement(decides="a", facts=_constants, impostors=_OFF),
+        Agreement(decides="a", facts=_enclosures),
         Agreement(decides="b", facts=_labels, impostors=_OFF),
         Agreement(decides="b", facts=_shortened, impostors=_OFF),
         Agreement(decides="c", facts=_doubts, impostors=_OFF),
