@@ -14,12 +14,14 @@ from scipy import linalg, stats
 from dpbounds.arithmetic import balls
 from dpbounds.glm import LINKS, build_problem, recommend
 from dpbounds.glm.bounds import Covariance
+from dpbounds.glm.designs import TwoPointDesign
 from dpbounds.glm.gaussian import enclosed_mean
 from dpbounds.glm.messages import cap, message_law, scored, sphere
 from dpbounds.glm.recommendation import Recommendation
 from dpbounds.glm.scale import constant
 from dpbounds.values import Value
 from simulators.glm.messages import on_sphere
+from simulators.glm.models import _patterns
 from verify.checks import Agreement, Fact, Holds, Times, Within
 from verify.statements.claims import Claim
 
@@ -92,6 +94,10 @@ def _labels(rng: np.random.Generator) -> Iterator[Fact]:
         # The derivative of a Poisson mean is lambda E[psi(Y + 1) - psi(Y)].
         yield Fact(f"{label}: M'", labels.slope(z), rate * (np.diff(psi) @ shares[:-1]), 1e-10)
         yield Fact(f"{label}: end", labels.end, 1.0, 0.0)
+    skewed = TwoPointDesign(p=3, high=2.0, low=-0.5, probability=0.2)
+    records, weights = _patterns(skewed)
+    yield Fact("records of two points: chances", weights, np.prod(np.where(records == 2.0, 0.2, 0.8), axis=1))
+    yield Fact("records of two points: covariance", (records.T * weights) @ records, skewed.variance * np.eye(3), 1e-12)
     binary = scored("logistic").score(np.array([-3.0, 0.0, 0.5, 1.0, 4.0]))
     yield Fact("binary labels, and others", binary, [-1.0, -1.0, 0.0, 1.0, 1.0], 0.0)
     # On the line (e^eps - 1) E[u - gamma; u >= gamma] = gamma reads (e^eps - 1) (1 - gamma) / 2 = gamma.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -19,6 +20,7 @@ from dpbounds.iv.confidence.signs import SignRelease
 from dpbounds.iv.forecast import Forecaster
 from dpbounds.iv.general import General
 from dpbounds.iv.isotropic import Isotropic, settled_after
+from dpbounds.privacy import gaussian_log_delta
 from simulators.iv.confidence.noise import wishart
 from simulators.iv.confidence.records import bounded_records
 from verify.checks import Agreement, Fact, Holds, Times, Within, refused, taken
@@ -66,6 +68,17 @@ def _rank(rng: np.random.Generator, *, wrong: float = 1.0) -> Iterator[Fact | Ho
         where = f"released moments with a least eigenvalue {label} 2e-14"
         parameter = "covariance of the released moments"
         yield _if(share > 1, where, parameter, lambda release=release: release.covariance)
+
+
+def _ranges(rng: np.random.Generator) -> Iterator[Holds]:
+    """Of arrays every entry counts, at both ends, whatever stands first."""
+    for label, entry in (("below", -1e-9), ("above", 2e4), ("nan", math.nan)):
+        for place in range(3):
+            mus = np.insert(np.array([0.5, 1.0]), place, entry)
+            parameter = f"mu[{place}]" if math.isnan(entry) else "mu"
+            call = partial(gaussian_log_delta, mus, 1.0)
+            yield refused(f"an entry {label} its range, at {place}", parameter, call)
+    yield taken("entries at the ends", partial(gaussian_log_delta, np.array([1e4, 1e-3, 1.0]), 1.0))
 
 
 _PLAN: dict[str, Any] = {
@@ -169,7 +182,8 @@ BEYOND_LIMITS = Claim(
     statement=(
         (
             "Moments that are singular up to rounding are refused, those a fifth above the limit are not, whatever the "
-            "units, and a regressor of two values is refused where effects are said to be one and the same;"
+            "units, a regressor of two values where effects are said to be one and the same, and arrays of budgets "
+            "with any entry out of range;"
         ),
         (
             "a run that has settled stays where it is, one that was cut is counted up to its end, without noise the "
@@ -179,6 +193,7 @@ BEYOND_LIMITS = Claim(
     checks=(
         Agreement(decides="a", facts=_rank, impostors={"a limit half as large": {"facts": {"wrong": 0.5}}}),
         Agreement(decides="a", facts=_stretched),
+        Agreement(decides="a", facts=_ranges),
         Agreement(decides="b", facts=_runs, impostors=_OFF),
         Agreement(decides="b", facts=_surroundings, impostors=_OFF),
     ),
