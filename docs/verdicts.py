@@ -19,7 +19,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from docs import latex
+from docs import latex, tables
 from docs.code import code_of
 from docs.markup import as_html, markups, rich_filter
 from reports.commands import again, commands
@@ -177,6 +177,8 @@ def _environment() -> Environment:
         "said": said,
         "place": place,
         "latex": latex.text,
+        "comparisons": tables.comparisons,
+        "example": tables.example,
         "block": lambda text: Markup(re.sub(r"\s*\n\s*", "\n", text).strip()),
         "json": lambda value: json.dumps(value, indent=1, ensure_ascii=False, default=str),
     }

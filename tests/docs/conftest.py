@@ -17,7 +17,8 @@ HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'`|[a](javascr
 def hostile_claim() -> dict[str, Any]:
     """A stranger's text wherever a results file has plain text."""
     drawn = picture(series(HOSTILE), x=HOSTILE, y=HOSTILE)
-    found = failed(summary=HOSTILE, facts=[HOSTILE], picture=drawn, counterexample={HOSTILE: HOSTILE})
+    rows = [{"fact": HOSTILE, HOSTILE: [HOSTILE, {HOSTILE: 1}]}]
+    found = failed(summary=HOSTILE, facts=[HOSTILE, "x"], picture=drawn, counterexample={HOSTILE: HOSTILE}, rows=rows)
     clauses = [clause("fails", "numeric", text=HOSTILE)]
     return claim(
         "other/hostile", where=HOSTILE, verdict="refuted", finding="It is 7.", evidence=[found], clauses=clauses
