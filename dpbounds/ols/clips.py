@@ -18,7 +18,7 @@ from jaxtyping import Float
 from scipy.special import erf
 
 from dpbounds.arguments import typed
-from dpbounds.errors import DomainError, listed, moderate, moderate_or_zero, real_array, within
+from dpbounds.errors import DomainError, count, listed, moderate, moderate_or_zero, real_array, within
 from dpbounds.ols import newton
 from dpbounds.ols.features import Features
 
@@ -67,9 +67,14 @@ def typical_clips(data: Features, trace: float, mu: float, outcome_bound: float 
 
 @typed
 def measured_clips(
-    regressors: Float[np.ndarray, "n d"], outcome: Float[np.ndarray, " n"], theta: Float[np.ndarray, " d"], mu: float
+    regressors: Float[np.ndarray, "m d"],
+    outcome: Float[np.ndarray, " m"],
+    theta: Float[np.ndarray, " d"],
+    mu: float,
+    n: int | None = None,
 ) -> NewtonClips:
-    """On records in units of their bounds, ||x|| <= 1 and |y| <= 1, the gradients' norms taken at `theta`.
+    """On records in units of their bounds, ||x|| <= 1 and |y| <= 1, the gradients' norms taken at `theta`; on n others
+    like them if n is not None.
 
     Computed from the data, and not private. Raises `DomainError` for arrays of other shapes, or not finite.
     """
@@ -78,20 +83,21 @@ def measured_clips(
     )
     if X.ndim != 2 or not X.size or Y.shape != X.shape[:1] or fit.shape != X.shape[1:]:
         shapes = f"arrays of shapes {X.shape}, {Y.shape}, {fit.shape}"
-        raise DomainError("regressors, outcome, theta", shapes, "of shapes (n, d), (n,), (d,)")
+        raise DomainError("regressors, outcome, theta", shapes, "of shapes (m, d), (m,), (d,)")
     if not all(np.isfinite(array).all() for array in (X, Y, fit)):
         raise DomainError("regressors, outcome, theta", "arrays with inf or nan", "finite numbers")
-    n, d = X.shape
+    n, d = len(X) if n is None else count("n", n), X.shape[1]
+    each = n / len(X)
     lengths = np.linalg.norm(X, axis=1)
     sizes = lengths * np.abs(Y - X @ fit)
     return _clips(
-        newton.histogram(lengths),
-        newton.histogram(lengths * np.abs(Y)),
+        each * newton.histogram(lengths),
+        each * newton.histogram(lengths * np.abs(Y)),
         lambda level: float(np.mean(sizes <= level)),
         n=n,
         d=d,
         mu=mu,
-        least_share=1.0 / n,
+        least_share=1.0 / len(X),
     )
 
 

@@ -47,6 +47,8 @@ MOST_COMPARED = 300
 LARGEST_SPREAD = 0.04
 # Where more gradients than this are clipped, what clipping adds is named as the reason of a large spread.
 MANY_CLIPPED = 0.05
+# Records that stand in beyond which nobody is sent to look for them.
+MOST_RECORDS = 10**7
 # Budgets that can be computed with; larger ones that are tried where no method is worth it, as multiples.
 EPSILONS, DELTAS, MOST_EPSILON = "[1e-6, 1e6]", "[1e-290, 1)", 1e6
 LARGER = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
@@ -115,7 +117,8 @@ class Comparison:
             draws = np.array(law.draws or (law.relative, law.relative))
             return float(draws.std(ddof=1) / draws.mean() / math.sqrt(len(draws)))
         others = (part.law(best.scales) for part in counted.parts())
-        logs = np.log([float(one.risk) * one.quantiles[1] / one.relative for one in others if one is not None])
+        # By means, which move as medians do: a part moves them by less than the percent to which medians are computed.
+        logs = np.log([float(one.risk) for one in others if one is not None])
         return math.sqrt((len(logs) - 1) * float(np.var(logs)))
 
     @property
@@ -140,8 +143,25 @@ class Comparison:
         if best.clipped is not None and best.clipped > MANY_CLIPPED:
             return (
                 f"{best.clipped:.2g} of the gradients are clipped, and what that adds depends on the records {error}."
+                f"{self._more}"
             )
-        return f"n = {self.regime.features.n} records that stand in are too few {error}."
+        return f"{self.problem.gram.n} records that stand in are too few {error}.{self._more}"
+
+    @property
+    def enough_records(self) -> int | None:
+        """How many records that stand in would make the forecast of what is recommended reliable, as its standard error
+        falls with the root of their number, by a tenth more; None where these are enough or no number is.
+        """
+        spread = self.spread or 0.0
+        if spread <= LARGEST_SPREAD or not (self.stand_in and isinstance(self.problem, ScaledData)):
+            return None
+        needed = self.problem.gram.n * (1.1 * spread / LARGEST_SPREAD) ** 2
+        return math.ceil(float(f"{needed:.2g}")) if needed <= MOST_RECORDS else None
+
+    @property
+    def _more(self) -> str:
+        n = self.regime.features.n
+        return f" About {self.enough_records} of them would do, for n = {n}." if self.enough_records else ""
 
     @property
     def useful(self) -> bool:
@@ -200,7 +220,10 @@ class Comparison:
 
     def at(self, epsilon: float) -> Comparison:
         """The same at another epsilon, at equal true privacy alone."""
-        return compare(self.problem, epsilon, self.delta, self.choices, accountings=("tight",), stand_in=self.stand_in)
+        n = self.regime.features.n if self.stand_in else None
+        return compare(
+            self.problem, epsilon, self.delta, self.choices, accountings=("tight",), stand_in=self.stand_in, n=n
+        )
 
     def curves(self, points: int = 5) -> dict[Method, tuple[list[float], list[float]]]:
         """Risks at equal true privacy in the data's units, from a tenth of epsilon to ten times as much: for each
@@ -245,7 +268,7 @@ class Comparison:
         """
         gram = self.problem.gram if isinstance(self.problem, ScaledData) else self.problem
         for factor in map(int, LARGER):
-            more = Gram(A=factor * gram.A, b=factor * gram.b, y_squared=factor * gram.y_squared, n=factor * gram.n)
+            more = gram.standing_for(factor * self.regime.features.n)
             if compare(more, self.epsilon, self.delta, self.choices, accountings=("tight",)).useful:
                 return factor
         return None
@@ -300,6 +323,7 @@ def compare(
     accountings: Sequence[Accounting] = ("tight", "experiments"),
     references: bool = False,
     stand_in: bool = False,
+    n: int | None = None,
 ) -> Comparison:
     """Every method for zero-out neighbours, on statistics of rows in the unit ball or on a data set.
 
@@ -307,11 +331,12 @@ def compare(
     a `Gram` those of rows of one length with normal residuals. `accountings`: those that are wanted; PRN and TAP are
     `tight`. `references`: with rows of DP-GD whose settings read the data unpaid, which are recommended only with
     `stand_in`: the problem is public, or made up, and the private records are others like it; laws with clipping are
-    then those of other records, not of these. The step size is that over lambda_max of the problem, times the ratio of
-    n.
+    then those of other records, not of these. `n`: how many the private ones are, as many as stand in if None. The step
+    size is that over lambda_max of the problem, times the ratio of n.
 
-    Raises `DomainError` for more than 300 columns, budgets outside their ranges, and sketches of fewer than d + 4 rows
-    (IHM) or d + 2 (linear mixing), whose mean risk does not exist, or of more than can be accounted for.
+    Raises `DomainError` for n without records that stand in, more than 300 columns, budgets outside their ranges, and
+    sketches of fewer than d + 4 rows (IHM) or d + 2 (linear mixing), whose mean risk does not exist, or of more than
+    can be accounted for.
     """
     choices = choices or Choices()
     epsilon = within("epsilon", positive("epsilon", epsilon), EPSILONS)
@@ -320,19 +345,23 @@ def compare(
         why = "laws with clipping stand on a thousand rows and take a time like d³: compare on fewer columns"
         raise DomainError("d", gram.d, f"at most {MOST_COMPARED}", why)
     remedy = "a single record needs a delta of its own" if delta is None and gram.n == 1 else ""
+    if n is not None:
+        if not (stand_in and isinstance(problem, ScaledData)):
+            raise DomainError("n", n, "left out", "with stand_in=True it is how many the private records are")
+        gram = gram.standing_for(count("n", n, gram.d))
     delta = within("delta", gram.n**-2.0 if delta is None else delta, DELTAS, remedy)
     failure = delta / 10 if choices.failure is None else choices.failure
     sizes = sketch_sizes(gram.d, within("failure", failure, "[1e-300, 1)"), choices)
     mu, data = float(gaussian_mu(epsilon, delta)), features(gram)
     clips = newton_clips
     if clips is None and isinstance(problem, ScaledData):
-        clips = problem.newton_clips(mu)
+        clips = problem.newton_clips(mu, gram.n)
     clips = clips or typical_clips(data, float(np.trace(gram.A)), mu, choices.outcome_bound)
     counted = None
     if gram.signal > 0:
         bound = choices.outcome_bound
         counted = (
-            Counted.of_data(problem, others=stand_in)
+            Counted.of_data(problem, others=stand_in, n=gram.n)
             if isinstance(problem, ScaledData)
             else Counted.of_gram(gram, bound)
         )

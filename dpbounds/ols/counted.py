@@ -27,7 +27,7 @@ from dpbounds.ols.scales import AveragedDescentScales, GradientDescentScales, He
 from dpbounds.ols.tail_averaged import TailAveraged
 
 # Rows that stand for all, and in the law of settings that were tuned.
-ROWS, MORE_ROWS = 1000, 4000
+ROWS, MORE_ROWS = 1000, 16_000
 # Parts of the records that are left out in turn.
 PARTS = 16
 # Draws of what TAP and PRN release beside gradients, of typical rows and of records.
@@ -47,9 +47,10 @@ class Counted:
 
     @classmethod
     @typed
-    def of_data(cls, data: ScaledData, *, others: bool = False) -> Counted:
-        """All records. Raises `DomainError` where X explains nothing of the outcome."""
+    def of_data(cls, data: ScaledData, *, others: bool = False, n: int | None = None) -> Counted:
+        """All records, standing for n if not for as many. Raises `DomainError` where X explains nothing of y."""
         rows = rows_of(data.regressors, data.outcome)
+        rows = rows if n is None else rows.standing_for(n)
         return cls(rows=rows.unseen() if others else rows, typical=False, others=others)
 
     @classmethod
@@ -100,7 +101,7 @@ class Counted:
                 return None
 
     def descent(self, one: Choice | Tuned | AveragedDescentScales, mu: float) -> Law:
-        """DP-GD with given settings, on four thousand rows at most."""
+        """DP-GD with given settings, on sixteen thousand rows at most."""
         settings = Descent(steps=one.steps, rate=one.rate, clip=one.clip, average=one.average)
         return settings.law(self.rows.thinned(MORE_ROWS), mu)
 

@@ -64,9 +64,9 @@ class ScaledData:
         reached = {"row_bound": self.longest_row, "outcome_bound": self.largest_outcome}
         return tuple(name for name, largest in reached.items() if largest > getattr(self, name) * (1 + SLACK))
 
-    def newton_clips(self, mu: float) -> NewtonClips:
-        """What PRN clips at on these records."""
-        return measured_clips(self.regressors, self.outcome, self.theta_star, mu)
+    def newton_clips(self, mu: float, n: int | None = None) -> NewtonClips:
+        """What PRN clips at on these records, or on n others like them."""
+        return measured_clips(self.regressors, self.outcome, self.theta_star, mu, n)
 
 
 def bounded_data(

@@ -54,6 +54,11 @@ class Gram:
         root, last = R[:-1, :-1], R[:, -1]
         return cls(A=root.T @ root, b=root.T @ last[:-1], y_squared=float(last @ last), n=len(np.asarray(outcome)))
 
+    def standing_for(self, n: int) -> Gram:
+        """The same by record, of n records."""
+        factor = n / self.n
+        return Gram(A=factor * self.A, b=factor * self.b, y_squared=factor * self.y_squared, n=n)
+
     @cached_property
     def spectrum(self) -> Spectrum:
         """The problem in the eigenbasis of A."""

@@ -79,6 +79,13 @@ def records(law: dict[str, Any], seed: int, number: int) -> tuple[np.ndarray, np
     return X, np.sqrt(share) * (X @ law["slopes"]) + np.sqrt(1.0 - share) * noise
 
 
+def public_bounds(number: int) -> np.ndarray:
+    """On ||x|| and |y|: what 99 % of other records keep, times the slack."""
+    law = drawn(number)
+    X, y = records(law, 0, number)
+    return np.array([np.quantile(np.linalg.norm(X, axis=1), 0.99), np.quantile(np.abs(y), 0.99)]) * law["slack"]
+
+
 def kinds(number: int) -> list[str]:
     """Which of these a setting is."""
     law = drawn(number)
@@ -101,10 +108,7 @@ def kinds(number: int) -> list[str]:
 
 def judge(number: int) -> dict[str, Any]:
     """Regret of the recommended rows, and predicted over simulated medians."""
-    law = drawn(number)
-    X, y = records(law, 0, number)
-    # Public bounds: what 99 % of other records keep, times the slack.
-    bounds = np.array([np.quantile(np.linalg.norm(X, axis=1), 0.99), np.quantile(np.abs(y), 0.99)]) * law["slack"]
+    law, bounds = drawn(number), public_bounds(number)
 
     def bounded(seed: int) -> ScaledData:
         row_bound, outcome_bound = bounds

@@ -120,10 +120,14 @@ class Rows:
         """Without each `parts`-th record from `part` on, the others standing for them."""
         kept = np.arange(len(self.y)) % parts != part
         X, y = self.X[kept], self.y[kept]
-        gram, weight = Gram.of_records(X, y), self.n / len(y)
-        more = Gram(A=weight * gram.A, b=weight * gram.b, y_squared=weight * gram.y_squared, n=self.n)
-        theta = more.spectrum.basis @ more.spectrum.theta
-        return Rows(X=X, y=y, norms=self.norms[kept], weight=weight, gram=more, theta_star=theta)
+        gram, weight = Gram.of_records(X, y).standing_for(self.n), self.n / len(y)
+        theta = gram.spectrum.basis @ gram.spectrum.theta
+        return Rows(X=X, y=y, norms=self.norms[kept], weight=weight, gram=gram, theta_star=theta)
+
+    @typed
+    def standing_for(self, n: int) -> Rows:
+        """The same rows for n records, more or fewer."""
+        return replace(self, weight=self.weight * n / self.n, gram=self.gram.standing_for(n))
 
     @typed
     def unseen(self) -> Rows:
@@ -145,7 +149,7 @@ class Rows:
             inside = self.X[np.abs(r) < limits]
             terms = self.X * np.clip(r, -limits, limits)[:, None] - moved @ (self.weight * inside.T @ inside)
             own, chance = self.weight * terms.sum(axis=0), self.weight * terms.T @ terms
-            missing.append((math.sqrt(_systematic(inverse, own, chance)) - 1.0) * own)
+            missing.append((math.sqrt(_systematic(inverse, own, self.weight * chance)) - 1.0) * own)
             values, U = np.linalg.eigh(chance)
             roots.append((U * np.sqrt(np.maximum(values, 0.0))) @ U.T)
         return replace(self, missing=Missing(levels=levels, sums=np.array(missing), roots=np.array(roots)))

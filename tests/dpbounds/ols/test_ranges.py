@@ -101,6 +101,40 @@ def test_what_is_recommended_says_its_median_and_whether_it_is_reliable():
     assert not nothing.useful and "None of these is useful" in nothing.remedy
 
 
+def test_records_that_stand_in_may_be_more_than_the_private_ones():
+    """Four times the same records stand for n as the records themselves do."""
+    X, y = records(100)
+    y = np.clip(y + np.random.default_rng(1).standard_normal(100), -5, 15)
+    once = compare(RANGES.data(X, y), 1.0, accountings=("tight",), stand_in=True)
+    data = RANGES.data(np.tile(X, (4, 1)), np.tile(y, 4))
+    more = compare(data, 1.0, accountings=("tight",), stand_in=True, n=100)
+    assert more.regime.features.n == 100 and more.delta == once.delta == 1e-4 and more.clips == once.clips
+    for one, other in zip(once.rows, more.rows, strict=True):
+        # With clipping counted, what repeated records share counts as no chance.
+        error = 1e-9 if one.clipped is None else 0.5
+        assert float(one.risk) == pytest.approx(float(other.risk), rel=error), one.method
+    assert more.at(2.0).regime.features.n == 100
+    as_many = compare(data, 1.0, accountings=("tight",), stand_in=True)
+    assert as_many.recommended.risk != more.recommended.risk
+    for problem, stand_in, n in ((data, False, 100), (data.gram, True, 100), (data, True, 1), (data, True, 0)):
+        with pytest.raises(DomainError, match=f"n = {n}"):
+            compare(problem, 1.0, stand_in=stand_in, n=n)
+
+
+def test_as_many_records_as_it_asks_for_make_a_forecast_reliable():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.uniform(0, 10, 9000), rng.uniform(-2, 2, 9000)])
+    y = 3 + 0.7 * X[:, 0] - 1.5 * X[:, 1] + rng.uniform(-1, 1, 9000)
+    few = compare(RANGES.data(X[:300], y[:300]), 1.0, 1e-6, accountings=("tight",), stand_in=True)
+    assert few.doubt and few.enough_records is not None and 300 < few.enough_records <= 9000
+    assert f"About {few.enough_records} of them would do, for n = 300." in few.doubt
+    kept = slice(few.enough_records)
+    enough = compare(RANGES.data(X[kept], y[kept]), 1.0, 1e-6, accountings=("tight",), stand_in=True, n=300)
+    assert enough.doubt == "" and enough.enough_records is None
+    own = compare(RANGES.data(X[:300], y[:300]), 1.0, 1e-6, accountings=("tight",))
+    assert own.enough_records is None
+
+
 def test_a_budget_at_which_iterates_run_away_has_advice_all_the_same():
     X, y = records(60)
     for stand_in in (False, True):

@@ -35,7 +35,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def _add_design(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--n", type=int, help="records")
+    group.add_argument("--n", type=int, help="records; with --stand-in, how many yours are (default: as many)")
     group.add_argument("--d", type=int, help="regressors, at most 300")
     group.add_argument("--spectrum", metavar="FILE", help="the d eigenvalues of X'X, one a line or separated by commas")
     group.add_argument(

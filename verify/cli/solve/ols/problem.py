@@ -76,8 +76,9 @@ def _assumed(arguments: Namespace) -> str:
 
 def _data(arguments: Namespace) -> tuple[ScaledData, str]:
     for name in OF_DESIGN:
-        if getattr(arguments, name) is not None:
-            raise DomainError(name, getattr(arguments, name), "left out with --csv", "the file says it")
+        if getattr(arguments, name) is not None and not (name == "n" and arguments.stand_in):
+            remedy = "the file says it" + (", but for n others: --stand-in" if name == "n" else "")
+            raise DomainError(name, getattr(arguments, name), "left out with --csv", remedy)
     if arguments.target is None:
         raise DomainError("target", None, "the name of a column", "say which is the outcome")
     table = read_table(Path(arguments.csv), "csv")

@@ -96,8 +96,9 @@ def _legend(found: Comparison, rows: Sequence[Row]) -> None:
         "optimistic by up to a factor of 5. Rows without clipped do not count it."
     )
     if found.stand_in:
+        n = found.regime.features.n
         _note(
-            "Risks with clipping counted are those on as many other records of the same law, means and medians over "
+            f"Risks with clipping counted are those on {n} other records of the same law, means and medians over "
             "noise and records. DP-GD's settings are read off the records that stand in: with them, and lambda_max of "
             "these records times the ratio of n, it is private for others. reference marks it, as on your own records "
             "it would not be."
@@ -153,7 +154,8 @@ def _forecast(found: Comparison) -> None:
         )
         where = " on other records of this law" if found.stand_in else ""
         sure = f"Not reliable: {found.doubt}" if found.doubt else "Reliable."
-        _note(f"Predicted of runs{where}: half below {median}, eight in ten between {low} and {high}. {sure}")
+        more = f" Say then --n {found.regime.features.n}." if found.enough_records else ""
+        _note(f"Predicted of runs{where}: half below {median}, eight in ten between {low} and {high}. {sure}{more}")
 
 
 def _note(text: str) -> None:

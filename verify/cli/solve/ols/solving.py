@@ -33,9 +33,14 @@ def run(arguments: Namespace) -> int:
         choices(arguments),
         references=True,
         stand_in=arguments.stand_in,
+        n=arguments.n if isinstance(subject, ScaledData) else None,
     )
     rows = found.table()
     if arguments.simulate is not None:
+        if isinstance(subject, ScaledData) and arguments.n not in (None, subject.gram.n):
+            raise DomainError(
+                "simulate", arguments.simulate, "left out with --n", "runs are on the records of the file"
+            )
         _add_medians(rows, found, subject, arguments)
     try:
         _write(arguments, found, rows)

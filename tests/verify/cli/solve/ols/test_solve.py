@@ -171,4 +171,11 @@ def test_records_that_stand_in_may_choose_settings(capsys, tmp_path):
     given = ("solve", "ols", "--csv", table(tmp_path / "a.csv", 600), "--target", "y", "--epsilon", 0.5)
     own, stand_in = call(capsys, *given), call(capsys, *given, "--stand-in")
     assert "Recommended at equal true privacy: DP-GD, tuned" not in own.out
-    assert "private for others" in " ".join(stand_in.out.split())
+    said = " ".join(stand_in.out.split())
+    assert "private for others" in said and "on 600 other records" in said
+    fewer = " ".join(call(capsys, *given, "--stand-in", "--n", 80).out.split())
+    assert fewer.startswith("n = 80,") and "on 80 other records" in fewer
+    assert refused(call(capsys, *given, "--n", 80), "n = 80", "left out with --csv", "--stand-in")
+    assert refused(
+        call(capsys, *given, "--stand-in", "--n", 80, "--simulate", 20), "simulate = 20", "left out with --n"
+    )
