@@ -24,6 +24,7 @@ import numpy as np
 
 from dpbounds.arguments import typed
 from dpbounds.errors import DomainError, count, positive, within
+from dpbounds.ols.clipping import Law
 from dpbounds.ols.clips import NewtonClips, typical_clips
 from dpbounds.ols.counted import Counted
 from dpbounds.ols.data import ScaledData
@@ -43,8 +44,10 @@ OPTIMISM = 6.0
 # Columns up to which methods are compared.
 MOST_COMPARED = 300
 # The standard error of a forecast, relative to it, up to which it is called reliable, so that nine in ten are within a
-# tenth.
-LARGEST_SPREAD = 0.04
+# tenth: for these records, and for others of their law.
+LARGEST_SPREAD = (0.04, 0.06)
+# By how much more the standard error is to fall where more records are asked for: by one in five it is known at best.
+MARGIN = 1.25
 # Where more gradients than this are clipped, what clipping adds is named as the reason of a large spread.
 MANY_CLIPPED = 0.05
 # Records that stand in beyond which nobody is sent to look for them.
@@ -103,20 +106,39 @@ class Comparison:
         """The first of the ranking."""
         return self.ranking[0]
 
-    @cached_property
+    @property
     def spread(self) -> float | None:
-        """The standard error of the forecast of what is recommended, relative to it: where records stand in, as it owes
-        to them, by leaving out a sixteenth in turn (jackknife); where these records are meant, as it owes to the draws
-        of what is released beside gradients. None where no law gives a median.
+        """The standard error of the forecast of what is recommended, relative to it: as it owes to the draws of what is
+        released beside gradients, and where records stand in to these. None where no law gives a median, or what it
+        owes to them.
         """
-        best, counted = self.recommended, self.counted
-        law = None if counted is None else counted.law(best.scales)
-        if law is None or counted is None:
-            return None if best.median is None else 0.0
-        if not self.stand_in:
-            draws = np.array(law.draws or (law.relative, law.relative))
-            return float(draws.std(ddof=1) / draws.mean() / math.sqrt(len(draws)))
-        others = (part.law(best.scales) for part in counted.parts())
+        unknown = self.recommended.median is None or (self.stand_in and self._law is None)
+        return None if unknown else math.hypot(self._drawn, self._chance)
+
+    @property
+    def largest_spread(self) -> float:
+        """Up to which the forecast is called reliable."""
+        return LARGEST_SPREAD[self.stand_in]
+
+    @cached_property
+    def _law(self) -> Law | None:
+        """Of what is recommended, where its settings alone give one."""
+        return None if self.counted is None else self.counted.law(self.recommended.scales)
+
+    @cached_property
+    def _drawn(self) -> float:
+        """The part of draws."""
+        if self._law is None or not self._law.draws:
+            return 0.0
+        draws = np.array(self._law.draws)
+        return float(draws.std(ddof=1) / draws.mean() / math.sqrt(len(draws)))
+
+    @cached_property
+    def _chance(self) -> float:
+        """The part of the records that stand in, by leaving out a sixteenth in turn (jackknife)."""
+        if not self.stand_in or self.counted is None or self._law is None:
+            return 0.0
+        others = (part.law(self.recommended.scales) for part in self.counted.parts())
         # By means, which move as medians do: a part moves them by less than the percent to which medians are computed.
         logs = np.log([float(one.risk) for one in others if one is not None])
         return math.sqrt((len(logs) - 1) * float(np.var(logs)))
@@ -132,13 +154,13 @@ class Comparison:
         if best.method == "zero":
             return ""
         if self.spread is None:
-            return f"no law of {best.label} gives the median of its risk."
+            return f"no law of {best.label} says how sure the median of its risk is."
         if not isinstance(self.problem, ScaledData):
             return "of X'X alone, rows are taken to be of one length and residuals normal."
-        if self.spread <= LARGEST_SPREAD:
+        if self.spread <= self.largest_spread:
             return ""
         error = f"(standard error {self.spread:.2g} of it)"
-        if not self.stand_in:
+        if not self.stand_in or self._drawn > self._chance:
             return f"it depends on a few draws of the noisy Hessian and of clip levels {error}."
         if best.clipped is not None and best.clipped > MANY_CLIPPED:
             return (
@@ -150,13 +172,14 @@ class Comparison:
     @property
     def enough_records(self) -> int | None:
         """How many records that stand in would make the forecast of what is recommended reliable, as its standard error
-        falls with the root of their number, by a tenth more; None where these are enough or no number is.
+        falls with the root of their number, with a margin as it is not known well; None where these are enough or no
+        number is.
         """
-        spread = self.spread or 0.0
-        if spread <= LARGEST_SPREAD or not (self.stand_in and isinstance(self.problem, ScaledData)):
+        left = (self.largest_spread / MARGIN) ** 2 - self._drawn**2
+        if (self.spread or 0.0) <= self.largest_spread or left <= 0 or not isinstance(self.problem, ScaledData):
             return None
-        needed = self.problem.gram.n * (1.1 * spread / LARGEST_SPREAD) ** 2
-        return math.ceil(float(f"{needed:.2g}")) if needed <= MOST_RECORDS else None
+        needed = self.problem.gram.n * self._chance**2 / left
+        return math.ceil(float(f"{needed:.2g}")) if 0 < needed <= MOST_RECORDS else None
 
     @property
     def _more(self) -> str:

@@ -17,7 +17,7 @@ from tests.power.regret_ols import DELTA, drawn, kinds, least_squares, public_bo
 __all__ = ["judge", "kinds"]
 
 # Other data sets at least and at most, runs on each, and the standard error of the median at which there are enough.
-SETS, RUNS_EACH, ERROR = (100, 300), 4, 0.02
+SETS, RUNS_EACH, ERROR = (100, 200), 4, 0.03
 MOST = 10_000
 
 

@@ -123,10 +123,10 @@ def test_records_that_stand_in_may_be_more_than_the_private_ones():
 
 def test_as_many_records_as_it_asks_for_make_a_forecast_reliable():
     rng = np.random.default_rng(0)
-    X = np.column_stack([rng.uniform(0, 10, 9000), rng.uniform(-2, 2, 9000)])
-    y = 3 + 0.7 * X[:, 0] - 1.5 * X[:, 1] + rng.uniform(-1, 1, 9000)
+    X = np.column_stack([rng.uniform(0, 10, 3000), rng.uniform(-2, 2, 3000)])
+    y = 3 + 0.7 * X[:, 0] - 1.5 * X[:, 1] + rng.uniform(-1, 1, 3000)
     few = compare(RANGES.data(X[:300], y[:300]), 1.0, 1e-6, accountings=("tight",), stand_in=True)
-    assert few.doubt and few.enough_records is not None and 300 < few.enough_records <= 9000
+    assert few.doubt and few.enough_records is not None and 300 < few.enough_records <= 3000
     assert f"About {few.enough_records} of them would do, for n = 300." in few.doubt
     kept = slice(few.enough_records)
     enough = compare(RANGES.data(X[kept], y[kept]), 1.0, 1e-6, accountings=("tight",), stand_in=True, n=300)
