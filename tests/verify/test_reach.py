@@ -21,9 +21,6 @@ SHIPPED = ("dpbounds.", "simulators.")
 # What no claim has a use for, with the reason.
 EXCEPTIONS: dict[str, str] = {
     "dpbounds.ftrl.strongly_convex.bounds.ConvexBound.plot": "shows, and computes nothing",
-    "dpbounds.ftrl.strongly_convex.show.html": "shows, and computes nothing",
-    "dpbounds.ftrl.strongly_convex.show.plot": "shows, and computes nothing",
-    "dpbounds.ftrl.strongly_convex.show.table": "shows, and computes nothing",
     "dpbounds.audit.results.Audit.plot": "shows, and computes nothing",
     "simulators.audit.asserting.assert_private": "raises what an audit says",
     **{
@@ -36,10 +33,6 @@ EXCEPTIONS: dict[str, str] = {
     "simulators.audit.files.domain_of": "reads words, and decides nothing",
     "simulators.audit.files.law_in_words": "reads words, and decides nothing",
     "simulators.audit.files.mechanism_in": "reads words, and decides nothing",
-    "dpbounds.showing.html_table": "shows, and computes nothing",
-    "simulators.tables.number_rows": "reads a text, and decides nothing",
-    "simulators.tables.read_columns": "reads a file, and decides nothing",
-    "simulators.ftrl.rehearsals.Rehearsal.work": "says how long runs take, and changes none of them",
 }
 
 # (module, name): what an expression means; name "" is the module itself.

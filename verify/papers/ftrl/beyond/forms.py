@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
+import flint
 import numpy as np
 from scipy.signal import lfilter
 
@@ -15,6 +17,7 @@ from dpbounds import arithmetic
 from dpbounds.arithmetic import FLOATS
 from dpbounds.circle.arcs import Cells
 from dpbounds.circle.discs import Discs
+from dpbounds.elliptic import balls as elliptic
 from dpbounds.ftrl.correlations import damped_anti_pgd, from_coefficients, independent, nu
 from dpbounds.ftrl.correlations.half_powers import HalfPowers
 from dpbounds.ftrl.correlations.interlacing import DampedHalfPowers
@@ -23,10 +26,10 @@ from dpbounds.ftrl.exact_errors import regression_error
 from dpbounds.ftrl.linear_regression import Regression, lower_bound, optimal_suboptimality
 from dpbounds.ftrl.methods import bound_horizon, bound_method, heavy_ball, momentum_gain, nesterov
 from dpbounds.ftrl.methods.noises import is_rational, noise_system
-from dpbounds.ftrl.strongly_convex import Noise, StronglyConvex, best_nu, bound
+from dpbounds.ftrl.strongly_convex import Noise, StronglyConvex, best_nu, bound, bound_density
 from dpbounds.ftrl.strongly_convex.floats import REACH, _Harmonics
 from dpbounds.ftrl.strongly_convex.show import plot
-from verify.checks import Agreement, Fact, Holds, Times, Within
+from verify.checks import Agreement, Fact, Holds, Times, Within, refused
 from verify.papers.ftrl.beyond.exact import OURS
 from verify.statements.claims import Claim
 
@@ -37,7 +40,7 @@ FREQUENCIES = np.array([0.0, 0.3, 1.1, 2.4, math.pi])
 # --- spectra ---
 
 
-def _spectra(rng: np.random.Generator) -> Iterator[Fact | Within]:
+def _spectra(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
     """|B|^2 from the factors as complex numbers, in floats and in balls; the series from the spectrum."""
     z, s = np.exp(1j * FREQUENCIES), np.sin(FREQUENCIES / 2) ** 2
     for zeros, poles in (((0.1, 0.5), (0.3,)), ((0.6,), (0.2, 1.4)), ((0.05, 0.7), (0.2, 1.1)), ((), (0.4,)), ((), ())):
@@ -60,6 +63,10 @@ def _spectra(rng: np.random.Generator) -> Iterator[Fact | Within]:
     yield from _in_both("two buffers", blt, s, 1 / np.abs(C) ** 2)
     degrees = [made.degree for made in (bands, Bands((1.0,)), blt, Blt((), ()))]
     yield Fact("degrees of bands and buffers", degrees, [2, 1, 2, 1], 0.0)
+    with arithmetic.balls(128):
+        for function in (elliptic.K, elliptic.E):
+            yield refused(f"{function.__name__} of modulus 1.5", "k", partial(function, flint.arb(1.5)))
+        yield Fact("E of modulus 1", float(elliptic.E(flint.arb(1)).mid()), 1.0)
     quotient = 3.0 / Discs(2.0, 0.125)
     yield Fact("3 over a disc of 1.875 to 2.125", [quotient.centre, quotient.radius], [1.5, 3.0 / 1.875 - 1.5], 1e-9)
     for point in (1.875, 2.0, 2.125):
@@ -140,6 +147,17 @@ def _answers(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
         Noise(correlation=independent(), rho=0.5), heavy_ball(eta=0.1, momentum=0.3), mu=0.25, L=2.0, certify=False
     )
     yield Fact("kappa of a bound", method.kappa, 8.0)
+    held = [
+        float(
+            bound_method(
+                Noise(correlation=from_coefficients((1.0, -0.6)), rho=0.5), nesterov(eta=0.3, momentum=0.3).output("x"),
+                mu=0.25, L=2.0, measure="gradient", memory=memory, certify=False,
+            ).value
+        )
+        for memory in (0, 1, 2)
+    ]  # fmt: skip
+    yield Fact("a gradient at x: two past ones are worth no more than one", held[2], held[1], 1e-4)
+    yield Within("and one is worth something", held[1] / held[0], 0.8, 0.9)
     gain = momentum_gain(0.01, 100.0)
     assert gain is not None
     stated = dict(re.findall(r"(L / mu|rate r|times|eta L) = ([\d.e+-]+\d)", gain.sentence))
@@ -176,6 +194,11 @@ def _shown(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
         for h in np.linspace(0.4, 2.0, 321)
     ]
     yield Fact("lower end: the worst quadratic", float(found.lower), max(errors), 1e-4)
+    given = bound_density(lambda m, s: 1 + 4 * s, 0.4, 2.0, 0.25, max_lag=0)
+    h = np.linspace(0.4, 2.0, 321)
+    parts = (1 + 4 * np.sin(omega / 2) ** 2) / np.abs(1 - 0.25 * h[:, None] - np.exp(1j * omega)) ** 2
+    largest = float(np.max(h / 2 * 0.25**2 * parts.mean(axis=1)))
+    yield Fact("of a given density: lower end", float(given.lower), largest, 1e-4)
     line = repr(found)
     shown = re.fullmatch(r"ConvexBound\(([\d.e+-]+) <= .* <= ([\d.e+-]+), .*, ratio ([\d.e+-]+);.*", line)
     assert shown is not None
