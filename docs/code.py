@@ -34,7 +34,8 @@ class Code:
     """Where a claim stands, what its checks name in that file (with lines), other files of papers that they reach, what
     is shipped and called, by module, and the lemmas of its derivations with what they say (markup).
 
-    `reason` says why there is none of it; `stale` whether the verdict is of other sources than these.
+    `reason` says why there is none of it, `decides` whether it has a check, `stale` whether the verdict is of other
+    sources than these.
     """
 
     file: str = ""
@@ -44,6 +45,7 @@ class Code:
     uses: Mapping[str, Sequence[str]] = field(default_factory=dict)
     lemmas: Mapping[str, str] = field(default_factory=dict)
     reason: str = ""
+    decides: bool = True
     stale: bool = False
 
 
@@ -72,6 +74,7 @@ def code_of(entry: Entry) -> Code:
         others=tuple(sorted(homes)),
         uses=uses,
         lemmas={name: LEMMAS[name] for name in used},
+        decides=bool(claim.checks),
         stale=entry.code != code_version(topic),
     )
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from reports.reader import as_number
 from reports.text import number, typographic
+from verify.statements.plain import plain
 
 # Columns from left to right, with what they are called: what is compared, what was found, what is stated, how it ended.
 _COLUMNS = {
@@ -23,6 +25,8 @@ _COLUMNS = {
 _LAST = {"trials": "runs", "hits": "hits", "trend": "trend", "holds": "true", "outcome": "outcome"}
 # Said again in other columns.
 _REPEATED = ("said", "runs", "run", "kind", "low", "high")
+# What few lines have.
+_WITH = "with"
 _DIGITS = 5
 
 
@@ -35,11 +39,14 @@ class Table:
 
 
 def comparisons(rows: Sequence[Mapping[str, Any]]) -> Table:
-    """A line for each; a column only where some line has something in it."""
+    """A line for each; a column only where some line has something in it, and what few lines have in one column."""
     lines = [_with_interval(row) for row in rows]
-    keys = dict.fromkeys(key for line in lines for key, value in line.items() if _cell(value))
-    others = sorted(key for key in keys if key not in _COLUMNS and key not in _LAST and key not in _REPEATED)
-    shown = [key for key in (*_COLUMNS, *others, *_LAST) if key in keys]
+    keys = Counter(key for line in lines for key, value in line.items() if _cell(value))
+    named = {*_COLUMNS, *_LAST, *_REPEATED}
+    rare = [key for key in keys if key not in named and keys[key] < len(lines) / 2]
+    lines = [{**line, _WITH: {key: line[key] for key in rare if _cell(line.get(key))}} for line in lines]
+    others = sorted(key for key in keys if key not in named and key not in rare)
+    shown = [key for key in (*_COLUMNS, *others, *_LAST, _WITH) if key in keys or (key == _WITH and rare)]
     names = _COLUMNS | _LAST
     head = tuple(names.get(key) or typographic(key) for key in shown)
     return Table(head, tuple(tuple(_cell(line.get(key)) for key in shown) for line in lines))
@@ -51,10 +58,12 @@ def example(found: Mapping[str, Any]) -> Table:
 
 
 def _with_interval(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The ends of an interval as one cell; an end of a range that is no end as none."""
+    """The ends of an interval as one cell; without an end of a range that is none, and a curve that is named anyway."""
     low, high = (as_number(row.get(key)) for key in ("low", "high"))
     endless = {"least": -math.inf, "most": math.inf}
+    named = f"{row.get('reading', '')} {row.get('case', '')}"
     kept = {key: value for key, value in row.items() if key not in endless or as_number(value) != endless[key]}
+    kept |= {"group": None} if str(row.get("group", "")) in named else {}
     return kept if low is None or high is None else {**kept, "interval": [low, high]}
 
 
@@ -67,17 +76,22 @@ def _cell(value: Any) -> str:
     if isinstance(value, Mapping):
         return ", ".join(f"{typographic(str(key))} = {_cell(item)}" for key, item in value.items())
     if isinstance(value, (list, tuple)):
-        inside = ", ".join(map(_cell, value))
-        return f"[{inside}]" if len(value) == 2 and all(as_number(item) is not None for item in value) else inside
+        pair = len(value) == 2 and all(as_number(item) is not None for item in value)
+        return f"[{_cell(value[0])},\xa0{_cell(value[1])}]" if pair else ", ".join(map(_cell, value))
     found = as_number(value)
     if found is None:
-        return typographic(str(value))
+        return _text(str(value))
     return "" if math.isnan(found) else number(found, _DIGITS)
+
+
+def _text(value: str) -> str:
+    """A label of a curve may have formulas."""
+    return typographic(plain(value) if value.count("$") > 1 else value)
 
 
 def _whole(value: Any) -> Iterator[str]:
     if isinstance(value, str):
-        yield typographic(value)
+        yield _text(value)
     elif isinstance(value, Mapping):
         yield from (f"{typographic(str(key))} = {', '.join(_whole(item))}" for key, item in value.items())
     else:

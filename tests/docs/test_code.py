@@ -55,6 +55,7 @@ def test_what_the_sources_do_not_have_is_said(tmp_path: Path) -> None:
     found = codes(tmp_path, "ftrl/no-such", "mine/a")
     assert "no claim of this name" in found["ftrl/no-such"].reason
     assert found["mine/a"].reason == "The paper mine is not installed where this site was built."
+    assert not codes(tmp_path, "ftrl/fig-4")["ftrl/fig-4"].decides
     for code, stale in (("c0de", True), (code_version(topics()["ols"]), False)):
         assert codes(tmp_path, "ols/eq18", code=code)["ols/eq18"].stale is stale
 
@@ -72,7 +73,7 @@ def test_pages_tell_what_rests_on_a_claim(tmp_path: Path) -> None:
 
     rate = part("ftrl/rate", "graph")
     assert "those of ftrl/bound : The constant" in rate and "This one does not hold" not in rate
-    assert "Figure 1 , drawn again" in part("ftrl/fig-1-left", "graph")
+    assert "Figure 1 of the gallery" in part("ftrl/fig-1-left", "graph")
     assert "ftrl/follower , which falls with it" in part("ftrl/false", "graph")
     assert "ftrl/false , whose fault it inherits" in part("ftrl/follower", "graph")
     assert "no other claim, no figure, and no sentence" in part("ftrl/follower", "graph")

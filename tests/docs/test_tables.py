@@ -29,12 +29,30 @@ def test_columns_are_those_that_have_something() -> None:
     )
 
 
+def test_what_few_lines_have_is_one_column() -> None:
+    rows = [{"fact": str(k), "n": k, "difference": 0.0} for k in range(3)]
+    assert comparisons([{**rows[0], "sigma": 2.0, "k": 7}, *rows[1:]]) == Table(
+        ("comparison", "difference", "n", "with"),
+        (("0", "0", "0", "σ = 2, k = 7"), ("1", "0", "1", ""), ("2", "0", "2", "")),
+    )
+
+
 def test_intervals_lists_and_objects_are_cells() -> None:
-    row = {"case": "a", "low": 0.5, "high": "inf", "observed": 1.0, "hits": [3, 4, 5], "others": {"nu": 2}, "said": "x"}
+    row = {
+        "case": "a",
+        "group": "a",
+        "low": 0.5,
+        "high": "inf",
+        "observed": 1.0,
+        "hits": [3, 4, 5],
+        "others": {"nu": 2},
+        "said": "x",
+    }
     assert comparisons([row, {"case": "b", "low": 0.5}]) == Table(
         ("case", "observed", "interval", "others", "hits"),
-        (("a", "1", "[0.5, ∞]", "ν = 2", "3, 4, 5"), ("b", "", "", "", "")),
+        (("a", "1", "[0.5,\xa0∞]", "ν = 2", "3, 4, 5"), ("b", "", "", "", "")),
     )
+    assert comparisons([{"group": "$rho_1 = 2$, *a*", "case": "5 $ and *b*"}]).lines == (("5 $ and *b*", "ρ₁ = 2, a"),)
     assert comparisons([]) == Table((), ())
 
 
