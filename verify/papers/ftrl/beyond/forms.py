@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -24,7 +25,17 @@ from dpbounds.ftrl.correlations.interlacing import DampedHalfPowers
 from dpbounds.ftrl.design.mechanisms import Bands, Blt
 from dpbounds.ftrl.exact_errors import regression_error
 from dpbounds.ftrl.linear_regression import Regression, lower_bound, optimal_suboptimality
-from dpbounds.ftrl.methods import bound_horizon, bound_method, heavy_ball, momentum_gain, nesterov
+from dpbounds.ftrl.methods import (
+    LinearMethod,
+    bound_horizon,
+    bound_method,
+    gradient_descent,
+    heavy_ball,
+    momentum_gain,
+    nesterov,
+)
+from dpbounds.ftrl.methods.every_noise import least_over_noises
+from dpbounds.ftrl.methods.loops import Measure
 from dpbounds.ftrl.methods.noises import is_rational, noise_system
 from dpbounds.ftrl.strongly_convex import Noise, StronglyConvex, best_nu, bound, bound_density
 from dpbounds.ftrl.strongly_convex.floats import REACH, _Harmonics
@@ -169,6 +180,30 @@ def _answers(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
     yield Within("momentum, in words: the gain over that printed", gain.gain / float(times[1]), 1.0, 1.01)
 
 
+def _every_noise(rng: np.random.Generator) -> Iterator[Within]:
+    """What any noise costs at least, over mixtures of two curvatures, each of which bounds it from below."""
+    z = np.exp(2j * math.pi * (np.arange(2048) + 0.5) / 2048)
+    mu, L = 0.05, 1.0
+    cases: tuple[tuple[LinearMethod, Measure, Callable[[float], float]], ...] = (
+        (gradient_descent(eta=1.9), "distance", lambda h: 1.0),
+        (heavy_ball(eta=1.0, momentum=0.8), "f", lambda h: h / 2),
+        (heavy_ball(eta=0.1, momentum=0.8), "f", lambda h: h / 2),
+        (nesterov(eta=0.9, momentum=0.7), "gradient", lambda h: h**2),
+    )
+    for method, measure, factor in cases:
+        gains = []
+        for h in np.geomspace(mu, L, 9):
+            inner = z[:, None, None] * np.eye(len(method.A)) - method.A - h * np.outer(method.B, method.C)
+            gains.append(factor(h) * np.abs(np.linalg.inv(inner) @ method.B @ method.row) ** 2)
+        pairs = [
+            np.mean(np.sqrt(share * a + (1 - share) * b)) ** 2
+            for a, b in itertools.combinations(gains, 2)
+            for share in np.linspace(0.0, 1.0, 41)
+        ]
+        found = least_over_noises(method, mu, L, measure)
+        yield Within(f"{method.name}, {measure}: least cost over that of pairs", found / float(max(pairs)), 0.999, 1.2)
+
+
 class _Axes:
     """Axes that only remember the lines."""
 
@@ -249,6 +284,7 @@ FORMS = Claim(
         Agreement(decides="a", facts=_systems, impostors=_OFF),
         Agreement(decides="c", facts=_variations, impostors={"a third of it": {"facts": Times(0.3)}}),
         Agreement(decides="b", facts=_answers, impostors=_OFF),
+        Agreement(decides="b", facts=_every_noise, impostors={"half as much again": {"facts": Times(1.5)}}),
         Agreement(decides="b", facts=_shown, impostors=_OFF),
     ),
 )

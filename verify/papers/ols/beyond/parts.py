@@ -14,11 +14,13 @@ from typing import Any, cast
 import numpy as np
 
 from dpbounds import DomainError
+from dpbounds.arithmetic import balls
 from dpbounds.ols import Comparison, Gram, ScaledData, compare, hessian_mixing_scales
 from dpbounds.ols.clipping.law import Law, risk_quantiles
 from dpbounds.ols.clipping.rows import rows_of
 from dpbounds.ols.risk.sketching import sketch_and_solve_law
 from dpbounds.ols.sketch import root
+from dpbounds.privacy.covariance import excess
 from dpbounds.private import LinearRegression
 from simulators.ols import LeastSquares, family
 from simulators.ols.families import perceptron
@@ -166,6 +168,11 @@ def _spreads(rng: np.random.Generator) -> Iterator[Fact | Holds]:
 
 def _numbers(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
     """Quantiles by their probabilities, small roots, typical rows, and the number of rows that a refusal names."""
+    w = np.array([-0.9, -0.39, -1e-5, 1e-12, 1e-3, 0.2, 0.41, 3.0, 1e6])
+    with balls(200) as m:
+        stated = np.array([float((m.number(one) - (1 + m.number(one)).log()).mid()) for one in w.tolist()])
+    yield Fact("w - log(1 + w), of arrays", excess(w) / stated, np.ones(9), 1e-11)
+    yield Fact("w - log(1 + w), of floats", [excess(float(one)) for one in w] / stated, np.ones(9), 1e-11)
     A = np.array([[2.0, 0.3], [0.3, 0.5]])
     problem = Gram(A=A, b=A @ [0.5, -1.0], y_squared=900.0, n=100)
     law = sketch_and_solve_law(problem, k=6, eta_squared=0.1)
