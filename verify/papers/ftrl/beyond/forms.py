@@ -37,6 +37,7 @@ from dpbounds.ftrl.methods import (
 from dpbounds.ftrl.methods.every_noise import least_over_noises
 from dpbounds.ftrl.methods.loops import Measure
 from dpbounds.ftrl.methods.noises import is_rational, noise_system
+from dpbounds.ftrl.methods.problem import GradientNoise
 from dpbounds.ftrl.strongly_convex import Noise, StronglyConvex, best_nu, bound, bound_density
 from dpbounds.ftrl.strongly_convex.floats import REACH, _Harmonics
 from dpbounds.ftrl.strongly_convex.show import plot
@@ -171,6 +172,12 @@ def _answers(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
     yield Within("and one is worth something", held[1] / held[0], 0.8, 0.9)
     gain = momentum_gain(0.01, 100.0)
     assert gain is not None
+    # Errors that a class allows on |theta|^2 / 2 add variance eta / (2 (2 - eta)), eta = 1 here, those that it does not
+    # allow there nothing.
+    for co, added in ((-1e-4, 0.005), (-3e-4, 0.0)):
+        told = momentum_gain(0.01, 100.0, gradient_noise=GradientNoise(variance=0.01, co=co, distance=2e-4))
+        assert told is not None
+        yield Fact(f"momentum, co = {co:g}: descent", float(told.descent) - float(gain.descent), added, 1e-9)
     stated = dict(re.findall(r"(L / mu|rate r|times|eta L) = ([\d.e+-]+\d)", gain.sentence))
     yield Fact("momentum, in words: kappa and rate", [float(stated["L / mu"]), float(stated["rate r"])], [100.0, 0.01])
     eta = gain.nesterov.method.B  # the newest draw moves x by eta

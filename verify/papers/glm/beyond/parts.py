@@ -13,7 +13,7 @@ from scipy import linalg, stats
 
 from dpbounds.arithmetic import balls
 from dpbounds.glm import LINKS, build_problem, recommend
-from dpbounds.glm.bounds import Covariance
+from dpbounds.glm.bounds import Covariance, general_rate, noise_level
 from dpbounds.glm.designs import TwoPointDesign
 from dpbounds.glm.gaussian import enclosed_mean
 from dpbounds.glm.messages import cap, message_law, scored, sphere
@@ -45,6 +45,16 @@ def _constants(rng: np.random.Generator) -> Iterator[Fact]:
         stated = [largest, least, varrho, np.linalg.norm(root, np.inf)]
         yield Fact(f"size {size:g}: norms", [found.norm, found.least, found.varrho, found.root_row_norm], stated)
         yield Fact(f"size {size:g}: Lambda", found.capital_lambda, min(least, math.sqrt(least)))
+    for omega in (0.5, 2.0):
+        rate = general_rate(
+            omega, found, p=3, n=900, m=400, epsilon=0.5, delta=1e-3, failure=0.1, constants=(2.0, 3.0, 5.0)
+        )
+        K = (found.varrho * omega) ** 2 * max(1.0, omega**2) * math.sqrt(found.norm) * 3
+        bias = 5 * found.varrho**2 * found.root_row_norm * omega**3 * max(1.0, omega) / math.sqrt(3)
+        level = noise_level(found, 0.5, 1e-3, 900, 3, 0.1)
+        yield Fact(
+            f"rate at omega = {omega:g}", [rate.privacy, rate.public, rate.bias], [2 * K * level, 3 * K / 20, bias]
+        )
     told = build_problem("logistic", n=90, m=30, epsilon=1.0, covariance=COVARIANCE).covariance
     yield Fact("a covariance that is given", told, COVARIANCE)
     t, weights = np.polynomial.hermite_e.hermegauss(60)
