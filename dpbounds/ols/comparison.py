@@ -44,8 +44,8 @@ OPTIMISM = 6.0
 # Columns up to which methods are compared.
 MOST_COMPARED = 300
 # The standard error of a forecast, relative to it, up to which it is called reliable, so that nine in ten are within a
-# tenth: for these records, and for others of their law.
-LARGEST_SPREAD = (0.04, 0.06)
+# tenth; and where at least twice as many records stand in as are private, which tell a bias of clipping from chance.
+LARGEST_SPREAD, LARGER_SPREAD, MORE = 0.04, 0.06, 2
 # By how much more the standard error is to fall where more records are asked for: by one in five it is known at best.
 MARGIN = 1.25
 # Where more gradients than this are clipped, what clipping adds is named as the reason of a large spread.
@@ -118,7 +118,8 @@ class Comparison:
     @property
     def largest_spread(self) -> float:
         """Up to which the forecast is called reliable."""
-        return LARGEST_SPREAD[self.stand_in]
+        more = isinstance(self.problem, ScaledData) and self.problem.gram.n >= MORE * self.regime.features.n
+        return LARGER_SPREAD if self.stand_in and more else LARGEST_SPREAD
 
     @cached_property
     def _law(self) -> Law | None:
@@ -175,11 +176,11 @@ class Comparison:
         falls with the root of their number, with a margin as it is not known well; None where these are enough or no
         number is.
         """
-        left = (self.largest_spread / MARGIN) ** 2 - self._drawn**2
+        left = (LARGER_SPREAD / MARGIN) ** 2 - self._drawn**2
         if (self.spread or 0.0) <= self.largest_spread or left <= 0 or not isinstance(self.problem, ScaledData):
             return None
-        needed = self.problem.gram.n * self._chance**2 / left
-        return math.ceil(float(f"{needed:.2g}")) if 0 < needed <= MOST_RECORDS else None
+        needed = max(self.problem.gram.n * self._chance**2 / left, MORE * self.regime.features.n)
+        return _rounded_up(needed) if self._chance and needed <= MOST_RECORDS else None
 
     @property
     def _more(self) -> str:
@@ -315,6 +316,12 @@ class Comparison:
                 "columns by public ranges, so that no column outweighs the others."
             )
         return f"None of these is useful here: the best is at {share:.3g} of the risk of theta = 0. {enough}{scale}"
+
+
+def _rounded_up(number: float) -> int:
+    """To two digits."""
+    unit = 10 ** max(math.floor(math.log10(number)) - 1, 0)
+    return math.ceil(number / unit) * unit
 
 
 def _ranked(row: Compared) -> float:

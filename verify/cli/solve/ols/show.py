@@ -154,7 +154,7 @@ def _forecast(found: Comparison) -> None:
         )
         where = " on other records of this law" if found.stand_in else ""
         sure = f"Not reliable: {found.doubt}" if found.doubt else "Reliable."
-        more = f" Say then --n {found.regime.features.n}." if found.enough_records else ""
+        more = f" Give them with --n {found.regime.features.n}." if found.enough_records else ""
         _note(f"Predicted of runs{where}: half below {median}, eight in ten between {low} and {high}. {sure}{more}")
 
 
