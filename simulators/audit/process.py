@@ -88,6 +88,7 @@ class Runner:
         self.failure = ""
         self._process: Any = None
         self._pipe: Any = None
+        self._alone = False
         self._output = tempfile.TemporaryFile()  # noqa: SIM115  closed with the runner
 
     def __enter__(self) -> Runner:
@@ -117,7 +118,8 @@ class Runner:
         while len(done) < len(jobs) and self.left > until and self.usable:
             if self._process is None:
                 self._start()
-            done += self._batch(data, jobs[len(done) :], until)
+            rest = jobs[len(done) :]
+            done += self._batch(data, rest[:1] if self._alone else rest, until)
             if done and done[-1].status in ("died", "slow"):
                 self.failure = done[-1].form
         return done
@@ -138,8 +140,12 @@ class Runner:
                 done += _decoded(self._pipe.recv_bytes(1 << 31))
             self.calls += len(done)
         except (EOFError, OSError):
-            self.deaths += 1
-            done.append(Outcome("died", words=f"its process ended: {self._reason()}"))
+            reason = self._reason()
+            # Answers not yet handed over are lost with the process: which call ended it is seen one by one.
+            self._alone = len(jobs) - len(done) > 1
+            if not self._alone:
+                self.deaths += 1
+                done.append(Outcome("died", words=f"its process ended: {reason}"))
         return done
 
     def _start(self) -> None:
