@@ -268,6 +268,13 @@ def test_memory_and_children_of_a_mechanism_end_with_it():
     assert outcome.status == "slow" and not outcome.ran
 
 
+def test_the_call_that_ends_a_process_is_the_one_that_is_said_to():
+    """Answers before it are in the same parcel, and are lost with the process."""
+    with Runner(lambda data, seed: os._exit(9) if seed == 3 else seed, seconds=20.0) as runner:
+        found = runner.run([np.ones(2)], [(0, seed) for seed in range(6)])
+    assert [one.status for one in found] == ["ran"] * 3 + ["died"] + ["ran"] * 2 and runner.deaths == 1
+
+
 def test_workers_of_a_pool_are_told_that_they_cannot_audit(monkeypatch):
     monkeypatch.setitem(multiprocessing.current_process()._config, "daemon", True)  # pyright: ignore
     with pytest.raises(DomainError, match="may have children"):
