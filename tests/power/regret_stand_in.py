@@ -2,8 +2,8 @@
 
 `ratio` is over the median of runs on other data sets of n records, as many as it takes to know it. `reliable_enough`
 are forecasts from as many records as the first one asks for (`Comparison.enough_records`), the first where it asks for
-none; where it asks for more than `MOST` none is made. Of settings 7000 to 7035 the first 32 were looked at before as many
-records as are private were held to a smaller error than more of them.
+none; where it asks for more than `MOST` none is made. Of settings 7000 to 7035 the first 32 were looked at before as
+many records as are private were held to a smaller error than more of them.
 """
 
 from __future__ import annotations

@@ -13,8 +13,7 @@ from dpbounds.ftrl.correlations import from_coefficients, nu
 from dpbounds.ftrl.design import Objective, Participation
 from dpbounds.ftrl.design.fitting import fit_bands, fit_minimax_blt, fit_monotone_blt, fit_scaled_blt
 from dpbounds.ftrl.design.repeated import repeated_bound
-from dpbounds.ftrl.strongly_convex import Noise
-from dpbounds.ftrl.strongly_convex import newton
+from dpbounds.ftrl.strongly_convex import Noise, newton
 from dpbounds.ftrl.strongly_convex.causal import CausalObjective
 from dpbounds.ftrl.strongly_convex.programs import Grid, Program
 from verify.checks import Agreement, Fact, Holds, Times
