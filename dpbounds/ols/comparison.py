@@ -149,7 +149,7 @@ class Comparison:
         """Why the forecast of what is recommended is not to be relied on; empty where it is.
 
         Nine in ten of such medians are meant to be within a tenth of that over runs on these records, or, where they
-        stand in, over runs and others of their law; `python -m tests.power.regret ols` measures how many are.
+        stand in, over runs and others of their law; `python -m tests.power.regret ols` and `stand_in` measure how many.
         """
         best = self.recommended
         if best.method == "zero":
