@@ -341,6 +341,32 @@ def _adapters(rng: np.random.Generator) -> Iterator[Fact | Holds]:
     )
 
 
+def _transformations(rng: np.random.Generator) -> Iterator[Fact | Holds]:
+    """An optax transformation, with NumPy in the place of JAX where it is not there."""
+
+    class Sums:
+        def __init__(self, seed: int) -> None:
+            self.seed = seed
+
+        def init(self, parameters: Any) -> Any:
+            return parameters + self.seed
+
+        def update(self, row: Any, state: Any) -> tuple[Any, Any]:
+            return state + row, state + row
+
+    held = {name: sys.modules.get(name) for name in ("jax", "jax.numpy")}
+    sys.modules |= {"jax": SimpleNamespace(numpy=np), "jax.numpy": np}  # pyright: ignore
+    try:
+        rows = np.array([[3.0, 4.0], [0.3, 0.4], [0.0, -4.0]])
+        found = adapters.transformation(Sums, norm=2.0)(rows, 5)
+        yield Fact("steps of a transformation, clipped", found, [[6.2, 6.6], [6.5, 7.0], [6.5, 5.0]])
+    finally:
+        for name, module in held.items():
+            sys.modules.pop(name)
+            if module is not None:
+                sys.modules[name] = module
+
+
 # --- runs ---
 
 
@@ -579,7 +605,7 @@ BEYOND_AUDIT_RUNS = Claim(
     checks=(
         Agreement(decides="a", facts=_domains, impostors={"1e-3 off": {"facts": {"factor": 1.001}}}),
         Agreement(decides="b", facts=lambda rng: itertools.chain(_records(rng), _files(rng)), impostors=OFF),
-        Agreement(decides="c", facts=_adapters, impostors=OFF),
+        Agreement(decides="c", facts=lambda rng: itertools.chain(_adapters(rng), _transformations(rng)), impostors=OFF),
         Agreement(decides="d", facts=lambda rng: itertools.chain(_outcomes(rng), _processes(rng)), impostors=OFF),
         Agreement(decides="e", facts=_shifts, impostors=OFF),
     ),
