@@ -206,6 +206,8 @@ def _looks(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact | Hol
         words = f"group {most} of outputs has more than {ratio:.4g} times the noise of group {least}"
         yield Fact("groups: p", found.p_value, float(ratio <= 1), 0)
         yield Holds("groups in words", found.words == (words if ratio > 1 else "3 groups of outputs of one scale"))
+    two = homogeneity(rows * np.repeat([1.0, 3.0], 25), "gaussian", (25, 25), 0.06)
+    yield Fact("two groups: p", two.p_value, 0.0, 0)
     yield Fact("one group: p", homogeneity(rows, "gaussian", (50,), 0.06).p_value, 1.0, 0)
     yield from _dependences()
     yield from _directions()
@@ -315,6 +317,8 @@ def _events(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact | Ho
         yield Holds(
             "an event is read as it was written", bool((back.holds(sides[0]) == found.event.holds(sides[0])).all())
         )
+    zero = Event(kind="values", values=np.zeros((1, 1)))
+    yield Holds("0 and -0 are one value", bool(zero.holds(np.array([[-0.0]]))[0]))
     for swap in (False, True):
         sides = [own.standard_normal((500, 3)) for _ in range(2)]
         sides[1] = sides[1] * [1.0, 5.0, 0.5] + [1.0, -6.0, 0.4]
