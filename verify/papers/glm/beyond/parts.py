@@ -20,6 +20,7 @@ from dpbounds.glm.messages import cap, message_law, scored, sphere
 from dpbounds.glm.recommendation import Recommendation
 from dpbounds.glm.scale import constant
 from dpbounds.values import Value
+from simulators.glm import find_scale
 from simulators.glm.messages import on_sphere
 from simulators.glm.models import _patterns
 from verify.checks import Agreement, Fact, Holds, Times, Within
@@ -212,6 +213,22 @@ def _unsure(row: Any, **other: Any) -> Any:
     return dataclasses.replace(row, reliable=False, **other)
 
 
+# --- scales ---
+
+
+def _scales(rng: np.random.Generator) -> Iterator[Fact]:
+    """Projections of two sizes, whose equation has several roots far from Gaussian's: the least, by a fine grid."""
+    for sizes, shares in (((0.1, 3.0, 0.0), (0.9, 0.09, 0.01)), ((0.2, 4.0, 0.0), (0.9, 0.08, 0.02))):
+        z, p = np.array([*sizes, *(-size for size in sizes)]), np.array([*shares, *shares]) / 2
+        for name in ("logistic", "sigmoid"):
+            link = LINKS[name]
+            grid = np.geomspace(0.01, 50 / math.sqrt(p @ z**2), 40_001)
+            sides = grid * (link.slope(link.sign * np.outer(grid, z)) @ p) * link.sign >= 1
+            least = math.sqrt(grid[np.argmax(sides)] * grid[np.argmax(sides) - 1])
+            found = find_scale(link, lambda g, p=p, z=z: float(p @ g(z)))
+            yield Fact(f"{name}, sizes {sizes}: the least root", abs(found or 0.0), least, 2e-4)
+
+
 BEYOND_PARTS = Claim(
     id="glm/beyond-parts",
     where="what answers are made of",
@@ -223,7 +240,8 @@ BEYOND_PARTS = Claim(
             "scores of clamped counts and of noisy regressions, and the moments of messages that are shortened within "
             "a radius, are the means that they stand for;"
         ),
-        "an answer is doubted for the reason that it has, and for none where it is reliable or nothing is released.",
+        "an answer is doubted for the reason that it has, and for none where it is reliable or nothing is released;",
+        "of several roots of the scale's equation the least is taken.",
     ),
     checks=(
         Agreement(decides="a", facts=_constants, impostors=_OFF),
@@ -231,5 +249,6 @@ BEYOND_PARTS = Claim(
         Agreement(decides="b", facts=_labels, impostors=_OFF),
         Agreement(decides="b", facts=_shortened, impostors=_OFF),
         Agreement(decides="c", facts=_doubts, impostors=_OFF),
+        Agreement(decides="d", facts=_scales, impostors=_OFF),
     ),
 )
