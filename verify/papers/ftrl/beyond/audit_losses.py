@@ -261,7 +261,7 @@ OFF: dict[str, Any] = {"1e-3 off": {"facts": Times(1.001)}}
 
 BEYOND_AUDIT_LOSSES = Claim(
     id="ftrl/beyond-audit-losses",
-    where="beyond the paper",
+    where="beyond the paper: what bounds of audits are made of",
     kind="privacy",
     statement=(
         "Privacy losses on a grid are rounded, composed and cut as plain sums say, their errors counted;",

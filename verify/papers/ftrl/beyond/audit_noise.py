@@ -349,7 +349,7 @@ LOOSE: dict[str, Any] = {"alpha taken 5 % larger": {"facts": {"factor": 1.05}}}
 
 BEYOND_AUDIT_NOISE = Claim(
     id="ftrl/beyond-audit-noise",
-    where="beyond the paper",
+    where="beyond the paper: what audits say of noise and events",
     kind="privacy",
     statement=(
         "Intervals of proportions and of the distance of two means, and tails of correlations, distances and Laplace "

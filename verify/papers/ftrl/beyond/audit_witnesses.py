@@ -352,7 +352,7 @@ OFF: dict[str, Any] = {"1e-3 off": {"facts": Times(1.001)}}
 
 BEYOND_AUDIT_WITNESSES = Claim(
     id="ftrl/beyond-audit-witnesses",
-    where="beyond the paper",
+    where="beyond the paper: promises, witnesses and results of audits",
     kind="privacy",
     statement=(
         "Promises, and what Gaussian mechanisms and accountants' events spend of them, are as their formulas say;",
