@@ -20,19 +20,8 @@ LAYERS = ("dpbounds", "simulators", "verify")
 SHIPPED = ("dpbounds.", "simulators.")
 # What no claim has a use for, with the reason.
 EXCEPTIONS: dict[str, str] = {
-    "dpbounds.ftrl.strongly_convex.bounds.ConvexBound.plot": "shows, and computes nothing",
-    "dpbounds.audit.results.Audit.plot": "shows, and computes nothing",
     "simulators.audit.asserting.assert_private": "raises what an audit says",
-    **{
-        f"simulators.audit.adapters.{name}": "hands on what another library does, and decides nothing"
-        for name in ("estimator", "event", "measurement", "optimizer", "transformation")
-    },
-    "simulators.audit.files.InFile": "loads a file, and decides nothing",
-    "simulators.audit.files.InFile.load": "loads a file, and decides nothing",
-    "simulators.audit.files.coefficients_in": "reads a file, and decides nothing",
-    "simulators.audit.files.domain_of": "reads words, and decides nothing",
-    "simulators.audit.files.law_in_words": "reads words, and decides nothing",
-    "simulators.audit.files.mechanism_in": "reads words, and decides nothing",
+    "simulators.audit.adapters.optimizer": "hands on what another library does, and decides nothing",
 }
 
 # (module, name): what an expression means; name "" is the module itself.

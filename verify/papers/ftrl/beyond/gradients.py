@@ -110,7 +110,7 @@ def _multipliers(rng: np.random.Generator) -> Iterator[Fact]:
 
 GRADIENTS = Claim(
     id="ftrl/beyond-gradients",
-    where=OURS,
+    where=f"{OURS}: slopes that searches are told",
     kind="identity",
     statement=(
         "The gradients that searches for buffers, bands and cyclic bounds are given are those of what they minimise;",
