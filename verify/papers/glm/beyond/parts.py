@@ -13,7 +13,7 @@ from scipy import linalg, stats
 
 from dpbounds.arithmetic import balls
 from dpbounds.glm import LINKS, build_problem, recommend
-from dpbounds.glm.bounds import Covariance, general_rate, noise_level
+from dpbounds.glm.bounds import Covariance, gaussian_rate, gaussian_sample_sizes, general_rate, noise_level
 from dpbounds.glm.designs import TwoPointDesign
 from dpbounds.glm.gaussian import enclosed_mean
 from dpbounds.glm.messages import cap, message_law, scored, sphere
@@ -55,6 +55,22 @@ def _constants(rng: np.random.Generator) -> Iterator[Fact]:
         level = noise_level(found, 0.5, 1e-3, 900, 3, 0.1)
         yield Fact(
             f"rate at omega = {omega:g}", [rate.privacy, rate.public, rate.bias], [2 * K * level, 3 * K / 20, bias]
+        )
+    for c in (0.5, -2.0):
+        rate = gaussian_rate(
+            0.7, found, c, p=3, n=900, m=400, epsilon=0.5, delta=1e-3, failure=0.1, constants=(2.0, 3.0)
+        )
+        level, size = noise_level(found, 0.5, 1e-3, 900, 3, 0.1), 0.49 / c**2
+        stated = [
+            2 * (3 * found.norm) ** 1.5 * size * math.log(9000) * level,
+            3 * math.sqrt(found.norm * 3) / 20 * size,
+        ]
+        yield Fact(f"rate for Gaussian x at c = {c:g}", [rate.privacy, rate.public], stated)
+        asked = gaussian_sample_sizes(0.7, found, c, p=3, n=900, epsilon=0.5, delta=1e-3, failure=0.1, tau=0.3)
+        size, logs = 0.49 / (0.3 * c) ** 2, math.log(9000) ** 2 * math.log(1000) * math.log(90)
+        private = (3 * found.norm) ** 3 * size * logs / (0.5 * found.capital_lambda) ** 2
+        yield Fact(
+            f"what (3) and (4) ask at c = {c:g}", [float(one) for one in asked], [private, found.norm * size * 3]
         )
     told = build_problem("logistic", n=90, m=30, epsilon=1.0, covariance=COVARIANCE).covariance
     yield Fact("a covariance that is given", told, COVARIANCE)
