@@ -185,7 +185,7 @@ class Comparison:
     @property
     def _more(self) -> str:
         n = self.regime.features.n
-        return f" About {self.enough_records} of them would do, for n = {n}." if self.enough_records else ""
+        return f" About {self.enough_records} of them may be enough, for n = {n}." if self.enough_records else ""
 
     @property
     def useful(self) -> bool:

@@ -127,7 +127,7 @@ def test_as_many_records_as_it_asks_for_make_a_forecast_reliable():
     y = 3 + 0.7 * X[:, 0] - 1.5 * X[:, 1] + rng.uniform(-1, 1, 3000)
     few = compare(RANGES.data(X[:300], y[:300]), 1.0, 1e-6, accountings=("tight",), stand_in=True)
     assert few.doubt and few.enough_records is not None and 300 < few.enough_records <= 3000
-    assert f"About {few.enough_records} of them would do, for n = 300." in few.doubt
+    assert f"About {few.enough_records} of them may be enough, for n = 300." in few.doubt
     kept = slice(few.enough_records)
     enough = compare(RANGES.data(X[kept], y[kept]), 1.0, 1e-6, accountings=("tight",), stand_in=True, n=300)
     assert enough.doubt == "" and enough.enough_records is None
