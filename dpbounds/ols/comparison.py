@@ -30,7 +30,7 @@ from dpbounds.ols.counted import Counted
 from dpbounds.ols.data import ScaledData
 from dpbounds.ols.features import features
 from dpbounds.ols.gram import Gram
-from dpbounds.ols.methods import Accounting, Choices, Compared, Method, Parts, sketch_sizes
+from dpbounds.ols.methods import REASONS, Accounting, Choices, Compared, Method, Parts, sketch_sizes
 from dpbounds.ols.regimes import Regime, regime
 from dpbounds.privacy import gaussian_mu
 
@@ -213,7 +213,7 @@ class Comparison:
             order = (
                 f"Least predicted risk but for {second.label}'s, an estimate that may be {OPTIMISM:g} times too small."
             )
-        return f"{order} {_WHY[best.method]}"
+        return f"{order} {REASONS[best.method]}"
 
     def table(self) -> list[dict[str, Any]]:
         """A row of JSON data for each method and accounting: noise, predicted risk in the data's units, in all, its
@@ -328,20 +328,6 @@ def _ranked(row: Compared) -> float:
     return float(row.risk) * (OPTIMISM if row.method == "PRN" and row.clipped is None else 1.0)
 
 
-_WHY: dict[Method, str] = {
-    "IHM": "Its sketches cost less noise than X'X does in d² entries, and no ridge biases it.",
-    "IHM-ridge": "The fit is small, so that shrinking it costs little.",
-    "LinMix": "L(theta*) is small and X'X ill-conditioned: one sketch is enough, and is all the noise there is.",
-    "AdaSSP": "X'X is well-conditioned against its noise, and no iteration leaves a part of ||X theta*||².",
-    "AdaSSP-iso": "X'X is well-conditioned against its noise, and no iteration leaves a part of ||X theta*||².",
-    "DP-GD": "X'X is so well-conditioned that gradients alone get there.",
-    "DP-GD-moments": "Its settings are chosen from X'X, X'Y and ||Y||² of the records that stand in.",
-    "DP-GD-tuned": "Its settings, the best for the records that stand in, cost no privacy of others.",
-    "TAP": "Its clip level follows the gradients' size, and the mean of many rounds is taken, preconditioned once.",
-    "PRN": "Its clip level follows the gradients' size c, far below 1, and its noise is proportional to it.",
-}
-
-
 @typed
 def compare(
     problem: Gram | ScaledData,
@@ -388,23 +374,12 @@ def compare(
         clips = problem.newton_clips(mu, gram.n)
     clips = clips or typical_clips(data, float(np.trace(gram.A)), mu, choices.outcome_bound)
     counted = None
-    if gram.signal > 0:
-        bound = choices.outcome_bound
-        counted = (
-            Counted.of_data(problem, others=stand_in, n=gram.n)
-            if isinstance(problem, ScaledData)
-            else Counted.of_gram(gram, bound)
-        )
-    parts = Parts(
-        gram=gram,
-        data=data,
-        epsilon=epsilon,
-        delta=delta,
-        failure=failure,
-        choices=choices,
-        sizes=sizes,
-        counted=counted,
-    )
+    if gram.signal > 0 and isinstance(problem, ScaledData):
+        counted = Counted.of_data(problem, others=stand_in, n=gram.n)
+    elif gram.signal > 0:
+        counted = Counted.of_gram(gram, choices.outcome_bound)
+    budget = {"epsilon": epsilon, "delta": delta, "failure": failure}
+    parts = Parts(gram=gram, data=data, choices=choices, sizes=sizes, counted=counted, **budget)
     rows = [row for accounting in accountings for row in parts.rows(accounting)]
     rows += [parts.newton(mu, clips), *parts.tail_averaged(mu)]
     rows += parts.references(mu) if references or stand_in else ()
@@ -414,9 +389,7 @@ def compare(
         mu=mu,
         clips=clips,
         problem=problem,
-        epsilon=epsilon,
-        delta=delta,
-        failure=failure,
+        **budget,
         choices=replace(choices, failure=failure),
         stand_in=stand_in,
         counted=counted,

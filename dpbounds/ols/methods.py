@@ -52,6 +52,19 @@ LABELS: dict[Method, str] = {
 }
 # Their settings read the data unpaid: what a user could reach who knew them, no private method.
 REFERENCES: tuple[Method, ...] = ("DP-GD-moments", "DP-GD-tuned")
+# Why a method is the best, where it is.
+REASONS: dict[Method, str] = {
+    "IHM": "Its sketches cost less noise than X'X does in d² entries, and no ridge biases it.",
+    "IHM-ridge": "The fit is small, so that shrinking it costs little.",
+    "LinMix": "L(theta*) is small and X'X ill-conditioned: one sketch is enough, and is all the noise there is.",
+    "AdaSSP": "X'X is well-conditioned against its noise, and no iteration leaves a part of ||X theta*||².",
+    "AdaSSP-iso": "X'X is well-conditioned against its noise, and no iteration leaves a part of ||X theta*||².",
+    "DP-GD": "X'X is so well-conditioned that gradients alone get there.",
+    "DP-GD-moments": "Its settings are chosen from X'X, X'Y and ||Y||² of the records that stand in.",
+    "DP-GD-tuned": "Its settings, the best for the records that stand in, cost no privacy of others.",
+    "TAP": "Its clip level follows the gradients' size, and the mean of many rounds is taken, preconditioned once.",
+    "PRN": "Its clip level follows the gradients' size c, far below 1, and its noise is proportional to it.",
+}
 Scales = (
     HessianMixingScales
     | LinearMixingScales
