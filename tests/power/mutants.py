@@ -1,9 +1,9 @@
 """Which mistakes in theory and simulators `dpbounds verify` notices: `python -m tests.power.mutants --help`.
 
-Random single edits (see `edits`) are made in a copy of the tree; for each, the claims that reach the edited line are
-decided at quick level, cheapest first, until a verdict changes or a computation fails. Survivors are then shown to the
-tests of their room. What is done is kept in a folder, and a run that was interrupted goes on from there. Survivors that
-change nothing (`equivalents.txt`, with the reason) are not counted.
+For each of some random single edits (see `edits`) the claims that reach the edited line are decided at quick level,
+cheapest first, until a verdict changes or a computation fails (see `judge`). Survivors are then shown to the tests of
+their room, in a copy of the tree. What is done is kept in a folder, and a run that was interrupted goes on from there.
+Survivors that change nothing (`equivalents.txt`, with the reason) are not counted.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from tests.power.edits import Edit, chosen, edits_of
+from tests.power.judge import Trial, judged, load
 from verify.running.registry import select, topics
 from verify.running.versions import code_version
 
@@ -40,13 +41,11 @@ def main() -> int:
     arguments = _arguments()
     folder = Path(arguments.store)
     folder.mkdir(parents=True, exist_ok=True)
-    reached = _map(folder, arguments.names, arguments.jobs)
     mutants = chosen(_edits(arguments.names, arguments.under), arguments.count, arguments.seed)
     code = "-".join(code_version(topic) for topic in topics().values())
     known = {record["name"]: record for record in _journal(folder) if record["code"] == code}
-    missing = [edit for edit in mutants if not _told(known.get(edit.name), arguments.tests)]
-    with ThreadPoolExecutor(arguments.jobs) as pool, (folder / "mutants.jsonl").open("a") as journal:
-        for record in pool.map(lambda edit: _fate(edit, reached, arguments.tests, known.get(edit.name)), missing):
+    with (folder / "mutants.jsonl").open("a") as journal:
+        for record in _fates(mutants, known, folder, arguments):
             known[record["name"]] = {**record, "code": code}
             journal.write(json.dumps(known[record["name"]]) + "\n")
             journal.flush()
@@ -116,48 +115,68 @@ def _journal(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def _told(record: Mapping[str, Any] | None, tests: bool) -> bool:
-    """Whether all that is asked was found out: of survivors that no test has seen, only what claims say."""
-    return record is not None and not (tests and record["verify"] == "missed" and not record["tests"])
+def _fates(
+    mutants: Sequence[Edit], known: Mapping[str, Any], folder: Path, arguments: argparse.Namespace
+) -> Iterator[dict[str, Any]]:
+    """Whether claims notice the mistakes of which that is not known, and then tests those that claims do not."""
+    missing = [edit for edit in mutants if edit.name not in known]
+    unseen = [edit for edit in mutants if edit not in missing and _survives(known[edit.name])]
+    if missing:
+        reached = _map(folder, arguments.names, arguments.jobs)
+        load(ROOT, LAYERS)
+        for edit, record in _before_claims(missing, reached, arguments.jobs):
+            yield record
+            unseen += [edit] if _survives(record) else []
+    if arguments.tests:
+        with ThreadPoolExecutor(arguments.jobs) as pool:
+            for edit, tests in zip(unseen, pool.map(_before_tests, unseen), strict=True):
+                yield {**known[edit.name], "tests": tests}
 
 
-def _fate(
-    edit: Edit, reached: Mapping[str, Any], tests: bool, before: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
-    """Whether claims, unless that is known from before, and then tests, notice the mistake."""
-    claims = reached["lines"].get(edit.file, {}).get(str(edit.line), [])
-    claims = sorted(claims, key=reached["seconds"].__getitem__)
-    record = {"name": edit.name, "line": edit.line, "claims": len(claims), "tests": ""}
+def _survives(record: Mapping[str, Any]) -> bool:
+    """Claims missed it, and no test has seen it."""
+    return record["verify"] == "missed" and not record["tests"]
+
+
+def _before_claims(
+    mutants: Sequence[Edit], reached: Mapping[str, Any], jobs: int
+) -> Iterator[tuple[Edit, dict[str, Any]]]:
+    """What the claims that come by a line say of its mistake, cheapest first."""
+    seconds = reached["seconds"]
+    trials = {}
+    for edit in mutants:
+        claims = sorted(reached["lines"].get(edit.file, {}).get(str(edit.line), []), key=seconds.__getitem__)
+        source = edit.applied((ROOT / edit.file).read_bytes())
+        patience = PATIENCE + SLOWER * sum(seconds[claim] for claim in claims)
+        trials[Trial(edit.name, ROOT / edit.file, source, tuple(claims), patience)] = edit
+    for trial, reason in judged(trials, jobs):
+        edit, noticed = trials[trial], "noticed" if reason else "missed"
+        record = {"name": edit.name, "line": edit.line, "claims": len(trial.claims), "by": reason}
+        yield edit, {**record, "verify": noticed, "tests": ""}
+
+
+def _before_tests(edit: Edit) -> str:
+    """Whether the tests of the rooms around it fail in a copy of the tree that has the mistake."""
     with tempfile.TemporaryDirectory() as scratch:
         tree = Path(scratch)
         for part in COPIED:
             copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
             copy(ROOT / part, tree / part)
         (tree / edit.file).write_bytes(edit.applied((ROOT / edit.file).read_bytes()))
-        patience = PATIENCE + SLOWER * sum(reached["seconds"][claim] for claim in claims)
-        if before is not None:
-            noticed = before["verify"] == "noticed"
-        else:
-            noticed = bool(claims) and _fails(tree, ["-m", "tests.power.judge", *claims], patience)
-        record["verify"] = "noticed" if noticed else "missed"
-        if not noticed and tests:
-            rooms = _tests_of(edit.file)
-            failed = _fails(
-                tree, ["-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider", *rooms], TESTS_PATIENCE
+        options = ["-q", "-x", "-n", "0", "-p", "no:cacheprovider", *_tests_of(edit.file)]
+        environment = os.environ | {"PYTHONPATH": scratch, "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
+        try:
+            run = subprocess.run(
+                [sys.executable, "-m", "pytest", *options],
+                cwd=tree,
+                env=environment,
+                capture_output=True,
+                timeout=TESTS_PATIENCE,
+                check=False,
             )
-            record["tests"] = "noticed" if failed else "missed"
-    return record
-
-
-def _fails(tree: Path, command: Sequence[str], patience: float) -> bool:
-    environment = os.environ | {"PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
-    try:
-        run = subprocess.run(
-            [sys.executable, *command], cwd=tree, env=environment, capture_output=True, timeout=patience, check=False
-        )
-    except subprocess.TimeoutExpired:
-        return True
-    return run.returncode != 0
+        except subprocess.TimeoutExpired:
+            return "noticed"
+    return "noticed" if run.returncode else "missed"
 
 
 def _tests_of(file: str) -> list[str]:
