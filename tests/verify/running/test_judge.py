@@ -7,6 +7,7 @@ from pathlib import Path
 import dpbounds.privacy.zcdp as zcdp
 from tests.power.edits import edits_of
 from tests.power.judge import Trial, judged
+from tests.power.mutants import EQUIVALENTS, LAYERS
 
 ROOT = Path(zcdp.__file__).parents[2]
 FILE, CLAIM = "dpbounds/privacy/zcdp.py", "ftrl/fn-2"
@@ -44,3 +45,10 @@ def test_a_copy_that_hangs_is_noticed() -> None:
     assert endless != source
     ((_, reason),) = judged([Trial("without end", trial.file, endless, (CLAIM,), 1)], 1)
     assert reason == "it hung, or died"
+
+
+def test_what_is_said_to_change_nothing_can_be_done() -> None:
+    files = [file.relative_to(ROOT).as_posix() for layer in LAYERS for file in sorted((ROOT / layer).rglob("*.py"))]
+    possible = {edit.name for file in files for edit in edits_of(ROOT, file)}
+    lines = [line.rsplit(" # ", 1) for line in EQUIVALENTS.read_text().splitlines()]
+    assert [name for name, *reason in lines if name not in possible or not reason] == []
