@@ -21,6 +21,8 @@ from dpbounds.values import Value
 # Of the sum of clipped gradients, relative to the largest that n rows can have.
 TOLERANCE = 1e-12
 MOST_ROUNDS = 500
+# Of the loss, relative to it: by so much a step may seem to raise it where it does not.
+ROUNDING = 1e-14
 
 
 class Floor(NamedTuple):
@@ -69,11 +71,11 @@ def clip_floor(X: ArrayLike, y: ArrayLike, *, clip: float) -> Floor:
 
 
 def _lowered(X: np.ndarray, y: np.ndarray, limits: np.ndarray, theta: np.ndarray, step: np.ndarray) -> np.ndarray:
-    """theta + step, the step halved until the loss is no larger."""
-    start = _loss(y - X @ theta, limits)
+    """theta + step, the step halved until the loss is no larger than rounding makes it."""
+    most = (1 + ROUNDING) * _loss(y - X @ theta, limits)
     for halvings in range(60):
         moved = theta + step / 2**halvings
-        if _loss(y - X @ moved, limits) <= start:
+        if _loss(y - X @ moved, limits) <= most:
             return moved
     return theta
 
