@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,8 @@ from dpbounds.audit import (
 )
 from dpbounds.audit.laws import law_of
 from simulators.audit.order import decided
+from simulators.audit.process import Outcome
+from simulators.audit.shifts import Shift
 from simulators.audit.work import Question, Work
 from verify.papers.ftrl.tools.direct import Direct
 
@@ -27,6 +29,23 @@ Run = Callable[..., Any]
 ALPHA = 1e-3
 ON, OFF = np.ones(2), np.zeros(2)
 PAIRS = [Pair(np.array([size, 0.5]), np.array([0.0, 0.5]), f"a record of {size:g}") for size in (0.5, 1.0, 0.25)]
+
+PAIR = Pair(np.array([1.0, 0.5]), np.array([0.0, 0.5]), "a record of 1", 0)
+
+
+def outcomes(rows: Sequence[Sequence[float]], kind: str = "float64") -> list[Outcome]:
+    """As if a mechanism had returned these vectors."""
+    return [Outcome("ran", np.array(row, dtype=float), (len(row),), (), kind) for row in rows]
+
+
+def shift_by(
+    difference: Sequence[float], values: Sequence[float] = (), *, additive: bool = True, tied: bool = False
+) -> Shift:
+    """A shift of this difference, of outputs of these values (zeros if none are given)."""
+    moved = np.array(difference)
+    start = np.array(values) if len(values) else np.zeros(len(moved))
+    sides = outcomes([start.tolist()]), outcomes([(start + moved).tolist()])
+    return Shift(PAIR, *sides, [9], float(np.linalg.norm(moved)), additive, tied, moved)
 
 
 def audited(
