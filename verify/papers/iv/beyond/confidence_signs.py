@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 from scipy.special import ndtr
 
 from dpbounds.iv.confidence import sign_critical, sign_p_value, sign_set, step_noise
-from verify.checks import Agreement, Fact, Holds, Search, Times, Within
+from verify.checks import Agreement, Fact, Holds, Search, Times, Within, refused, taken
 from verify.checks.domains import Real, Whole
 from verify.statements.claims import Claim
 
@@ -113,12 +114,34 @@ def _worst_case(n: float, pi: float, s: float, plus: float, t: float) -> tuple[f
     first, second = _masses(m, pi), _masses(n - m, pi)
     D = np.arange(m + 1)[:, None] - np.arange(n - m + 1)[None, :] - pi * (2 * m - n)
     at = t * math.sqrt(n * pi * (1 - pi) + s**2)
-    tail = first @ (ndtr((D - at) / s) + ndtr((-D - at) / s)) @ second
+    beyond = ndtr((D - at) / s) + ndtr((-D - at) / s) if s else np.abs(D) >= at
+    tail = first @ beyond @ second
     return float(tail), float(sign_p_value(at, n, s, pi)) + 1e-15
 
 
 def _masses(n: int, pi: float) -> np.ndarray:
     return np.array([math.comb(n, k) * pi**k * (1 - pi) ** (n - k) for k in range(n + 1)])
+
+
+def _bound_facts(rng: np.random.Generator) -> Iterator[Fact | Holds]:
+    """The largest of all numbers of plus signs, one by one; beyond 400 records what is left where no tail is: by how
+    much one can change between two that are looked at.
+    """
+    for n, s, pi, t in ((7, 0.8, 0.2, 1.9), (8, 1.7, 0.7, 2.3), (40, 0.0, 0.1, 3.33), (13, 0.0, 0.6, 2.45)):
+        unit = t / math.sqrt(n * pi * (1 - pi) + s**2)
+        tails = [_worst_case(n, pi, s, m / n, unit)[0] for m in range(n + 1)]
+        stated = sign_p_value(t, n, s, pi)
+        yield Fact(f"largest tail, n = {n}, s = {s}, pi = {pi}", float(stated), max(tails), 1e-12)
+        yield Holds(f"an upper bound at pi = {pi}", stated.kind == "upper")
+    for n, s, pi, near in ((640, 6.0, 0.2, 5), (401, 9.0, 0.7, 4), (3_000, 30.0, 0.1, 24)):
+        cubed = pi * (1 - pi) ** 3 + (1 - pi) * pi**3
+        # sup |phi''| is at 0, where it is phi(0).
+        stated = 2 * near * cubed / (3 * s**3 * math.sqrt(2 * math.pi))
+        yield Fact(f"where no tail is, n = {n}, pi = {pi}", float(sign_p_value(9.0 * n, n, s, pi)), stated, 1e-12)
+        at_half = sign_p_value(9.0 * n, n, s)
+        yield Holds(f"pi = 1/2, n = {n}: exact, without it", at_half.kind == "exact" and at_half == 0)
+    yield taken("400 records without noise", lambda: sign_p_value(3.0, 400, 0.0, 0.2))
+    yield refused("401 records without noise", "deviation", lambda: sign_p_value(3.0, 401, 0.0, 0.2))
 
 
 def _many_facts(rng: np.random.Generator) -> Iterator[Fact | Within]:
@@ -156,6 +179,7 @@ LAW = Claim(
             evaluations={"quick": 250, "full": 10_000},
             impostors={"5 % less": {"sides": Times(1, 0.95)}},
         ),
+        Agreement(decides="b", facts=_bound_facts, impostors={"1e-6 off": {"facts": Times(1.000001)}}),
         Agreement(decides="b", facts=_many_facts, impostors={"1 % off": {"facts": Times(1.01)}}),
     ),
 )
@@ -188,6 +212,8 @@ def _sign_set_facts(rng: np.random.Generator) -> Iterator[Fact | Holds]:
         "complement": 60 * np.exp(-(grid**2)),
         "line": 3 * np.sin(grid),
         "pieces": 30 * (grid**2 - 1),
+        "pieces, two points apart": np.where(np.isin(np.arange(61), (29, 30, 0, 1, 59, 60)), 90.0, grid),
+        "line, one point apart": np.where(np.isin(np.arange(61), (17, 30, 44)), 90.0, grid),
         "empty": np.full(61, 90.0),
     }
     for name, curve in curves.items():
@@ -199,13 +225,33 @@ def _sign_set_facts(rng: np.random.Generator) -> Iterator[Fact | Holds]:
             yield Holds(f"shape of {name}, pi = {pi}", found.shape == name.partition(",")[0])
 
 
+def _coarse_facts(rng: np.random.Generator) -> Iterator[Fact | Holds]:
+    """What a grid of nine points is too coarse for: bounded pieces of fewer than four cells, and no piece at all."""
+    grid = np.array([-4.0, -2.5, -1.0, 0.0, 0.5, 2.0, 3.0, 4.5, 7.0])
+    for kept, fits in (
+        ((2, 3, 4, 5, 6), True), ((2, 3, 4, 5), False), ((0, 1), True), ((7, 8), True), ((6, 7, 8), True),
+        ((1, 2, 3, 4), False), ((4, 5, 6, 7), False), ((3, 4, 5, 6, 7), True), ((0, 1, 4, 5), False), ((), False),
+    ):  # fmt: skip
+        curve = np.where(np.isin(np.arange(9), kept), 1.0, -99.0)
+        call = partial(sign_set, curve, grid, n=50, deviation=4.0, probability=0.3)
+        yield taken(f"points {kept}", call) if fits else refused(f"points {kept}", "grid", call)
+    for pi, kind in ((0.5, "exact"), (0.4, "lower")):
+        found = sign_set(grid, grid, n=50, deviation=4.0, probability=pi, level=0.9).coverage
+        yield Fact(f"level, pi = {pi}", float(found), 0.9, 0.0)
+        yield Holds(f"{kind} at pi = {pi}", found.kind == kind)
+
+
 SIGN_SET = Claim(
     id="iv/beyond-confidence-sign-set",
     where="private confidence sets, sign curves",
     kind="number",
     statement=(
         "The set of a sign curve is made of the cells of the grid one of whose ends is accepted, those beyond an end "
-        "of the grid included where that end is."
+        "of the grid included where that end is, and is refused where nothing is accepted or a bounded piece has fewer "
+        "than four cells between accepted points."
     ),
-    checks=(Agreement(facts=_sign_set_facts, impostors={"1 % off": {"facts": Times(1.01)}}),),
+    checks=(
+        Agreement(facts=_sign_set_facts, impostors={"1 % off": {"facts": Times(1.01)}}),
+        Agreement(facts=_coarse_facts, impostors={"another level": {"facts": Times(1.01)}}),
+    ),
 )

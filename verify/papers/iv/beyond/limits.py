@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from dpbounds.iv import Moments, lyapunov_exponent
+from dpbounds.iv import Moments, lyapunov_exponent, noise_expansion, predicted_curve
 from dpbounds.iv.clipping import Records, clipped_run, model_records
 from dpbounds.iv.confidence import MomentRelease, PrivacyBudget, ReleasePlan
 from dpbounds.iv.confidence.answers import ConfidenceAnswer
@@ -79,6 +79,12 @@ def _ranges(rng: np.random.Generator) -> Iterator[Holds]:
             call = partial(gaussian_log_delta, mus, 1.0)
             yield refused(f"an entry {label} its range, at {place}", parameter, call)
     yield taken("entries at the ends", partial(gaussian_log_delta, np.array([1e4, 1e-3, 1.0]), 1.0))
+    order = noise_expansion(Moments(A=2 * np.eye(1), G=np.full((1, 1), 2.4), b=np.ones(1), n=9), 0.3, 0.2, 4)
+    for last in (4, 5):
+        for horizons in ((last,), (2, last)):
+            noise = {"lambda1": [0.1] * len(horizons), "lambda2": [0.2] * len(horizons)}
+            call = partial(predicted_curve, order, order.noiseless[-1], horizons=horizons, **noise)
+            yield _if(last == 4, f"horizons {horizons} of a recursion of 4 steps", "horizons", call)
 
 
 _PLAN: dict[str, Any] = {
@@ -182,8 +188,8 @@ BEYOND_LIMITS = Claim(
     statement=(
         (
             "Moments that are singular up to rounding are refused, those a fifth above the limit are not, whatever the "
-            "units, a regressor of two values where effects are said to be one and the same, and arrays of budgets "
-            "with any entry out of range;"
+            "units, a regressor of two values where effects are said to be one and the same, arrays of budgets with "
+            "any entry out of range, and horizons beyond the last step of a recursion;"
         ),
         (
             "a run that has settled stays where it is, one that was cut is counted up to its end, without noise the "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -30,7 +30,7 @@ from dpbounds.iv import (
 )
 from simulators.engine import Experiment
 from simulators.iv import FixedMoments, Settings, two_stage_descent
-from verify.checks import Agreement, Case, Fact, Means, MonteCarlo, Quantiles, Reading, Times
+from verify.checks import Agreement, Case, Fact, Means, MonteCarlo, Quantiles, Reading, Times, Within
 from verify.statements.claims import Claim
 
 # --- the length of a Gaussian vector ---
@@ -193,6 +193,8 @@ PREDICTED = Claim(
 LOUD, LONG = {"lambda1": 0.35, "lambda2": 0.2}, 8
 WHITE = Moments(A=np.eye(3), G=np.eye(3, 2), b=np.array([1.0, -1.0, 0.5]), n=50)
 ONE = Moments(A=1.5 * np.eye(1), G=2.0 * np.eye(1), b=np.ones(1), n=50)
+# A, G, b and the step sizes of runs that are short enough to integrate over.
+SHORT, SHORT_STEPS = (1.3, 2.1, 0.9), (0.7, 0.2)
 
 
 def _mixed() -> float:
@@ -264,6 +266,69 @@ def _density(rng: np.random.Generator) -> Iterator[Fact]:
     yield Fact("P(|beta_T - beta_hat| <= 0.4)", float(law.cdf(0.4)), inside, 2e-3)
 
 
+class _Paths(NamedTuple):
+    """Weights of paths of Theta; the mean and the deviation of beta_T - beta_hat given each."""
+
+    weights: np.ndarray
+    mean: np.ndarray
+    deviation: np.ndarray
+
+    @classmethod
+    def of(cls, steps: int, noise: tuple[float, float]) -> _Paths:
+        """Of `SHORT` with T <= 3: the noise in Theta_1 ... Theta_{T-1} on a grid."""
+        (a, G, b), (eta, alpha) = SHORT, SHORT_STEPS
+        x = np.linspace(-8.5, 8.5, 241)
+        weights, theta, mean, variance = np.ones(()), np.zeros(()), np.zeros(()), np.zeros(())
+        for left in reversed(range(steps)):
+            factor = 1 - alpha * a * theta**2
+            mean, variance = factor * mean + alpha * b * theta, factor**2 * variance + (alpha * noise[1]) ** 2
+            if left:
+                weights = weights[..., None] * np.exp(-(x**2) / 2) * (x[1] - x[0]) / math.sqrt(2 * math.pi)
+                theta = (theta - eta * (a * theta - G))[..., None] + eta * noise[0] * x
+                mean, variance = mean[..., None], variance[..., None]
+        return cls(weights, mean - b / G, np.sqrt(variance))
+
+    def inside(self, radius: float) -> float:
+        """P(|beta_T - beta_hat| <= radius)."""
+        low, high = ((end - self.mean) / self.deviation for end in (-radius, radius))
+        return float(np.sum(self.weights * (ndtr(high) - ndtr(low))))
+
+    def density(self, deviation: float) -> float:
+        """Of beta_T - beta_hat."""
+        normal = np.exp(-(((deviation - self.mean) / self.deviation) ** 2) / 2) / math.sqrt(2 * math.pi)
+        return float(np.sum(self.weights * normal / self.deviation))
+
+
+def _short_runs(rng: np.random.Generator) -> Iterator[Fact | Within]:
+    """Three steps at most, by integrals over the noise in Theta, and what a law of heavy tails says of its error."""
+    (a, G, b), steps = SHORT, SHORT_STEPS
+    moments = Moments(A=np.array([[a]]), G=np.array([[G]]), b=np.array([b]), n=50)
+    for T, lambda1, radii in (
+        (1, 0.8, (0.39, 0.45)),
+        (2, 0.8, (0.13, 0.5)),
+        (3, 0.0, (0.07, 0.13)),
+        (3, 0.6, (0.1, 0.4)),
+    ):
+        paths, where = _Paths.of(T, (lambda1, 0.25)), f"T = {T}, lambda_1 = {lambda1:g}"
+        law = scalar_law(moments, *steps, lambda1=lambda1, lambda2=0.25, steps=T, tolerance=1e-8)
+        for radius in radii:
+            inside = paths.inside(radius)
+            yield Fact(f"P(<= {radius}), {where}", float(law.cdf(radius)), inside, 1e-10)
+            yield Fact(f"quantile {inside:.3f}, {where}", float(law.quantile(inside)), radius, 1e-8)
+            both = law.density(np.array([-radius, radius]))
+            yield Fact(
+                f"densities at +- {radius}, {where}", both, [paths.density(-radius), paths.density(radius)], 1e-8
+            )
+    for T in (2, 3):
+        rough, paths = (
+            scalar_law(moments, *steps, lambda1=1.5, lambda2=0.25, steps=T, tolerance=1e-2),
+            _Paths.of(T, (1.5, 0.25)),
+        )
+        off = max(abs(float(rough.cdf(radius)) - paths.inside(radius)) for radius in (0.1, 0.3, 0.5))
+        yield Within(f"heavy tails, T = {T}: stated error over that of the law", rough.error / off, least=1.0)
+        yield Within(f"heavy tails, T = {T}: stated error", rough.error, most=1e-2)
+
+
 ANY_NOISE = Claim(
     id="iv/beyond-any-noise",
     where="beyond the paper: law of the error at any noise",
@@ -273,7 +338,10 @@ ANY_NOISE = Claim(
             "At any noise $beta^((T))$ is Gaussian given the path of $Theta^((t))$, so that the law of the error is a "
             "mixture over paths;"
         ),
-        "for $p = q = 1$ its characteristic function has a closed recursion and no path is drawn.",
+        (
+            "for $p = q = 1$ its characteristic function has a closed recursion, no path is drawn, and the law says by "
+            "how much its probabilities may be off."
+        ),
     ),
     setting="$lambda_1$ a third of the singular values of $hat(Theta)$ and more, where the leading order is far off.",
     checks=(
@@ -286,5 +354,6 @@ ANY_NOISE = Claim(
         ),
         Agreement(decides="a", facts=_mixture, impostors={"2 % more": {"facts": Times(1.02)}}),
         Agreement(decides="b", facts=_density, impostors={"1 % more": {"facts": Times(1.01)}}),
+        Agreement(decides="b", facts=_short_runs, impostors={"1e-6 more": {"facts": Times(1.000001)}}),
     ),
 )
