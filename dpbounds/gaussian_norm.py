@@ -40,8 +40,9 @@ def norm_cdf(
 ) -> Float[np.ndarray, "*batch"]:
     """P(||x|| <= radius) to an absolute error of 1e-9, for every member of the batch.
 
-    p = 1 in closed form. Covariances may be singular, or 0 (a step function). Raises `DomainError` for a negative
-    radius or a matrix that is not a covariance, `AccuracyError` where the rule does not converge.
+    p = 1 in closed form. Covariances may be singular, or 0 (a step function): for p > 1 variances of at most 1e-15
+    E ||x||² count as 0. Raises `DomainError` for a negative radius or a matrix that is not a covariance,
+    `AccuracyError` where the rule does not converge.
     """
     spectrum = _spectrum(mean, covariance)
     radius = moderate_or_zero("radius", radius)
