@@ -63,11 +63,11 @@ def _conditioned(mean: tuple[float, float], variances: tuple[float, float], radi
 
 def _lengths(rng: np.random.Generator) -> Iterator[Fact]:
     """Noncentral chi-squares, conditioning by quadrature, closed forms; mixtures; means by integrating tails."""
-    for p, offset in ((1, 0.7), (2, 0.0), (5, 3.0), (20, 30.0)):
+    for p, offset in ((1, 0.7), (2, 0.0), (5, 3.0), (20, 30.0), (200, 7.0)):
         law: Any = stats.chi2(p) if offset == 0 else stats.ncx2(p, offset**2)
         direction = rng.standard_normal(p)
         mean = 0.1 * offset * direction / np.linalg.norm(direction)
-        levels = (1e-5, 1e-3, 0.5, 0.95, 0.99999)
+        levels = (1e-7, 1e-3, 0.5, 0.95, 1 - 1e-7)
         radii = [0.1 * math.sqrt(law.ppf(level)) for level in levels]
         found = [float(norm_cdf(mean, 0.01 * np.eye(p), radius)) for radius in radii]
         yield Fact(f"P, p = {p}, offset {offset}", found, levels, 2e-9)
@@ -108,6 +108,10 @@ def _edges(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
         yield Fact(f"P within {radius} where one of three varies", float(norm_cdf(centre, flat, radius)), stated, 2e-9)
     yield Fact("mean of a point", float(norm_mean(centre, 0 * flat)), math.sqrt(1.09), 1e-10)
     yield Fact("mean of 0", float(norm_mean(0 * centre, 0 * flat)), 0.0)
+    for m, variances in ((1.03, (1e-4, 5e-5)), (0.96, (1e-4, 5e-5)), (1.002, (1e-6, 3e-6))):
+        stated = float(_conditioned((m, 0.0), variances, np.array(1.0)))
+        narrow = float(norm_cdf(np.array([m, 0.0]), np.diag(variances), 1.0))
+        yield Fact(f"P of a narrow law about {m:g}, less 1", narrow - 1, stated - 1, 2e-9 / abs(stated - 1))
     points = np.array([[3.0, 4.0], [0.0, 0.0]]), np.zeros((2, 2, 2))
     for radius, stated in ((0.0, [0, 1]), (4.99, [0, 1]), (5.0, [1, 1])):
         yield Fact(f"P of points within {radius}", norm_cdf(*points, radius), stated, 0)
