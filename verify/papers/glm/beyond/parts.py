@@ -15,7 +15,7 @@ from dpbounds.arithmetic import balls
 from dpbounds.glm import LINKS, build_problem, recommend
 from dpbounds.glm.bounds import Covariance, gaussian_rate, gaussian_sample_sizes, general_rate, noise_level
 from dpbounds.glm.designs import TwoPointDesign
-from dpbounds.glm.gaussian import enclosed_mean
+from dpbounds.glm.gaussian import _supremum, enclosed_mean
 from dpbounds.glm.messages import cap, message_law, scored, sphere
 from dpbounds.glm.recommendation import Recommendation
 from dpbounds.glm.scale import constant
@@ -89,9 +89,12 @@ def _constants(rng: np.random.Generator) -> Iterator[Fact]:
 
 
 def _enclosures(rng: np.random.Generator) -> Iterator[Holds | Within]:
-    """The constant of every link lies in its enclosure, which is a few units wide."""
+    """The constant of every link lies in its enclosure, which is a few units wide; largest slopes are rounded up."""
     import flint
 
+    for order, largest in enumerate((1.0, 1 / 4, math.sqrt(3) / 18, 1 / 8)):
+        over = _supremum(LINKS["logistic"], order) / largest - 1
+        yield Within(f"logistic, order {order}: the bound of its size, rounded up", over, 5e-13, 2e-12)
     for name, link in LINKS.items():
         for q in (0.2, 0.7, 1.0, 1.9, 3.3):
             enclosure = constant(name, q, certified=True).enclosure

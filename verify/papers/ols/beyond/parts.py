@@ -7,7 +7,7 @@ import re
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from dpbounds import DomainError
 from dpbounds.arithmetic import balls
-from dpbounds.ols import Comparison, Gram, ScaledData, compare, hessian_mixing_scales
+from dpbounds.ols import Comparison, Features, Gram, ScaledData, bounded_data, compare, hessian_mixing_scales
 from dpbounds.ols.clipping.law import Law, risk_quantiles
 from dpbounds.ols.risk.sketching import sketch_and_solve_law
 from dpbounds.ols.sketch import root
@@ -25,7 +25,7 @@ from simulators.engine import Experiment
 from simulators.ols import AveragedDescent, LeastSquares, averaged_descent, family
 from simulators.ols.families import perceptron
 from simulators.sources import GaussianSource
-from verify.checks import Agreement, Fact, Holds, Times, Within, taken
+from verify.checks import Agreement, Fact, Holds, Times, Within, refused, taken
 from verify.statements.claims import Claim
 
 _OFF = {"1 % off": {"facts": Times(1.01)}}
@@ -224,6 +224,43 @@ def _last_step(rng: np.random.Generator) -> Iterator[Fact]:
         yield Fact(f"{label}: share clipped in the last step", runs["clipped"], [clipped[-1]] * 2)
 
 
+# --- limits and units ---
+
+
+def _limits(rng: np.random.Generator) -> Iterator[Fact | Holds]:
+    """Records at their bounds but for rounding, lambda^XY at what Proposition 3 allows."""
+    X, y = np.array([[0.6, 0.8], [0.0, 1.0], [0.3, 0.1]]), np.array([1.0, 0.5, -0.25])
+    for name, factors in (("row_bound", (2.5, 1.0)), ("outcome_bound", (1.0, 2.5))):
+        for beyond, inside in ((9e-10, True), (2e-9, False)):
+            own, other = (array * f * (1 + beyond * (f > 1)) for array, f in zip((X, y), factors, strict=True))
+            bounds: dict[str, Any] = {"row_bound": factors[0], "outcome_bound": factors[1]}
+            label = f"{name}, beyond by {beyond:g} of it"
+            check = taken if inside else partial(refused, parameter=name)
+            yield check(label, call=lambda own=own, other=other, bounds=bounds: bounded_data(own, other, **bounds))
+            told = bounded_data(own, other, **bounds, beyond="clip")
+            yield Holds(f"{label}: {'not ' if inside else ''}told", told.shortened == (() if inside else (name,)))
+            yield Fact(f"{label}: rows", told.regressors, X, 1e-8)
+            yield Fact(f"{label}: outcomes", told.outcome, y, 1e-8)
+    for beyond, inside in ((0.0, True), (9e-10, True), (2e-9, False), (0.5, False)):
+        values: dict[str, Any] = {"residual": 6.0, "theta_squared": 2.0, "joint_lambda_min": 2.0 * (1 + beyond)}
+        check = taken if inside else partial(refused, parameter="joint_lambda_min")
+        yield check(f"lambda^XY beyond by {beyond:g}", call=lambda values=values: Features(**values))
+
+
+def _units(rng: np.random.Generator) -> Iterator[Fact]:
+    """A table for outcomes within 3: risks 9 times those within 1."""
+    found = _compared()
+    scaled = replace(cast(ScaledData, found.problem), outcome_bound=3.0)
+    n, units = found.regime.features.n, 9.0
+    for row, told in zip(found.rows, replace(found, problem=scaled).table(), strict=True):
+        label = f"{row.label}: "
+        yield Fact(f"{label}risk", told["risk"], units * float(row.risk))
+        yield Fact(f"{label}risk per record", told["risk_per_record"], units * float(row.risk) / n)
+        yield Fact(f"{label}over zero", told["over_zero"], float(row.risk) / found.regime.features.signal)
+        if row.median is not None:
+            yield Fact(f"{label}median", told["median"], units * float(row.median))
+
+
 BEYOND_PARTS = Claim(
     id="ols/beyond-parts",
     where="what answers are made of",
@@ -236,7 +273,9 @@ BEYOND_PARTS = Claim(
             "parts of them out, and an answer is doubted for the reason that it has;"
         ),
         "quantiles have their probabilities, and a refusal names the least number of rows that is taken;",
-        "averaged descent tells the share of gradients that its last step clips.",
+        "averaged descent tells the share of gradients that its last step clips;",
+        "what is beyond a bound by more than rounding is refused, or shortened and told;",
+        "risks of a comparison are told in the data's units.",
     ),
     checks=(
         Agreement(decides="a", facts=_families, impostors=_OFF),
@@ -244,5 +283,7 @@ BEYOND_PARTS = Claim(
         Agreement(decides="c", facts=_spreads, impostors=_OFF),
         Agreement(decides="d", facts=_numbers, impostors=_OFF),
         Agreement(decides="e", facts=_last_step, impostors=_OFF),
+        Agreement(decides="f", facts=_limits, impostors=_OFF),
+        Agreement(decides="g", facts=_units, impostors=_OFF),
     ),
 )

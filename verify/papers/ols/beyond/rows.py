@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import cast
 
 import numpy as np
 from scipy import linalg, optimize
@@ -223,7 +224,7 @@ def _unseen(rng: np.random.Generator) -> Iterator[Fact | Within]:
         return _others(bent(size), level(bent(size)))[3] - limit
 
     for limit in (2.97, 3.03):
-        rows = bent(float(optimize.brentq(excess, 0.0, 2.0, args=(limit,), xtol=1e-6)))
+        rows = bent(cast(float, optimize.brentq(excess, 0.0, 2.0, args=(limit,), xtol=1e-6)))
         missing = rows.unseen().missing
         assert missing is not None
         own, _, chance, _ = _others(rows, level(rows))

@@ -10,7 +10,7 @@ import numpy as np
 import sympy
 
 from dpbounds.ols import Features, bounds, regime
-from verify.checks import Agreement, Fact, Search, Symbolic
+from verify.checks import Agreement, Fact, Holds, Search, Symbolic
 from verify.checks.domains import Real
 from verify.statements.claims import Claim
 from verify.statements.derivations import Derivation
@@ -93,7 +93,7 @@ def _proved(data: Features, epsilon: float, delta: float, failure: float, T: int
     }
 
 
-def _properties(rng: np.random.Generator, size: float = 1.0) -> Iterator[Fact]:
+def _properties(rng: np.random.Generator, size: float = 1.0) -> Iterator[Fact | Holds]:
     """What Section 4.3 names, at data that have it and data that just have not; and the least guarantee."""
     mix = math.sqrt(max(4, math.log(1e6)) * math.log(1e5))
     level, theta = 2 * mix, 1.0
@@ -132,6 +132,12 @@ def _properties(rng: np.random.Generator, size: float = 1.0) -> Iterator[Fact]:
         yield Fact(label, [bool(getattr(found, name)) for name in names], [flag == "1" for flag in flags], 0)
         totals = {one.method: one.total for one in found.guarantees}
         yield Fact(f"expected, {label}", found.expected, min(totals, key=totals.__getitem__), 0)
+    # C_Y = 2: small below .4, about equal from .4 to 40.
+    for theta, small, mixing in ((0.39, True, False), (0.41, False, True), (39.0, False, True), (41.0, False, False)):
+        data = Features(lambda_min=0.9, residual=1.0, theta_squared=theta, **common)
+        found = regime(data, 1.0, 1e-5, failure=1e-6, outcome_bound=2.0)
+        yield Holds(f"C_Y = 2, {theta:g}: small or not", found.small_theta is small)
+        yield Holds(f"C_Y = 2, {theta:g}: for LinMix or not", found.for_linear_mixing is mixing)
 
 
 def _large_residual(level: float, theta: float, share: float, common: dict[str, Any]) -> Features:
