@@ -17,6 +17,8 @@ from simulators.glm import GaussianInLaw
 from verify.checks import Agreement, Fact, Holds, Times, refused, taken
 from verify.statements.claims import Claim
 
+# Stands for the length of an estimate that does not exist.
+FAR = 1e6
 _OFF = {"1 % off": {"facts": Times(1.01)}}
 
 
@@ -42,16 +44,13 @@ def _medians(rng: np.random.Generator) -> Iterator[Fact]:
         lengths = np.concatenate([[0.0], np.geomspace(0.001, 20, 900)])
         if n > 10**6:
             lengths = np.linspace(0.9 * size, 1.1 * size, 900)
-        length = np.interp(reach, g(lengths), lengths, right=math.inf)
-        squares = np.where(
-            np.isinf(length),
-            math.inf,
-            (length * along[:, None] / reach - size) ** 2 + length**2 * (1 - along[:, None] ** 2 / reach**2),
-        )
-        kept = squares[np.isfinite(squares)]
+        length = np.interp(reach, g(lengths), lengths, right=FAR)
+        cosines = along[:, None] / reach
+        squares = (length * cosines - size) ** 2 + length**2 * (1 - cosines**2)
+        kept = squares[length < FAR]
         label = f"p = {p}, n = {n}"
         yield Fact(f"{label}: median", found.median, float(np.median(squares)), 0.01)
-        yield Fact(f"{label}: mean", found.mean, float(kept.mean()), 0.02)
+        yield Fact(f"{label}: mean", found.mean, float(kept.mean()), 0.02 if kept.size == squares.size else 0.04)
         yield Fact(f"{label}: no root", 1.0 - found.no_root, kept.size / squares.size, 2e-3)
 
 
