@@ -11,7 +11,7 @@ import numpy as np
 from scipy import stats
 
 from dpbounds.glm import LINKS, build_problem, recommend
-from dpbounds.glm.messages import forecast, solve
+from dpbounds.glm.messages import forecast, scored, solve
 from dpbounds.values import Value
 from simulators.glm import GaussianInLaw
 from verify.checks import Agreement, Fact, Holds, Times, refused, taken
@@ -51,6 +51,8 @@ def _medians(rng: np.random.Generator) -> Iterator[Fact]:
         label = f"p = {p}, n = {n}"
         yield Fact(f"{label}: median", found.median, float(np.median(squares)), 0.01)
         yield Fact(f"{label}: mean", found.mean, float(kept.mean()), 0.02 if kept.size == squares.size else 0.04)
+        told = [found.leading, found.excess]
+        yield Fact(f"{label}: leading order, excess", told, [found.terms.total, found.mean / found.terms.total - 1])
         yield Fact(f"{label}: no root", 1.0 - found.no_root, kept.size / squares.size, 2e-3)
 
 
@@ -131,9 +133,20 @@ def _no_root(rng: np.random.Generator) -> Iterator[Fact | Holds]:
         yield Fact(f"b = {b:g}: steps, witness", [found.steps, float(witness[0])], [1, 1.0])
         yield Fact(f"b = {b:g}: margin", found.margin, (1 - b) / b)
         yield Fact(f"b = {b:g}: residual", found.residual, residual)
-    root = solve(np.array([0.3]), x[:, None], "logistic")
-    yield Fact("a root: its equation", float(np.mean(np.tanh(np.abs(x) * root.w[0] / 2))), 0.3, 1e-8)
-    yield Holds("a root: its residual", root.exists and 0 <= root.residual <= 1e-9 and root.witness is None)
+    for b in (0.3, 1e-5):
+        root = solve(np.array([b]), x[:, None], "logistic")
+        yield Fact(f"b = {b:g}: its equation", float(np.mean(np.tanh(np.abs(x) * root.w[0] / 2))), b, 1e-8)
+        yield Holds(f"b = {b:g}: a root", root.exists and 0 <= root.residual <= 1e-9 and root.witness is None)
+    # Records of lengths from 0.05 to 20, on which whole Newton steps find nothing.
+    own = np.random.default_rng(998)
+    x = own.standard_normal((int(own.integers(4, 30)), 3))
+    x = x * np.exp(own.uniform(-3, 3, (len(x), 1)))
+    w, bound = own.standard_normal(3) * np.exp(own.uniform(-2, 3)), int(own.integers(1, 20))
+    labels, h = scored("poisson", bound), x / np.linalg.norm(x, axis=1)[:, None]
+    for factor in (1.0, 1.2):
+        mean = factor * h.T @ labels.mean(x @ w) / len(x)
+        found = solve(mean, x, "poisson", label_bound=bound)
+        yield Fact(f"far out, {factor:g}: its equation", h.T @ labels.mean(x @ found.w) / len(x), mean, 1e-8)
 
 
 BEYOND_FORMS = Claim(

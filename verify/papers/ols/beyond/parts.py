@@ -15,7 +15,7 @@ import numpy as np
 
 from dpbounds import DomainError
 from dpbounds.arithmetic import balls
-from dpbounds.ols import Comparison, Features, Gram, ScaledData, bounded_data, compare, hessian_mixing_scales
+from dpbounds.ols import Comparison, Features, Gram, ScaledData, bounded_data, compare, features, hessian_mixing_scales
 from dpbounds.ols.clipping.law import Law, risk_quantiles
 from dpbounds.ols.risk.sketching import sketch_and_solve_law
 from dpbounds.ols.sketch import root
@@ -226,8 +226,10 @@ def _last_step(rng: np.random.Generator) -> Iterator[Fact]:
 
 # --- limits and units ---
 
+_READ = ("lambda^X", "lambda^XY", "residual", "signal", "theta squared", "mean residual")
 
-def _limits(rng: np.random.Generator) -> Iterator[Fact | Holds]:
+
+def _limits(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
     """Records at their bounds but for rounding, lambda^XY at what Proposition 3 allows."""
     X, y = np.array([[0.6, 0.8], [0.0, 1.0], [0.3, 0.1]]), np.array([1.0, 0.5, -0.25])
     for name, factors in (("row_bound", (2.5, 1.0)), ("outcome_bound", (1.0, 2.5))):
@@ -241,14 +243,39 @@ def _limits(rng: np.random.Generator) -> Iterator[Fact | Holds]:
             yield Holds(f"{label}: {'not ' if inside else ''}told", told.shortened == (() if inside else (name,)))
             yield Fact(f"{label}: rows", told.regressors, X, 1e-8)
             yield Fact(f"{label}: outcomes", told.outcome, y, 1e-8)
+    X, y = 20 * rng.standard_normal((500, 3)), rng.standard_normal(500)
+    told = bounded_data(X, y, row_bound=3.7, outcome_bound=0.3, beyond="clip")
+    lengths = np.linalg.norm(told.regressors, axis=1)
+    yield Within("shortened rows: rounding beyond 1", float(lengths.max()), 0.99, 1.0)
+    yield Fact("shortened rows: directions", told.regressors / lengths[:, None], X / np.linalg.norm(X, axis=1)[:, None])
+    yield Fact("shortened outcomes", told.outcome, np.where(np.abs(y) > 0.3, np.sign(y), y / 0.3))
+    own = np.column_stack([1e-9 * X[:, 0], X[:, 1], 0 * y])
+    fit = np.linalg.lstsq(X[:, :2], y, rcond=None)[0]
+    star = bounded_data(own, y, row_bound=200.0, outcome_bound=9.0).theta_star * (9.0 / 200.0)
+    yield Fact("the fit by a small column, and by one of zeros", star * [1e-9, 1.0, 1.0], [*fit, 0.0], 1e-9)
     for beyond, inside in ((0.0, True), (9e-10, True), (2e-9, False), (0.5, False)):
         values: dict[str, Any] = {"residual": 6.0, "theta_squared": 2.0, "joint_lambda_min": 2.0 * (1 + beyond)}
         check = taken if inside else partial(refused, parameter="joint_lambda_min")
         yield check(f"lambda^XY beyond by {beyond:g}", call=lambda values=values: Features(**values))
 
 
-def _units(rng: np.random.Generator) -> Iterator[Fact]:
-    """A table for outcomes within 3: risks 9 times those within 1."""
+def _units(rng: np.random.Generator) -> Iterator[Fact | Holds]:
+    """What is read off a data set; a table for outcomes within 3, of risks 9 times those within 1."""
+    X = rng.uniform(-1, 1, (40, 3)) * [1.0, 0.5, 0.2]
+    y = X @ [0.5, -0.3, 2.0] + rng.uniform(-0.4, 0.4, 40)
+    data = features(Gram.of_records(X, y))
+    fit = np.linalg.lstsq(X, y, rcond=None)[0]
+    told = [data.lambda_min, data.joint_lambda_min, data.residual, data.signal, data.theta_squared, data.mean_residual]
+    least = [np.linalg.svd(matrix, compute_uv=False)[-1] ** 2 for matrix in (X, np.column_stack([X, y]))]
+    lost = float(np.sum((y - X @ fit) ** 2))
+    stated = [*least, lost, float(np.sum((X @ fit) ** 2)), float(fit @ fit), lost / 40]
+    for name, one, other in zip(_READ, told, stated, strict=True):
+        yield Fact(name, one, other, 1e-10)
+    yield Fact("n and d", [data.n, data.d], [40, 3])
+    for seed in range(30):
+        own = np.random.default_rng(seed).uniform(-1, 1, (40, 4))
+        exact = Gram.of_records(own, own @ [3.0, -20.0, 0.4, 8.0])
+        yield taken(f"an outcome without residual, seed {seed}", lambda exact=exact: features(exact))
     found = _compared()
     scaled = replace(cast(ScaledData, found.problem), outcome_bound=3.0)
     n, units = found.regime.features.n, 9.0
@@ -275,7 +302,7 @@ BEYOND_PARTS = Claim(
         "quantiles have their probabilities, and a refusal names the least number of rows that is taken;",
         "averaged descent tells the share of gradients that its last step clips;",
         "what is beyond a bound by more than rounding is refused, or shortened and told;",
-        "risks of a comparison are told in the data's units.",
+        "what bounds read off records is theirs, and risks of a comparison are told in the data's units.",
     ),
     checks=(
         Agreement(decides="a", facts=_families, impostors=_OFF),
