@@ -98,7 +98,7 @@ def rounded(
 
     """
     start, stop = math.floor(ends[0] / step), math.ceil(ends[1] / step)
-    below = np.asarray(cdf(step * np.arange(start, stop + 1) + 0.0), dtype=float)
+    below = np.asarray(cdf(step * np.arange(start, stop + 1)), dtype=float)
     inner = np.maximum(np.diff(below), 0.0)
     beyond = max(1.0 - infinite - float(below[-1]), 0.0)
     if up:

@@ -110,8 +110,9 @@ def dependence(rows: np.ndarray, family: Measured, *, steps: int = 1, leaves: tu
     """
     scores = rows / math.sqrt(2) if family == "gaussian" else normal_scores(rows, laplace_difference_cdf(rows))
     looks = [*_lags(scores, steps), *_streams(scores), *_leaves(scores, leaves)]
+    looks = [one for one in looks if one.words]
     if not looks:
-        return Finding(1.0, "one output: no dependence to look for")
+        return Finding(1.0, "too few numbers to look for dependence")
     best = min(looks, key=lambda one: one.p_value)
     number = 1 + (_streams_apply(scores)) + (len(leaves) > 1)
     return Finding(min(1.0, number * best.p_value), best.words)

@@ -1,0 +1,188 @@
+"""Beyond the paper: parts of proofs for linear methods and of searches for noise, each by its definition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+import flint
+import numpy as np
+
+from dpbounds.ftrl.correlations import from_coefficients, independent
+from dpbounds.ftrl.design.acceleration import Anderson
+from dpbounds.ftrl.design.certified import certified_bound
+from dpbounds.ftrl.design.clipped.expectations import moments
+from dpbounds.ftrl.design.clipped.results import run_of
+from dpbounds.ftrl.methods import bound_horizon, bound_method, gradient_descent, heavy_ball, momentum_gain
+from dpbounds.ftrl.methods.conic import Conic
+from dpbounds.ftrl.methods.cycles import _proved
+from dpbounds.ftrl.methods.fractions import _dominates, _has_positive_pivots, positive_definite, product
+from dpbounds.ftrl.methods.problem import Problem
+from dpbounds.ftrl.strongly_convex import Noise
+from verify.checks import Agreement, Fact, Holds, Times, Within, refused
+from verify.papers.ftrl.beyond.methods_cycles import _nearest
+from verify.papers.ftrl.tools.design import random_objective
+from verify.statements.claims import Claim
+
+# --- proofs ---
+
+
+def _polygons(rng: np.random.Generator) -> Iterator[Holds | Within]:
+    """Whether a corner is proved nearest, against the nearest point of the polygon found edge by edge."""
+    own, seen = np.random.default_rng(31), []
+    for _ in range(60):
+        eta, momentum, mu = own.uniform([0.2, 0.0, 0.001], [3.9, 0.95, 0.3])
+        corners = int(own.integers(3, 8))
+        method, turn = heavy_ball(eta=eta, momentum=momentum), np.exp(2j * np.pi / corners)
+        gain = -eta * turn / (turn**2 - (1 + momentum) * turn + momentum)
+        nearest = (1 / gain - mu) / (1 - mu)
+        away = abs(_nearest(nearest * turn ** np.arange(corners), 1.0) - nearest)
+        if not 1e-9 < away < 1e-6:
+            seen.append(away <= 1e-9)
+            label = f"eta = {eta:.3g}, momentum {momentum:.3g}, mu = {mu:.3g}, {corners} corners"
+            yield Holds(label, _proved(method, mu, 1.0, corners) == seen[-1])
+    yield Within("of them stay", sum(seen), 5, 55)
+
+
+def _fractions(rng: np.random.Generator) -> Iterator[Fact | Holds]:
+    """Products and definiteness of matrices of fractions, also where floats see neither."""
+    own = np.random.default_rng(32)
+    a, b, c = (
+        [[Fraction(int(x), 7) for x in row] for row in own.integers(-9, 9, shape)] for shape in ((2, 3), (3, 4), (4, 1))
+    )
+    found = product(*map(_matrix, (a, b, c)))
+    plain = [[sum(row[j] * b[j][k] * c[k][0] for j in range(3) for k in range(4))] for row in a]
+    yield Holds("a product of fractions", [[Fraction(int(x.p), int(x.q)) for x in row] for row in found] == plain)
+    floats = own.uniform(-1, 1, (2, 3)), own.uniform(-1, 1, (3, 4))
+    yield Fact("of floats", product(*floats), np.einsum("ij,jk->ik", *floats))
+    hilbert = [[Fraction(1, i + j + 1) for j in range(14)] for i in range(14)]
+    less = [*hilbert[:-1], [*hilbert[-1][:-1], hilbert[-1][-1] - Fraction(1, 10**14)]]
+    tiny = Fraction(1, 10**30)
+    for label, rows, definite in (
+        ("2, 1, 2", [[2, 1], [1, 2]], True),
+        ("1, 2, 1", [[1, 2], [2, 1]], False),
+        ("a singular one", [[1, -1, 0], [-1, 1, 0], [0, 0, 1]], False),
+        ("above it", [[1 + tiny, -1, 0], [-1, 1, 0], [0, 0, 1]], True),
+        ("below it", [[1 - tiny, -1, 0], [-1, 1, 0], [0, 0, 1]], False),
+        ("a zero on the diagonal", [[0, 0], [0, 1]], False),
+        ("a negative last", [[3, 1, 1], [1, 3, 1], [1, 1, Fraction(2, 5)]], False),
+        ("a small last", [[3, 1, 1], [1, 3, 1], [1, 1, Fraction(3, 5)]], True),
+        ("Hilbert's", hilbert, True),
+        ("Hilbert's, its last less", less, False),
+    ):
+        matrix = _matrix(rows)
+        told = [positive_definite(matrix), _has_positive_pivots(matrix)]
+        yield Holds(
+            f"positive definite, {label}: {definite}", told == [definite] * 2 and definite >= _dominates(matrix)
+        )
+
+
+def _matrix(rows: Any) -> np.ndarray:
+    """Of fractions as they are counted with."""
+    entries = [[flint.fmpq(Fraction(x).numerator, Fraction(x).denominator) for x in row] for row in rows]
+    return np.array(entries, dtype=object)
+
+
+def _solved(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
+    """The error of a program is relative to its objective; what a proof says it is; the seconds it took."""
+    A, b = np.array([[-1.0, -1.0], [0.0, -1.0], [-1.0, 2.0]]), np.array([-2.0, 0.5, 4.0])
+    cost = np.array([1.0, 3.0])
+    one, other = (Conic(A, b, unit * cost, equations=0, bounds=3, triangles=()).least("x") for unit in (1.0, 4096.0))
+    yield Fact("the least x + 3 y", one.x, [2.5, -0.5], 1e-7)
+    yield Fact("the error in other units", other.error, one.error, 1e-6)
+    yield Within("and at the least", one.error, 1e-18, 1e-6)
+    for poles, kind in ((8, "lower"), (9, "estimate")):
+        weights = [1.0, *(0.02 * np.arange(1, poles + 1)).tolist()]
+        noise = Noise(correlation=from_coefficients(weights), rho=0.5)
+        # heavy ball has two states: (2 + poles) (3 + poles) / 2 moments, 60 at most in fractions.
+        told = Problem(heavy_ball(eta=0.2, momentum=0.3), noise, 0.1, 1.0, "f", None).error_at(0.7)
+        yield Holds(f"an error with {poles} draws kept is a bound of kind {kind}", told.kind == kind)
+    bare = Noise(correlation=independent(), rho=0.5)
+    found = bound_method(bare, gradient_descent(eta=0.3), mu=0.2, L=1.0)
+    yield Within("seconds of a bound", found.seconds, 0.0, 600.0)
+    held = bound_horizon(np.eye(2), gradient_descent(eta=0.1), 2, mu=0.1, L=1.0, initial=1.0)
+    yield Within("seconds of a bound over two steps", held.seconds, 0.0, 600.0)
+
+
+def _refusals(rng: np.random.Generator) -> Iterator[Holds]:
+    """Where a method has no proved rate nothing is compared: eta L is above 1 for either."""
+    # mu = 1 / kappa: gradient descent takes eta = r / mu, Nesterov's method (2 r)^2 / mu.
+    for label, rate, kappa in (
+        ("gradient descent", 0.102, 10.0),
+        ("Nesterov's method", (0.51**0.5) / 2, 2.0),
+        ("rates above 1", 0.52, 3.0),
+    ):
+        yield Holds(f"no gain: eta L above 1 for {label}", momentum_gain(rate, kappa) is None)
+    for schedule, parameter in (([0.1, 1e51, 0.2], "the largest of schedule"), ([0.1, 0.0], "schedule[1]")):
+        call = lambda schedule=schedule: run_of(independent(), np.array(schedule), 1.0, 2.0, 3, "fresh", 0.0)  # noqa: E731
+        yield refused(f"a schedule of {schedule}", parameter, call)
+
+
+# --- searches for noise ---
+
+
+def _steps(rng: np.random.Generator) -> Iterator[Fact]:
+    """Steps towards the best weights, extrapolated and taken back; a certified number at weights that are given."""
+    own = np.random.default_rng(33)
+    start = own.uniform(0.5, 2.0, 4)
+    search, logs, plain, moves, places = Anderson.at(start), np.log(start), start, [], []
+    for norm in (1.0, 1.5, 1.25, 1.6):
+        q = np.exp(logs) / np.exp(logs).sum()
+        hat = own.uniform(0.2, 1.0, 4)
+        hat *= norm / hat.sum()
+        search.step(hat, norm)
+        if norm == 1.25:  # a loss: back to the last plain step, q hat / norm of where it began
+            logs, moves, places = plain, [], []
+        else:
+            move = np.log(hat / norm) - np.log(q)
+            plain = logs + move
+            moves, places = [*moves, 1.75 * move], [*places, logs]
+            logs = logs + 1.75 * move
+            if len(moves) > 1:
+                change, share = np.diff(moves, axis=0), np.sqrt(hat / norm)
+                mixed = np.linalg.lstsq((change * share).T, moves[-1] * share, rcond=None)[0]
+                logs = logs - np.clip((np.diff(places, axis=0) + change).T @ mixed, -2.0, 2.0)
+            logs = np.clip(logs - logs.max(), -36.0, 0.0)
+        yield Fact(f"weights after a step to {norm:g}", search.weights, np.exp(logs) / np.exp(logs).sum(), 1e-10)
+    for T in (3, 7):
+        run, q = random_objective(own, T), own.uniform(0.5, 2.0, T)
+        factor = np.linalg.cholesky(run.gram()).T * np.sqrt(q)
+        norm = float(np.linalg.svd(factor, compute_uv=False).sum()) ** 2 / float(q.sum())
+        yield Fact(f"certified at given weights, T = {T}", certified_bound(run, q=q).value, norm, 1e-12)
+
+
+def _far(rng: np.random.Generator) -> Iterator[Fact]:
+    """Clipped residuals whose mean is far outside of the threshold, for every spread."""
+    for spread in (1e-4, 0.03, 7.0, 1e4):
+        for sign in (1.0, -1.0):
+            found = moments(sign * 1e9, spread, 0.7)
+            yield Fact(f"spread {spread:g}, mean {sign:g} times 1e9", [*found], [sign * 0.7, 0.0, 0.49], 1e-12)
+
+
+OFF: dict[str, Any] = {"1e-3 off": {"facts": Times(1.001)}}
+
+METHOD_PARTS = Claim(
+    id="ftrl/beyond-method-parts",
+    where="beyond the paper: parts of proofs for linear methods and of searches for noise",
+    kind="identity",
+    statement=(
+        "A corner of a polygon is proved nearest where it is, and nowhere else;",
+        "matrices of fractions are multiplied exactly, and positive definite where their pivots are positive;",
+        "the error of a conic program is relative to its objective, and errors on quadratics are bounds as long as "
+        "fractions are counted with;",
+        "where steps are above those with a proved rate nothing is compared, and the largest rate of a schedule is "
+        "limited;",
+        "weights step and are extrapolated as the iteration says, a loss is taken back, and the certified number at "
+        "given weights is their norm;",
+        "residuals far outside of the threshold are clipped to it.",
+    ),
+    checks=(
+        Agreement(decides="a", facts=_polygons),
+        Agreement(decides="b", facts=_fractions, impostors=OFF),
+        Agreement(decides="c", facts=_solved, impostors=OFF),
+        Agreement(decides="d", facts=_refusals),
+        Agreement(decides="e", facts=_steps, impostors=OFF),
+        Agreement(decides="f", facts=_far, impostors=OFF),
+    ),
+)
