@@ -104,6 +104,29 @@ def _law_facts(rng: np.random.Generator) -> Iterator[Fact]:
             yield Fact(f"lower limit, {label}", found.lower, max(0.0, 1 - max(above) - max(below)), 1e-12)
             yield Fact(f"upper limit, {label}", found.upper, 1 - min(above) - min(below), 1e-12)
     yield Fact("no shift", attenuation(norm(), 1.2, 0.0).value, math.erf(1.2 / math.sqrt(2)), 1e-12)
+    # A path of 1000 widths of the clip, and a law that is narrow beside both: 2 C of it, C from the middle on.
+    for centre, s, inside in (
+        (0.0, 3e3, 1.5),
+        (-40.0, 3e3, 0.0),
+        (40.0, 3e3, 3.0),
+        (-40.0, -3e3, 3.0),
+        (0.0, -3e3, 1.5),
+    ):
+        value = attenuation(norm(700, 1e-6), 1.5, s, 700 + centre).value
+        yield Fact(f"a narrow law, s = {s:g}, centre {centre:g}", value, inside / 3e3, 1e-9)
+    for unit in (1e-5, 1e5):
+        value = attenuation(norm(0, 2 * unit), unit, 3 * unit).value
+        yield Fact(f"in units of {unit:g}", value, _normal_average(2.0, 1.0, 3.0), 1e-9)
+
+
+def _normal_average(deviation: float, C: float, s: float) -> float:
+    """lambda of a normal law: the integral of its distribution function is x Phi(x) + phi(x)."""
+
+    def integral(x: float) -> float:
+        return x * NormalDist().cdf(x) + NormalDist().pdf(x)
+
+    ends = [integral((side * C - at) / deviation) for side in (1, -1) for at in (0.0, s)]
+    return (ends[0] - ends[1] - ends[2] + ends[3]) * deviation / s
 
 
 ATTENUATION = Claim(

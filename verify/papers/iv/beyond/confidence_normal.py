@@ -172,13 +172,17 @@ def _honest_release(first: float, second: float, mu: float, n: int) -> MomentRel
 
 
 def _radius(second: float, mu: float, level: float = 0.95) -> float:
-    """The |T1| at which beta = 0 leaves the set: the formula written out, half of mu for replace-one."""
-    alpha, s = 1 - level, 2 / mu
+    """The |T1| at which beta = 0 leaves the set, half of mu for replace-one."""
+    return _spread_radius(second, 2 / mu, math.sqrt(2) * 2 / mu, 1 - level)
+
+
+def _spread_radius(second: float, s1: float, s2: float, alpha: float) -> float:
+    """The |g| at which a direction of length 1 leaves the set: the formula written out."""
     part = 0.05 * alpha
-    left = alpha - 2 * float(uniform_kolmogorov_bound(mu / 2)) - 2 * part
+    left = alpha - 2 * float(uniform_kolmogorov_bound(1 / s1)) - 2 * part
     L, z = -math.log(part), float(ndtri(1 - part))
-    spread = math.sqrt(second + math.sqrt(2) * s * z + L / 2) + math.sqrt(L / 2)
-    return float(ndtri(1 - left / 2)) * math.sqrt(spread**2 + s**2)
+    spread = math.sqrt(second + s2 * z + L / 2) + math.sqrt(L / 2)
+    return float(ndtri(1 - left / 2)) * math.sqrt(spread**2 + s1**2)
 
 
 def _edge_facts(rng: np.random.Generator, stretched: float = 1.0) -> Iterator[Holds | Within]:
@@ -196,6 +200,30 @@ def _edge_facts(rng: np.random.Generator, stretched: float = 1.0) -> Iterator[Ho
     honest = confidence_set(_honest_release(0.0, 900.0, 0.24, 4_000), honest=True)
     plain = confidence_set(_honest_release(0.0, 900.0, 0.24, 4_000))
     yield Within("its length over that of the asymptotic set", honest.length / plain.length, least=1.1)
+
+
+def _member_facts(rng: np.random.Generator) -> Iterator[Fact]:
+    """At 400 directions around the circle: g² against z² V written out. Strong and weak moments of all signs; of some
+    with equal variances all but a narrow gap around their own direction is in the set.
+    """
+    linked, equal = np.array([[900.0, 40.0], [40.0, 400.0]]), 400.0 * np.eye(2)
+    gap = 1.005 * _spread_radius(400.0, 9.0, 13.0, 0.1)
+    cases = [
+        (np.array(T1), linked) for T1 in ((300.0, 500.0), (-700.0, 60.0), (40.0, -150.0), (160.0, 25.0), (9.0, 4.0))
+    ]
+    cases += [(gap * np.array([math.cos(at), math.sin(at)]), equal) for at in (-1.19, -0.6, 0.2, 1.19)]
+    angles = np.linspace(-math.pi / 2, math.pi / 2, 400, endpoint=False) + 1e-3
+    for T1, second in cases:
+        release = MomentRelease(
+            first=T1, second=second, first_scale=9.0, second_scale=13.0, outcome_weight=3.0,
+            regressor_weights=np.array([0.7]), n=4_000, adjacency="replace-one",
+        )  # fmt: skip
+        found = confidence_set(release, level=0.9, honest=True)
+        shown = [beta in found for beta in 3.0 / 0.7 * np.tan(angles)]
+        directions = np.column_stack([np.cos(angles), -np.sin(angles)])
+        kept = [abs(b @ T1) <= _spread_radius(float(b @ second @ b), 9.0, 13.0, 0.1) for b in directions]
+        label = f"T1 = ({T1[0]:.3g}, {T1[1]:.3g})"
+        yield Fact(f"directions in the set, {label}", np.flatnonzero(shown) + 1.0, np.flatnonzero(kept) + 1.0, 0)
 
 
 BUDGETS = (0.1, 0.24, 0.5)
@@ -230,6 +258,7 @@ HONEST = Claim(
     ),
     checks=(
         Agreement(facts=_edge_facts, impostors={"1e-4 longer": {"facts": {"stretched": 1.0001}}}),
+        Agreement(facts=_member_facts, impostors={"one direction further": {"facts": Times(1.01)}}),
         Search(
             sides=_missed,
             box={"n": Real(1, 40, "log"), "p": Real(0.01, 0.5), "budget": Whole(0, len(BUDGETS) - 1)},

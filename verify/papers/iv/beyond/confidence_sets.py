@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Iterator
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from scipy.stats import chi2
@@ -20,11 +21,14 @@ from dpbounds.iv.confidence import (
     first_stage,
     point_estimate,
 )
+from dpbounds.iv.confidence.certified import pieces_of
 from verify.checks import Agreement, Fact, Holds, Times, Within
 from verify.papers.iv.tools.confidence_releases import (
+    APART,
     SHAPES,
     exact_excess,
     random_release,
+    release_with,
     scaled_release,
     statistic_of,
 )
@@ -220,6 +224,54 @@ def _set_facts(rng: np.random.Generator, slip: float = 0.0) -> Iterator[Fact | H
         yield Fact(f"in other units, {name}", np.arctan(back), np.arctan([tuple(piece) for piece in found]), 1e-6)
 
 
+def _root_facts(rng: np.random.Generator) -> Iterator[Fact | Holds]:
+    """Polynomials made of their roots, each as often as it is named: pieces by hand, in units of 3/2."""
+    from flint import fmpq, fmpq_poly
+
+    inf = math.inf
+    for sign, roots, pieces in (
+        (0, (), ((-inf, inf),)), (1, (), ((-inf, inf),)), (-1, (), ()), (1, (-3,), ((-3, inf),)),
+        (-1, (5,), ((-inf, 5),)), (-1, (2, 7), ((2, 7),)), (1, (2, 7), ((-inf, 2), (7, inf))),
+        (1, (-4, -1, 2), ((-4, -1), (2, inf))),
+        (-1, (-4, -1, 2, 9), ((-4, -1), (2, 9))), (1, (-4, -1, 2, 9), ((-inf, -4), (-1, 2), (9, inf))),
+        (-1, (3, 3), ((3, 3),)), (1, (3, 3), ((-inf, inf),)), (-1, (-4, -1, 3, 3), ((-4, -1), (3, 3))),
+        (-1, (-5, -5, -2, 6), ((-5, -5), (-2, 6))), (1, (-4, -1, -1, 3), ((-inf, -4), (-1, -1), (3, inf))),
+        (-1, (-4, -1, -1, 3), ((-4, 3),)), (1, (-8, -6, -6, -6), ((-inf, -8), (-6, inf))),
+    ):  # fmt: skip
+        polynomial = fmpq_poly([sign])
+        for root in roots:
+            polynomial *= fmpq_poly([-root, 1])
+        found: Any = pieces_of(polynomial, fmpq(3, 2))
+        label = f"sign {sign}, roots {roots}"
+        yield Fact(f"number of pieces, {label}", len(found), len(pieces), 0)
+        for piece, stated in zip(found, pieces, strict=False):
+            yield Fact(f"a piece, {label}", np.arctan(np.array(piece)), np.arctan(1.5 * np.array(stated)), 1e-15)
+            held = [end.enclosure[0] <= 1.5 * at <= end.enclosure[1] for end, at in zip(piece, stated, strict=True)]
+            yield Holds(f"its enclosures hold it, {label}", all(held))
+
+
+def _narrow_facts(rng: np.random.Generator) -> Iterator[Fact]:
+    """At levels next to a least or a largest statistic a piece, or a gap, is narrow: both ways find it. With a
+    correction the statistic is the c for which c' is AR.
+    """
+    angles = np.linspace(-1.57, 1.57, 20_001)
+    for s2, correct in ((0.0, True), (0.3, False), (0.3, True)):
+        release = release_with([1.6, -1.9, 8.7, 11.8], np.array(APART), 0.5, s2)
+        AR, _, tau = anderson_rubin_curve(release, np.tan(angles))
+        a, b = tau**2 / 4 if correct else 0 * tau, 1 + tau**2 / 2 if correct else 1 + 0 * tau
+        c = 2 * AR / (b + np.sqrt(b**2 + 4 * a * AR))
+        least, largest = (side[1:-1][(side[1:-1] < side[:-2]) & (side[1:-1] < side[2:])] for side in (c, -c))
+        for critical in (max(least) * (1 + 1e-5), -max(largest) * (1 - 1e-5), -min(largest) * (1 - 1e-5)):
+            level = float(chi2.cdf(critical, 2))
+            certified, fast = (
+                confidence_set(release, level, correct=correct, certify=certify).pieces for certify in (True, False)
+            )
+            label = f"level {level:.5f}, s2 = {s2}{'' if correct else ', no correction'}"
+            runs = int(np.sum(np.diff(np.concatenate([[False], c <= critical]).astype(int)) == 1))
+            yield Fact(f"pieces, {label}", len(certified), runs, 0)
+            yield Fact(f"both ways agree, {label}", np.arctan(fast), np.arctan(certified), 1e-6)
+
+
 def _estimate_facts(rng: np.random.Generator) -> Iterator[Fact | Within]:
     """The least statistic is at the point estimate: against a fine grid and parabolas; the ratio for q = 1."""
     for q, seed in itertools.product((1, 2, 4), range(4)):
@@ -266,6 +318,8 @@ SET = Claim(
             facts=_set_facts,
             impostors={"ends a millionth off": {"facts": {"slip": 1e-6}}, "1 % off": {"facts": Times(1.01)}},
         ),
+        Agreement(decides="b", facts=_root_facts, impostors={"1e-6 off": {"facts": Times(1.000001)}}),
+        Agreement(decides="ab", facts=_narrow_facts, impostors={"1e-4 off": {"facts": Times(1.0001)}}),
         Agreement(decides="a", facts=_estimate_facts, impostors={"1 % off": {"facts": Times(1.01)}}),
     ),
 )

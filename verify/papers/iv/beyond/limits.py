@@ -57,6 +57,8 @@ def _rank(rng: np.random.Generator, *, wrong: float = 1.0) -> Iterator[Fact | Ho
         X = np.column_stack([Z[:, 0], unmoved])
         label = f"a regressor of size {size:g} that no instrument moves"
         yield refused(label, "Z'X/n", lambda X=X: Moments.of(Z, X, free))
+        yield refused(f"{label}, and a small outcome", "Z'X/n", lambda X=X: Moments.of(Z, X, 1e-6 * free))
+        yield refused(f"{label}, in units of 1e6", "Z'X/n", lambda X=X: Moments.of(Z, 1e-6 * X, free))
         moved = X + np.column_stack([0 * free, 1e-8 * size * Z[:, 1]])
         yield taken(f"one of size {size:g} that is moved a little", lambda X=moved: Moments.of(Z, X, free))
     for share, label in ((1.2, "above"), (0.8, "below")):
@@ -85,6 +87,19 @@ def _ranges(rng: np.random.Generator) -> Iterator[Holds]:
             noise = {"lambda1": [0.1] * len(horizons), "lambda2": [0.2] * len(horizons)}
             call = partial(predicted_curve, order, order.noiseless[-1], horizons=horizons, **noise)
             yield _if(last == 4, f"horizons {horizons} of a recursion of 4 steps", "horizons", call)
+
+
+def _sizes(rng: np.random.Generator) -> Iterator[Holds]:
+    """One entry above 1e50, or all below 1e-50, of instruments, regressors or outcomes that are else ordinary."""
+    Z, X = np.array([[1.0], [-2.0], [0.5], [3.0]]), np.array([[1.5], [-1.0], [2.0], [2.5]])
+    for name, place in (("Z", 0), ("X", 1), ("Y", 2)):
+        for size, fits in ((1.5e50, False), (0.9e50, True), (0.7e-50, False), (2e-49, True)):
+            if name == "Z" and fits:
+                continue  # its squares are out of range themselves
+            data = [Z, X, X[:, 0] + 1]
+            data[place] = np.where(np.arange(4).reshape(data[place].shape) == 2, size, min(1.0, size))
+            call = partial(Moments.of, *data)
+            yield _if(fits, f"{name} of a size of {size:g}", f"largest entry of {name}", call)
 
 
 _PLAN: dict[str, Any] = {
@@ -188,8 +203,9 @@ BEYOND_LIMITS = Claim(
     statement=(
         (
             "Moments that are singular up to rounding are refused, those a fifth above the limit are not, whatever the "
-            "units, a regressor of two values where effects are said to be one and the same, arrays of budgets with "
-            "any entry out of range, and horizons beyond the last step of a recursion;"
+            "units, a regressor of two values where effects are said to be one and the same, records whose squares "
+            "leave the range of floats, arrays of budgets with any entry out of range, and horizons beyond the last "
+            "step of a recursion;"
         ),
         (
             "a run that has settled stays where it is, one that was cut is counted up to its end, without noise the "
@@ -200,6 +216,7 @@ BEYOND_LIMITS = Claim(
         Agreement(decides="a", facts=_rank, impostors={"a limit half as large": {"facts": {"wrong": 0.5}}}),
         Agreement(decides="a", facts=_stretched),
         Agreement(decides="a", facts=_ranges),
+        Agreement(decides="a", facts=_sizes),
         Agreement(decides="b", facts=_runs, impostors=_OFF),
         Agreement(decides="b", facts=_surroundings, impostors=_OFF),
     ),
