@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from typing import Any
 from unittest import mock
 
 import flint
@@ -15,8 +16,8 @@ from dpbounds.circle.arcs import Cells, Powers
 from dpbounds.circle.discs import UNIT, Discs
 from dpbounds.elliptic import balls as elliptic
 from dpbounds.ftrl import correlations
-from dpbounds.ftrl.strongly_convex import Program, ProgramName
-from dpbounds.ftrl.strongly_convex.floats import GROWTH, REACH, Ratio, _distance, _power_of, _term_by_term
+from dpbounds.ftrl.strongly_convex import Noise, Program, ProgramName
+from dpbounds.ftrl.strongly_convex.floats import GROWTH, REACH, Ratio, _distance, _power_of, _term_by_term, integrals
 from verify.checks import Agreement, Fact, Holds, Times, Within, refused, taken
 from verify.papers.ftrl.beyond.enclosed_bounds import BITS, OURS, _psi
 from verify.papers.ftrl.beyond.enclosed_discs import beyond_points
@@ -125,9 +126,53 @@ def _nodes(rng: np.random.Generator, share: float = 1.0) -> Iterator[Within]:
         yield Within(f"{label}: relative radius", float(np.max(found.radius / np.abs(found.centre))), most=1e-12)
 
 
+def _integrals(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
+    """Means over the circle against sums over 4096 frequencies; which noises and how many lags have none in floats."""
+    w = np.exp(2j * math.pi * (np.arange(4096) + 0.5) / 4096)
+    half = correlations.HalfPowers((0.6,), (0.3,))
+    cases: tuple[tuple[ProgramName, correlations.ToeplitzCorrelation, Any, float, tuple[float, ...], float], ...] = (
+        ("f", correlations.nu(0.3), abs(1 - 0.7 * w), 0.5, (0.37, 0.11, 0.29), 0.8),
+        ("theta", half, abs((1 - 0.6 * w) / (1 - 0.3 * w)), 0.0, (2.9, 0.2, 0.07, 0.1, 0.3), 1.9),
+        ("f", correlations.damped_anti_pgd(0.4), abs(1 - 0.6 * w) ** 2, 0.3, (1.1,), 1.3),
+    )
+    for name, correlation, power, sigma, multipliers, h in cases:
+        program = Program(name=name, mu=0.7, L=2.0, eta=0.8)
+        noise, lags = Noise(correlation=correlation, rho=0.5, sigma_sgd=sigma), len(multipliers) // 2
+        found = integrals(noise, program, h, np.array(multipliers))
+        assert found is not None
+        u, v, c = 1 - w - 0.8 * 0.7, 1 - w - 0.8 * 2.0, 1.0 + multipliers[0] + 0 * w
+        for t in range(1, lags + 1):
+            c = c + multipliers[t] * (1 - w**t) + multipliers[lags + t] * (1 - w**-t)
+        b = 0.35 if name == "f" else 1.0
+        psi = (abs(c) ** 2 - b) / (2 * (c * u.conj() * v).real - abs(u) ** 2 - b * abs(v) ** 2)
+        spectra = [power, 1 + 0 * power] if sigma else [power]
+        stated = [[np.mean(x * y) for x in spectra] for y in (1 + 0 * power, 1 / abs(1 - 0.8 * h - w) ** 2, psi)]
+        rows, inverse = [[float(ball.mid()) for ball in row] for row in found[0]], found[1]
+        yield Fact(f"{name}, {correlation.name}: means", rows, stated, 1e-10)
+        yield Fact(f"{name}, {correlation.name}: of the inverse", float(inverse.mid()), np.mean(1 / power), 1e-10)
+        widest = max(float(ball.rad() / ball.mid()) for row in (*found[0], [inverse]) for ball in row)
+        yield Within(f"{name}, {correlation.name}: relative radius", widest, least=1e-16, most=1e-10)
+    program, white = Program(name="f", mu=0.7, L=2.0, eta=0.8), correlations.nu(0.9)
+    wide = correlations.HalfPowers((0.1,) * 102), correlations.HalfPowers((0.1,) * 103)
+    for label, correlation, lags, known in (
+        ("100 lags", white, 100, True),
+        ("101 lags", white, 101, False),
+        ("102 zeros", wide[0], 1, True),
+        ("103 zeros", wide[1], 1, False),
+        ("two weights", correlations.from_coefficients((1.0, -0.5)), 1, False),
+    ):
+        multipliers = np.r_[2.0, np.zeros(2 * lags)]
+        found = integrals(Noise(correlation=correlation, rho=0.5), program, 1.0, multipliers)
+        yield Holds(f"{label}: means in floats {'are' if known else 'are not'} given", (found is not None) == known)
+
+
 def _on_rims(rng: np.random.Generator, share: float = 1.0) -> Iterator[Within | Holds]:
     """Sums of sines and of cosines, squared distances and |B|^2 on discs, against 48 points of each rim."""
     turns = np.exp(2j * math.pi * np.arange(48) / 48)
+    for y, x in ((-20.0, 1e-9), (16.0, 2 - 1e-9)):
+        nodes = _distance(Discs(x), Cells(np.array([y]), np.zeros(1, dtype=int), 1).nodes)
+        digits = float(np.max(nodes.radius / nodes.centre))
+        yield Within(f"squared distance from {x:g} at y = {y:g}: relative radius", digits, most=1e-14)
     yield Within("growth of sums over the largest cosh", GROWTH / math.cosh(REACH), 1.0, 1.004)
     for level in (1, 3, 6):
         points = Cells(np.array([-6.0, -1.5, 0.1875, 2.0]), np.full(4, level), 4).discs
@@ -292,7 +337,7 @@ PARTS = Claim(
         "The cosines of $D$ are those of its definition, within errors that are as large as is said;",
         (
             "at nodes $psi$ is known to twelve digits, and on discs sums of sines, distances and $abs(B)^2$ "
-            "are in theirs;"
+            "are in theirs, whose means are those over the circle;"
         ),
         "what is stated of the rounding of sums is not below its formula;",
         "elliptic integrals in balls refuse what is out of their range.",
@@ -302,6 +347,7 @@ PARTS = Claim(
         Agreement(decides="a", facts=_denominators, impostors=_OFF),
         Agreement(decides="b", facts=_nodes, impostors={"a thousandth as wide": {"facts": {"share": 1e-3}}}),
         Agreement(decides="b", facts=_on_rims, impostors={"a third as wide": {"facts": {"share": 0.3}}}),
+        Agreement(decides="b", facts=_integrals, impostors=_OFF),
         Agreement(decides="c", facts=_margins, impostors={"a part in $10^11$ less": {"facts": {"less": 1e-11}}}),
         Agreement(decides="d", facts=_ends, impostors=_OFF),
     ),

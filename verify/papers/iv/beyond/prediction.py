@@ -8,9 +8,11 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
+from mpmath import mp
 from scipy import stats
 from scipy.special import ndtr
 
+from dpbounds import gaussian_norm
 from dpbounds.gaussian_norm import norm_cdf, norm_mean, norm_quantile
 from dpbounds.iv import (
     Moments,
@@ -144,6 +146,36 @@ def _edges(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
     yield taken("a variance of 1e50", lambda: norm_mean(np.array([0.0, 1e50]), 1e50 * I))
 
 
+def _inversion(rng: np.random.Generator) -> Iterator[Fact]:
+    """The saddle point by a search, derivatives by differences in 40 digits; where tails are 0 by Birgé's bounds."""
+    wide, narrow = ((0.3, 0.02, 1.7), (0.9, 0.4, 0.05), 2), ((0.01, 0.02, 0.005), (2.0, 3.0, 1.0), 60)
+    for v, q, near in (wide, narrow):
+        spectrum = gaussian_norm._Spectrum(np.array([v]), np.array([q]))
+
+        def exponent(s: Any, v: Any = v, q: Any = q) -> Any:
+            terms = (mp.log1p(2 * a * s) / 2 + b * s / (1 + 2 * a * s) for a, b in zip(v, q, strict=True))
+            return s - mp.log(s) - sum(terms)
+
+        with mp.workdps(40):
+            saddle = mp.findroot(lambda s, f=exponent: mp.diff(f, s), near)
+            moved = [float(mp.diff(lambda s, f=exponent: f(s) + mp.log(s), saddle, n)) for n in (2, 3)]
+            stated, value = float(saddle), float(exponent(saddle))
+        found = gaussian_norm._saddle(spectrum)
+        yield Fact(f"saddle point for variances {v}", found, [stated], 1e-8)
+        yield Fact(f"exponent for variances {v}", gaussian_norm._exponent(spectrum, np.array([stated])), [value], 1e-12)
+        derivatives = np.ravel(gaussian_norm._derivatives(spectrum, np.array([stated])))
+        yield Fact(f"derivatives for variances {v}", derivatives, moved, 1e-9)
+        mean, spread = sum(v) + sum(q), 10 * math.sqrt(sum(a * a + 2 * a * b for a, b in zip(v, q, strict=True)))
+        for side, end in enumerate((mean - spread, mean + spread + 50 * max(v))):
+            for off in (-1e-9, 1e-9):
+                unit = abs(end) * (1 + off)
+                told = gaussian_norm._beyond(
+                    gaussian_norm._Spectrum(spectrum.variances / unit, spectrum.squares / unit)
+                )
+                below = end > 0 and ((off < 0) if side == 0 else (off > 0))
+                yield Fact(f"P is {side} in units of {unit:.10g}, variances {v}", int(told[side][0]), int(below), 0)
+
+
 LENGTH = Claim(
     id="iv/beyond-gaussian-length",
     where="beyond the paper: length of a Gaussian vector",
@@ -156,6 +188,7 @@ LENGTH = Claim(
     checks=(
         Agreement(facts=_lengths, impostors={"a thousandth more": {"facts": Times(1.001)}}),
         Agreement(facts=_edges, impostors={"a thousandth more": {"facts": Times(1.001)}}),
+        Agreement(facts=_inversion, impostors={"a thousandth more": {"facts": Times(1.001)}}),
     ),
 )
 
