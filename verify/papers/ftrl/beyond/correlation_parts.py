@@ -22,6 +22,7 @@ from dpbounds.ftrl.correlations import (
     from_power_spectrum,
     interlacing,
     nu,
+    toeplitz,
 )
 from dpbounds.ftrl.correlations.interlacing import from_resonances, interlacing_roots
 from dpbounds.ftrl.strongly_convex.waves import newest, wave
@@ -241,6 +242,42 @@ def _waves(rng: np.random.Generator) -> Iterator[Fact | Holds]:
     yield refused("noise by its spectrum alone", "correlation", lambda: wave(FLOATS, given, s))
 
 
+# --- finitely many weights ---
+
+
+def _weights(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
+    """Filtered power and what is said of its rounding, in fractions; norms by series; names as they are printed."""
+    names = {
+        (0.7,): "independent",
+        (1.0, -0.5, 0.25, 0.125): "beta=(1, -0.5, 0.25, 0.125)",
+        (2.0, -1.9, 1.1, -0.3, 0.05): "beta=(2, -1.9, 1.1, -0.3, ...)",
+        (1.0, -0.9999, 3e-5): "beta=(1, -0.9999, 3e-05)",
+    }
+    rates = np.array([1e-4, 0.0031, 0.4, 1.0])
+    for beta, name in names.items():
+        made = from_coefficients(beta)
+        yield Holds(f"{name}: its name", made.name == name)
+        exact = []
+        for x in map(Fraction, rates.tolist()):
+            kept, y, total = 1 - x, Fraction(0), Fraction(0)
+            for weight in beta:
+                y = kept * y + Fraction(weight)
+                total += y * y
+            exact.append(x * (2 - x) * total + (kept * y) ** 2)  # what comes after them is geometric
+        errors = [abs(Fraction(a) / b - 1) for a, b in zip(made.filtered_power(rates).tolist(), exact, strict=True)]
+        yield Within(f"{name}: relative error of the filtered power", float(max(errors)), least=0.0, most=1e-12)
+        rough, said = toeplitz._filtered_power(beta, rates)
+        off = [float(abs(Fraction(a) - b)) for a, b in zip(rough.tolist(), exact, strict=True)]
+        yield Within(f"{name}: what is said of rounding, less rounding", float(np.min(said - off)), least=0.0)
+        inverse = made.inverse_coefficients(400)
+        yield Fact(f"{name}: weights times those of the inverse", np.convolve(beta, inverse)[:400], np.eye(400)[0])
+        if -0.9999 not in beta:  # whose series goes on for long
+            yield Fact(f"{name}: sensitivity", float(made.limiting_sensitivity()), float(np.linalg.norm(inverse)))
+    yield refused("a zero inside", "beta", lambda: from_coefficients((1.0, -1.01)))
+    yield taken("a zero inside, on demand", lambda: from_coefficients((1.0, -1.01), allow_unstable_inverse=True))
+    yield refused("a first weight of 0", "beta[0]", lambda: from_coefficients((0.0, 1.0)))
+
+
 CORRELATION_PARTS = Claim(
     id="ftrl/beyond-correlation-parts",
     where=f"{OURS}: parts of correlations",
@@ -251,7 +288,8 @@ CORRELATION_PARTS = Claim(
             "steps of Newton, and the noise of resonances has the power that their sum states, rates near 2 included;"
         ),
         "interlaced half powers have the weights and norms of their series, and others are refused;",
-        "real and imaginary part of $B$ on the circle are those of its definition.",
+        "real and imaginary part of $B$ on the circle are those of its definition;",
+        "finitely many weights have the filtered power of their recursion, to $10^(-12)$, and norms of their series.",
     ),
     setting="Signs in fractions; binomial series; complex numbers.",
     checks=(
@@ -259,5 +297,6 @@ CORRELATION_PARTS = Claim(
         Agreement(decides="a", facts=_roots, impostors={"a root moved by $10^(-12)$": {"facts": {"off": 1 + 1e-12}}}),
         Agreement(decides="b", facts=_half_powers, impostors=_OFF),
         Agreement(decides="c", facts=_waves, impostors=_OFF),
+        Agreement(decides="d", facts=_weights, impostors=_OFF),
     ),
 )

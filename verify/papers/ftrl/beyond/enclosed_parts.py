@@ -12,7 +12,7 @@ import flint
 import numpy as np
 
 from dpbounds.circle import floats as circle_floats
-from dpbounds.circle.arcs import Cells, Powers
+from dpbounds.circle.arcs import Cells, Powers, corner
 from dpbounds.circle.discs import UNIT, Discs
 from dpbounds.elliptic import balls as elliptic
 from dpbounds.ftrl import correlations
@@ -260,7 +260,7 @@ def _margins(rng: np.random.Generator, less: float = 0.0) -> Iterator[Within]:
                 over = Fraction(stated) * (1 - Fraction(less)) / min(absolute, relative * Fraction(at)) - 1
                 yield Within(f"error of {lags} {name} at {at:g} over its formula, less 1", float(over), 0.0, 1e-12)
     for name, bound in (("sines", made.error_of_sines), ("versines", made.error_of_versines)):
-        yield Within(f"error of no {name}", float(bound(np.zeros(7), first).min()), least=0.0, most=1e-290)
+        yield Within(f"error of no {name}", float(bound(np.zeros(7), first).min()), least=1e-301, most=1e-290)
     cells = Cells(np.array([-3.0, 0.1875, 1.5]), np.array([1, 0, 2]), 1)
     values = Discs(rng.random(60), 1e-13 * rng.random(60))
     for which in (np.array([True, True, True]), np.array([False, True, True])):
@@ -278,6 +278,15 @@ def _margins(rng: np.random.Generator, less: float = 0.0) -> Iterator[Within]:
         )
         over = float(Fraction(stated) * (1 - Fraction(less)) / formula - 1)
         yield Within(f"sum over {len(kept)} nodes: stated error over its formula, less 1", over, 0.0, 1e-11)
+    (end,) = circle_floats._end(lambda points: [Discs(np.ones(1), np.array([0.3]))], 20, 1, low=True)
+    formula = Fraction(1.3) * Fraction(float(corner(20, 1, low=True).radius[0]))
+    yield Within(
+        "an end over its formula, less 1", float(Fraction(end) * (1 - Fraction(less)) / formula - 1), 0.0, 1e-12
+    )
+    (ball,) = circle_floats._joined([(0.0, 0.0)], [[1.0], [1e-16]]) or [flint.arb("nan")]
+    with flint.ctx.workprec(BITS):
+        beyond = float(flint.arb(ball.upper()) * (1 - flint.arb(less)) * flint.arb.pi() - 1 - flint.arb(1e-16))
+    yield Within("both ends together, less 1 and a bit", beyond, 0.0, 1e-7)
     # cells that all have the error 1, in rounds: sums of ones and units, which rounding may take away again
     with mock.patch.object(Cells, "rounded_sum", return_value=(0.75, 1.0)):
         ((total, error),) = circle_floats._over_cells(lambda points: [Discs(np.ones(len(points.radius)))], cells) or (
