@@ -129,6 +129,8 @@ def _edges(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
     yield Within("lower quartile of a point and a plane", norm_quantile(*half, 0.25), least=0.0, most=1e-11)
     yield Fact("quantile of 0", norm_quantile(np.zeros(2), np.zeros((2, 2)), 0.9), 0.0, 0)
     I = np.eye(2)
+    far = norm_cdf(np.array([[0.0, 0.0], [40.0, 0.0]]), np.array([I, I]), 20.0)
+    yield Fact("P far out and far in", far, [1, 0], 0)
     calls: dict[str, tuple[str, Callable[[], Any]]] = {
         "a negative radius": ("radius", lambda: norm_cdf(np.ones(2), I, -1.0)),
         "probability 0": ("probability", lambda: norm_quantile(np.ones(2), I, 0.0)),
