@@ -19,7 +19,7 @@ from simulators.audit.routes import along, apart_from_noise, direction
 from simulators.audit.shifts import Scan, Shift, scan
 from simulators.audit.work import Question, Work
 from verify.checks import Agreement, Fact, Holds, Times
-from verify.papers.ftrl.tools.audited import PAIR, outcomes, shift_by
+from verify.papers.ftrl.tools.audited import PAIR, audited, noise_drawn, outcomes, scaled_noise, shift_by
 from verify.papers.ftrl.tools.direct import Direct
 from verify.statements.claims import Claim
 
@@ -248,6 +248,31 @@ def _again(rng: np.random.Generator) -> Iterator[Fact | Holds]:
         )
 
 
+# --- by the law ---
+
+
+def _decisions(rng: np.random.Generator) -> Iterator[Fact | Holds]:
+    """As many differences as directions of the outputs need; verdicts only where half of the pairs ran."""
+    for outputs in (64, 65):
+        found, _ = audited(scaled_noise(np.full(outputs, 0.01), 1.0), {"mu": 1.0}, gaussian())
+        z = float(stats.norm.isf(1e-3 / 2) + stats.norm.isf(1e-3))
+        rows = outputs + 8 if outputs == 64 else math.ceil(math.ceil(z**2 / 2 / 0.2**2) / outputs)
+        words = f"in {outputs * max(rows, 6)} differences"
+        yield Holds(f"{found.steps[2].found} of {outputs} outputs", found.steps[2].found.endswith(words))
+
+    def some(data: np.ndarray, seed: int) -> np.ndarray:
+        if data[1] == 9:
+            raise ArithmeticError
+        return 0.01 * data[0] + noise_drawn(seed, 80)
+
+    for good in (1, 2, 4):
+        pairs = [Pair(np.array([1.0, tag]), np.array([0.0, tag]), "") for tag in ([2.0] * good + [9.0] * (4 - good))]
+        found, _ = audited(some, {"mu": 1.0}, gaussian(), domain=pairs)
+        words = f"{good / 4:.0%} ran" if good < 2 else ""
+        told = (found.verdict, found.needs.endswith(words))
+        yield Holds(f"{good} of 4 pairs: {found.verdict}", told == ("consistent" if good > 1 else "unclear", True))
+
+
 OFF: dict[str, Any] = {"1e-3 off": {"facts": Times(1.001)}}
 
 BEYOND_AUDIT_LOOK_PARTS = Claim(
@@ -257,12 +282,15 @@ BEYOND_AUDIT_LOOK_PARTS = Claim(
     statement=(
         "Directions, and means and sums of squares along them, are those of plain sums;",
         "first looks tell runs that repeat, errors of one side and outputs that stand still;",
-        "a witness's numbers are measured again from the seeds it names.",
+        "a witness's numbers are measured again from the seeds it names;",
+        "by the law as many differences are drawn as the outputs need, and nothing follows where fewer than half of "
+        "the pairs ran.",
     ),
     setting="Mechanisms in this process whose outputs are known.",
     checks=(
         Agreement(decides="a", facts=_means, impostors=OFF),
         Agreement(decides="b", facts=lambda rng: itertools.chain(_first(rng), _forms(rng)), impostors=OFF),
         Agreement(decides="c", facts=_again, impostors=OFF),
+        Agreement(decides="d", facts=_decisions),
     ),
 )

@@ -11,8 +11,8 @@ import numpy as np
 from scipy import stats
 
 from dpbounds.audit import laplace_scale_interval, shift_interval, testing
-from dpbounds.audit.events import Event, _candidates, _many, _statistics, event_epsilon, sampled_epsilon
-from dpbounds.audit.noise import _lags, dependence, singular_directions
+from dpbounds.audit.events import Event, _candidates, _many, _statistics, counted, sampled_epsilon
+from dpbounds.audit.noise import _lags, _leaves, dependence, singular_directions
 from simulators.audit.asserting import assert_private
 from verify.checks import Agreement, Fact, Holds, Times, Within
 from verify.statements.claims import Claim
@@ -93,15 +93,22 @@ def _dependences(rng: np.random.Generator) -> Iterator[Fact | Holds]:
         yield Fact(f"{label}: p", found.p_value, min(1.0, (1 + bool(columns)) * best), 1e-8)
         told = [words for one, words in looks if one == best] or ["too few numbers to look for dependence"]
         yield Holds(f"{label}: {found.words}", found.words in told)
-    rows = own.standard_normal((2, 14))
-    for leaves, number in (((3, 4, 3, 4), 2), ((3, 4, 7), 0), ((7, 7), 1)):
-        edges = np.cumsum((0, *leaves))
+    rows = own.standard_normal((2, 15))
+    for leaves in ((3, 4, 3, 4, 1), (3, 4, 8), (7, 1, 7), (2, 1, 1, 2, 9)):
+        edges = np.cumsum([0, *leaves]).tolist()
         parts = [rows[:, a:b].ravel().tolist() for a, b in itertools.pairwise(edges)]
         pairs = [(j, i) for i in range(len(parts)) for j in range(i) if len(parts[i]) == len(parts[j])]
-        found = [_correlation(parts[i], parts[j]) for i, j in pairs]
-        best = min([one for one, _ in _of_lags(rows.tolist())] + [min(1.0, number * p) for _, p in found])
-        told = dependence(math.sqrt(2) * rows, "gaussian", leaves=leaves)
-        yield Fact(f"leaves of {leaves}: p", [told.p_value, len(pairs)], [min(1.0, 2 * best), number], 1e-8)
+        expected = []
+        for j, i in pairs:
+            if len(parts[i]) > 2:
+                r, p = _correlation(parts[i], parts[j])
+                expected.append((min(1.0, len(pairs) * p), f"correlation {r:.4g} of leaves {j} and {i}"))
+        found = list(_leaves(rows, leaves))
+        yield Fact(f"leaves of {leaves}: p", [one.p_value for one in found], [p for p, _ in expected], 1e-8)
+        yield Holds("and their words", [one.words for one in found] == [words for _, words in expected])
+        best = min([*expected, *_of_lags(rows.tolist())])[0]
+        told = dependence(math.sqrt(2) * rows, "gaussian", leaves=leaves).p_value
+        yield Fact("the least times two", told, min(1.0, 2 * best), 1e-8)
 
 
 # --- directions ---
@@ -194,21 +201,50 @@ def _chances(rng: np.random.Generator) -> Iterator[Fact | Holds]:
 
 def _families(own: np.random.Generator) -> Iterator[Fact | Holds]:
     """Families of events, what each shows, and values that are one but for their sign."""
-    hits = np.array(list(itertools.product(range(8), range(11)))).T
-    for delta in (0.0, 0.4):
-        found = _many(hits, (7, 10), delta, 0.02)
-        each = [event_epsilon((int(a), int(b)), (7, 10), delta, 0.02) for a, b in hits.T]
-        yield Fact(f"what hits of 7 and 10 runs show, delta {delta:g}", np.maximum(found, 0.0), each, 1e-9)
-        yield Fact("and at the least", float(found.min()), -1.0, 0)
+    for n, m in ((7, 10), (2, 1000), (3000, 2)):
+        hits = np.array(list(itertools.product({0, 1, 2, n // 2, n - 1, n}, {0, 1, 2, m // 2, m - 1, m}))).T
+        hits = hits[:, (hits[0] <= n) & (hits[1] <= m)]
+        for delta in (0.0, 0.4):
+            each = []
+            for k, j in hits.T.tolist():
+                low = float(stats.beta.ppf(0.01, k, n - k + 1)) if k else 0.0
+                high = float(stats.beta.ppf(0.99, j + 1, m - j)) if j < m else 1.0
+                each.append(max(math.log((low - delta) / high), -1.0) if low > delta else -1.0)
+            label = f"what hits of {n} and {m} runs show, delta {delta:g}"
+            yield Fact(label, _many(hits, (n, m), delta, 0.02), each, 1e-9)
     for zero in (0.0, -0.0):
         held = Event(kind="values", values=np.array([[zero, 1.0]])).holds(
             np.array([[0.0, 1.0], [-0.0, 1.0], [1.0, 0.0]])
         )
         yield Fact(f"{zero} is 0 and -0", held.astype(int), [1, 1, 0], 0)
     sides = own.choice(3, (7, 1), p=[0.6, 0.3, 0.1]).astype(float), own.choice(3, (10, 1)).astype(float) - 1.0
-    for events, hits in _candidates(*sides):
+    sides[0][sides[0] == 0] = -0.0
+    families = list(_candidates(*sides))
+    for events, hits in families:
         held = [[int(events(place).holds(side).sum()) for place in range(hits.shape[1])] for side in sides]
         yield Fact("hits of the events of a family", hits, held, 0)
+    numbers = {x: [side.ravel().tolist().count(x) for side in sides] for x in (-1.0, 0.0, 1.0, 2.0)}
+    ratios = {x: (p + 0.5) / (q + 0.5) for x, (p, q) in numbers.items() if p + q}
+    seen: list[float] = sorted(ratios, key=lambda x: -ratios[x])
+    sets_of = [families[0][0](place).content()["values"] for place in range(len(seen))]
+    yield Holds("sets by falling ratio", sets_of == [[[x] for x in seen[: place + 1]] for place in range(len(seen))])
+    for label, likely, other, sets in (
+        ("one that recurs", [1.0, 1.0, 3.0], [4.0, 5.0], True),
+        ("none", [1.0, 2.0, 3.0], [4.0, 5.0], False),
+        ("one on either side", [1.0, 2.0, 3.0], [4.0, 1.0], True),
+    ):
+        kinds = [events(0).kind for events, _ in _candidates(np.array(likely)[:, None], np.array(other)[:, None])]
+        yield Holds(f"sets where outputs recur: {label}", ("values" in kinds) == sets)
+    for number, many in ((9, 5), (41, 21), (1000, 400)):
+        likely, other = own.standard_normal((2, number, 1))
+        events, hits = next(iter(_candidates(likely, other)))
+        ends = [events(place).threshold for place in range(hits.shape[1])]
+        quantiles = np.quantile(np.concatenate([likely, other]), np.arange(many) / many)
+        yield Fact(f"thresholds of {number} runs", ends, quantiles, 1e-12)
+    event = Event(kind="values", values=np.array([[2.0], [3.0]]))
+    columns = np.array([[2.0], [2.0], [2.0], [1.0], [3.0]]), np.array([[2.0], [1.0], [1.0], [3.0], [2.0], [2.0], [1.0]])
+    for forward, told in ((True, ((2, 3), (3, 4))), (False, ((3, 2), (4, 3)))):
+        yield Fact(f"counted in second halves, forward {forward}", counted(event, *columns, forward), told, 0)
     still = [np.column_stack([side[:, 0], np.full(len(side), 3.0 + place)]) for place, side in enumerate(sides)]
     told = sampled_epsilon(still[0], still[1], 0.0, 0.02)
     numbers = [(4, 4), (5, 5)] if told.first else [(5, 5), (4, 4)]

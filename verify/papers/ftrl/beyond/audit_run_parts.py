@@ -13,6 +13,7 @@ from scipy import stats
 from dpbounds.audit import Box, Pair, gaussian, laplace, promise_of
 from dpbounds.audit.laws import law_of
 from dpbounds.audit.noise import dependence, homogeneity, shape
+from simulators.audit.domains import neighbours
 from simulators.audit.lawful import (
     Drawn,
     _curve,
@@ -128,6 +129,8 @@ def _searches(rng: np.random.Generator) -> Iterator[Fact | Holds | Within]:
     )
     enough = [again(Direct(run, budget=budget), pairs[1], gaussian(), Seeds(0), 3) for budget in (5.5e-3, 4.5e-3)]
     yield Holds("six calls are enough, five are not", [one is not None for one in enough] == [True, False])
+    examples = neighbours([np.arange(9.0)[:, None] + 1], "zero-out", np.random.default_rng(0))
+    yield Fact("six records of an example at three places", len(examples), 18, 0)
     box = Box(shape=(1, 3), low=np.array([-1.0, -3.0, 0.0]), high=np.array([2.0, 1.0, 5.0]))
     # The last coordinate moves the size by 2e-3 of it, or by 2e-5, which is too little.
     for calls, share, record in (

@@ -8,6 +8,7 @@ from typing import Any
 
 import flint
 import numpy as np
+from scipy import stats
 
 from dpbounds.ftrl.correlations import from_coefficients, independent
 from dpbounds.ftrl.design.acceleration import Anderson
@@ -45,7 +46,7 @@ def _polygons(rng: np.random.Generator) -> Iterator[Holds | Within]:
     yield Within("of them stay", sum(seen), 5, 55)
 
 
-def _fractions(rng: np.random.Generator) -> Iterator[Fact | Holds]:
+def _fractions(rng: np.random.Generator) -> Iterator[Fact | Holds | Within]:
     """Products and definiteness of matrices of fractions, also where floats see neither."""
     own = np.random.default_rng(32)
     a, b, c = (
@@ -76,6 +77,34 @@ def _fractions(rng: np.random.Generator) -> Iterator[Fact | Holds]:
         yield Holds(
             f"positive definite, {label}: {definite}", told == [definite] * 2 and definite >= _dominates(matrix)
         )
+    yield from _without_elimination()
+
+
+def _without_elimination() -> Iterator[Holds | Within]:
+    """Definite by rounded inverses of factors, units of any size; near singular matrices that floats take for it."""
+    own, passed = np.random.default_rng(34), 0
+    for size, spread in ((2, 3), (5, 9), (7, 20)):
+        roots = own.integers(-9, 10, (size, size)) + 30 * np.eye(size, dtype=int)
+        units = [Fraction(10) ** int(one) for one in own.integers(-spread, spread + 1, size)]
+        gram = (roots @ roots.T).astype(int).tolist()
+        rows = [[x * a * b for x, b in zip(row, units, strict=True)] for row, a in zip(gram, units, strict=True)]
+        yield Holds(f"{size} rows, units to 10^{spread}", _dominates(_matrix(rows)))
+    for _ in range(40):
+        v = [Fraction(int(x), 2**20) for x in own.integers(2**19, 2**21, 3)]
+        w = [Fraction(int(x), 2**20) for x in own.integers(-(2**20), 2**20, 3)]
+        rows = [[a * b + x * y for b, y in zip(v, w, strict=True)] for a, x in zip(v, w, strict=True)]
+        rows[2][2] -= Fraction(1, 10**25)
+        passed += _has_factor([[float(x) for x in row] for row in rows])
+        yield Holds("one that hardly is none", not _dominates(_matrix(rows)) and not positive_definite(_matrix(rows)))
+    yield Within("of which floats factor", passed, 5, 35)
+
+
+def _has_factor(rows: list[list[float]]) -> bool:
+    try:
+        np.linalg.cholesky(np.array(rows))
+    except np.linalg.LinAlgError:
+        return False
+    return True
 
 
 def _matrix(rows: Any) -> np.ndarray:
@@ -127,7 +156,7 @@ def _steps(rng: np.random.Generator) -> Iterator[Fact]:
     own = np.random.default_rng(33)
     start = own.uniform(0.5, 2.0, 4)
     search, logs, plain, moves, places = Anderson.at(start), np.log(start), start, [], []
-    for norm in (1.0, 1.5, 1.25, 1.6):
+    for norm in (1.0, 1.5, 1.25, 1.6, 1.7, 1.8):
         q = np.exp(logs) / np.exp(logs).sum()
         hat = own.uniform(0.2, 1.0, 4)
         hat *= norm / hat.sum()
@@ -153,11 +182,28 @@ def _steps(rng: np.random.Generator) -> Iterator[Fact]:
 
 
 def _far(rng: np.random.Generator) -> Iterator[Fact]:
-    """Clipped residuals whose mean is far outside of the threshold, for every spread."""
+    """Clipped residuals: means far outside of the threshold, near it, never clipped, and without spread."""
     for spread in (1e-4, 0.03, 7.0, 1e4):
         for sign in (1.0, -1.0):
             found = moments(sign * 1e9, spread, 0.7)
             yield Fact(f"spread {spread:g}, mean {sign:g} times 1e9", [*found], [sign * 0.7, 0.0, 0.49], 1e-12)
+
+    for mean, spread, k in ((3.0, 20.0, 100.0), (-3.0, 20.0, 1.5), (0.4, 0.05, 0.45), (-5.0, 2.0, 70.0)):
+        nodes, weights = np.polynomial.legendre.leggauss(400)
+        density = k * weights * stats.norm.pdf(k * nodes, mean, spread)
+        above, below = stats.norm.sf(k, mean, spread), stats.norm.cdf(-k, mean, spread)
+        inner = [float((density * (k * nodes) ** power).sum()) for power in (1, 0, 2)]
+        plain = [inner[0] + k * (above - below), inner[1], inner[2] + k * k * (above + below)]
+        yield Fact(f"mean {mean:g}, spread {spread:g}, threshold {k:g}", [*moments(mean, spread, k)], plain, 1e-9)
+    for mean, spread in ((3.0, 0.5), (-0.7, 20.0)):
+        for k in (1e9, np.inf):
+            found = [*moments(mean, spread, k)]
+            yield Fact(f"mean {mean:g}, spread {spread:g}, not clipped", found, [mean, 1.0, mean**2 + spread**2])
+    for mean, k in ((3.0, 1.5), (-3.0, 1.5), (1.5, 3.0), (-1.5, 3.0)):
+        inside, clipped = abs(mean) < k, min(max(mean, -k), k)
+        yield Fact(
+            f"mean {mean:g} without spread, threshold {k:g}", [*moments(mean, 0.0, k)], [clipped, inside, clipped**2]
+        )
 
 
 OFF: dict[str, Any] = {"1e-3 off": {"facts": Times(1.001)}}
@@ -175,7 +221,7 @@ METHOD_PARTS = Claim(
         "limited;",
         "weights step and are extrapolated as the iteration says, a loss is taken back, and the certified number at "
         "given weights is their norm;",
-        "residuals far outside of the threshold are clipped to it.",
+        "moments of clipped residuals are integrals, also far outside of the threshold, far inside and without spread.",
     ),
     checks=(
         Agreement(decides="a", facts=_polygons),
