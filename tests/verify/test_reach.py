@@ -20,7 +20,6 @@ LAYERS = ("dpbounds", "simulators", "verify")
 SHIPPED = ("dpbounds.", "simulators.")
 # What no claim has a use for, with the reason.
 EXCEPTIONS: dict[str, str] = {
-    "simulators.audit.asserting.assert_private": "raises what an audit says",
     "simulators.audit.adapters.optimizer": "hands on what another library does, and decides nothing",
 }
 

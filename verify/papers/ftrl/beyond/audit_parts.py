@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from dpbounds.audit import laplace_scale_interval, shift_interval, testing
+from dpbounds.audit import GaussianEvent, coefficients_of, laplace_scale_interval, shift_interval, testing
 from dpbounds.audit.events import Event, _candidates, _many, _statistics, counted, sampled_epsilon
 from dpbounds.audit.noise import _lags, _leaves, dependence, singular_directions
 from simulators.audit.asserting import assert_private
@@ -251,13 +251,25 @@ def _families(own: np.random.Generator) -> Iterator[Fact | Holds]:
     yield Fact("outputs that stand still tell all", [told.hits[0], told.trials[0], told.hits[1]], [*numbers[0], 0], 0)
 
 
-def _loading(rng: np.random.Generator) -> Iterator[Holds]:
-    """The one line for tests."""
+def _one_line(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Holds]:
+    """The one line for tests fails with the text of an audit that is neither consistent nor proved."""
     yield Holds("assert_private is the function of the simulators", testing.assert_private is assert_private)
-    yield Holds(
-        "and the only name of its module",
-        not hasattr(testing, "assert_nothing") and testing.__all__ == ["assert_private"],
-    )
+    alone = not hasattr(testing, "assert_nothing") and testing.__all__ == ["assert_private"]
+    yield Holds("and the only name of its module", alone)
+    event = GaussianEvent(kind="gaussian", noise_multiplier=2.0)
+    noise = coefficients_of([2.0, 0.0], 2, noise_multiplier=4.0)
+    for mechanism, level, words in (
+        (event, 0.51, ""),
+        (event, 0.49, "refuted: 0.49-GDP"),
+        (noise, 0.51, ""),
+        (noise, 0.49, "refuted: 0.49-GDP"),
+    ):
+        try:
+            assert_private(mechanism, {"mu": factor * level}, adjacency="zero-out")
+            told = ""
+        except AssertionError as error:
+            told = str(error)
+        yield Holds(f"mu = 0.5 against {level:g}", told.startswith(words) and bool(told) == bool(words))
 
 
 OFF: dict[str, Any] = {"1e-3 off": {"facts": Times(1.001)}}
@@ -272,13 +284,13 @@ BEYOND_AUDIT_PARTS = Claim(
         "outputs without noise and outputs that are multiples are found up to rounding, in rows of any size;",
         "ends of intervals have their chances also where these are small or numbers many;",
         "the events that are tried have the hits they are said to have, in the order of what they show;",
-        "the line for tests is the function that audits.",
+        "the line for tests fails where an audit is neither consistent nor proved.",
     ),
     checks=(
         Agreement(decides="a", facts=_dependences, impostors=OFF),
         Agreement(decides="b", facts=_directions, impostors=OFF),
         Agreement(decides="c", facts=_ends, impostors=OFF),
         Agreement(decides="d", facts=_chances, impostors=OFF),
-        Agreement(decides="e", facts=_loading),
+        Agreement(decides="e", facts=_one_line, impostors={"5 % more": {"facts": {"factor": 1.05}}}),
     ),
 )
