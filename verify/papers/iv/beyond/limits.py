@@ -11,8 +11,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from dpbounds.iv import Moments, lyapunov_exponent, noise_expansion, predicted_curve
-from dpbounds.iv.clipping import Records, clipped_run, model_records
+from dpbounds.iv import Moments, TwoStageBudget, lyapunov_exponent, noise_expansion, predicted_curve
+from dpbounds.iv.clipping import ClippedRun, Records, clipped_run, model_records
 from dpbounds.iv.confidence import MomentRelease, PrivacyBudget, ReleasePlan
 from dpbounds.iv.confidence.answers import ConfidenceAnswer
 from dpbounds.iv.confidence.disclosure import Disclosure
@@ -20,6 +20,7 @@ from dpbounds.iv.confidence.signs import SignRelease
 from dpbounds.iv.forecast import Forecaster
 from dpbounds.iv.general import General
 from dpbounds.iv.isotropic import Isotropic, settled_after
+from dpbounds.iv.suggestions import suggested_clip_norms
 from dpbounds.privacy import gaussian_log_delta
 from simulators.iv.confidence.noise import wishart
 from simulators.iv.confidence.records import bounded_records
@@ -137,11 +138,12 @@ def _runs(rng: np.random.Generator) -> Iterator[Fact | Within]:
     yield Fact("a run that settles: Theta", run.theta, np.array([Theta for Theta, _ in own]), 1e-8)
     yield Fact("a run that settles: beta", run.beta, np.array([b for _, b in own]), 1e-8)
     forecaster = Forecaster(problem=problem, n=9, sigma_1=1.0, sigma_2=1.0, records=records)
-    short = replace(run, theta=run.theta[:4] + 0.1, beta=run.beta[:4] + 0.1)
-    for steps in (2, 3, 50):
-        # 0.1 at the end of the run, whatever the unclipped one did since.
+    offsets = np.array([[0.1], [0.2], [0.3], [0.4]])
+    short = replace(run, beta=run.beta[:4] + offsets)
+    for steps, offset in ((2, 0.3), (3, 0.4), (50, 0.4)):
+        # As at the end of the run, whatever the unclipped one did since.
         moved = forecaster.moved(short, steps, own[steps][1])
-        yield Fact(f"moved by clipping at T = {steps} of a run of 3", moved, np.full(2, 0.1), 1e-9)
+        yield Fact(f"moved by clipping at T = {steps} of a run of 3", moved, np.full(2, offset), 1e-9)
     model = Isotropic(singular_values=np.array([1.5, 0.8]), beta=np.array([0.6, -0.4]), q=3, eta=0.9, alpha=0.5)
     clipped = clipped_run(model_records(model, 1.0, 0.7), model, 120, 2.0, 1.0)
     yield Within("a run of the law is clipped", float(clipped.clipped_beta[-1]), 0.1, 0.9)
@@ -160,6 +162,77 @@ def _runs(rng: np.random.Generator) -> Iterator[Fact | Within]:
         yield Fact(f"rate without noise, alpha H = {share:g}", rate, math.log(abs(1 - share)))
     yield Fact("steps after which nothing is left at rate 0", settled_after(0.0), 2.0, 0.0)
     yield Fact("at rate 1/2, until e^-60 is left", settled_after(0.5), math.ceil(60 / math.log(2)) + 2.0, 0.0)
+
+
+def _other_data(rng: np.random.Generator) -> Iterator[Fact | Holds]:
+    """What another data set of the same law changes: by derivatives along eigenvectors of H, and by hand; nothing where
+    the data are given.
+    """
+    own = Isotropic(singular_values=np.array([1.5, 0.8]), beta=np.array([0.6, -0.4]), q=3, eta=0.9, alpha=0.3)
+    A = np.array([[1.2, 0.3, 0.0], [0.3, 0.9, 0.1], [0.0, 0.1, 1.1]])
+    theta, beta = np.array([[1.1, 0.2], [0.1, 0.9], [0.3, -0.2]]), np.array([0.5, -0.8])
+    general = General(moments=Moments(A=A, G=A @ theta, b=A @ theta @ beta, n=50), eta=0.7, alpha=0.4)
+    for problem, hessian in ((own, np.diag([1.5, 0.8]) ** 2), (general, theta.T @ A @ theta)):
+        forecaster = Forecaster(problem=problem, n=70, sigma_1=0.9, sigma_2=0.7)
+        values, vectors = np.linalg.eigh(hessian)
+        for T in (1, 2, 6):
+            stated = np.zeros((2, 2))
+            for h, along in zip(values, vectors.T, strict=True):
+                # By a complex step in log h: what is left of the way after T - 1 steps.
+                bend = np.imag((1 - problem.alpha * h * (1 + 1e-30j)) ** (T - 1)) / 1e-30 * (along @ problem.beta)
+                relative = 2 * 0.7 / math.sqrt(70 * h) + math.sqrt(2 / 70)
+                left = (1 - problem.alpha * h) ** (T - 1)
+                variance = (left * 0.9) ** 2 / (70 * h) + (relative * bend) ** 2
+                stated += variance * np.outer(along, along)
+            yield Fact(f"{type(problem).__name__}, T = {T}", forecaster.sampled(T), stated, 1e-11)
+    for sigma_1, sigma_2, share in (
+        (0.1, 0.1, 2 * math.sqrt(3 / 70)),
+        (0.1, 5.0, 5 * math.sqrt(3 / 70) / 0.8),
+        (5.0, 0.1, 5 * math.sqrt((1 / 1.5**2 + 1 / 0.8**2) / 70) / math.hypot(0.6, 0.4)),
+    ):
+        found = Forecaster(problem=own, n=70, sigma_1=sigma_1, sigma_2=sigma_2).sampling
+        yield Fact(f"share of sampling, sigma = ({sigma_1}, {sigma_2})", found, share, 1e-12)
+    X = rng.standard_normal((40, 3)) @ theta
+    given = Forecaster(problem=general, n=40, sigma_1=5.0, sigma_2=5.0, records=Records.of(X @ theta.T, X, X @ beta))
+    yield Fact("a data set: nothing", [given.sampling, *given.sampled(3).ravel()], np.zeros(5), 0.0)
+
+
+def _followed(rng: np.random.Generator) -> Iterator[Holds]:
+    """A run that is cut is followed if it has arrived or clips next to nothing, once it has made two steps."""
+    problem = Isotropic(singular_values=np.ones(1), beta=np.ones(1), q=1, eta=0.5, alpha=0.5)
+    forecaster = Forecaster(problem=problem, n=9, sigma_1=1.0, sigma_2=1.0)
+    for beta, clipped, T, followed in (
+        ((0.0, 0.1, 0.3), (0.5, 0.2), 2, True), ((0.0, 0.1, 0.3), (0.5, 0.2), 3, False),
+        ((0.0, 0.3, 0.3), (0.5, 0.2), 9, True), ((0.0, 0.3, 0.3 + 1e-6), (0.5, 0.2), 9, False),
+        ((0.3, 0.3), (0.5,), 9, False), ((0.0, 0.1, 0.3), (9e-4, 0.0), 9, True),
+        ((0.0, 0.1, 0.3), (2e-3, 0.0), 9, False),
+    ):  # fmt: skip
+        shares, none = np.array(clipped), np.zeros(len(clipped))
+        for first, second in ((shares, none), (none, shares)):
+            path = np.array(beta)[:, None]
+            run = ClippedRun(theta=path[:, None], beta=path, clipped_theta=first, clipped_beta=second)
+            yield Holds(f"beta {beta}, clipped {clipped}, T = {T}", forecaster.follows(run, T) == followed)
+
+
+def _unclipped_norms(rng: np.random.Generator) -> Iterator[Fact]:
+    """With next to no noise clip norms a fifth above the longest gradient are suggested, at the start or at the end."""
+    Z = np.random.default_rng(3).standard_normal((30, 2)) * [1.0, 0.7]
+    for against in (0.0, 4.0):
+        X = Z[:, :1] + 0.5 * Z[:, 1:] + 0.1 * (Z[:, 1:] ** 2 - 0.49)
+        # One record far out, against what is fitted: its gradients grow on the way.
+        X[np.argmax(np.linalg.norm(Z, axis=1))] *= 1 - against
+        Y = 1.5 * X[:, 0]
+        moments = Moments.of(Z, X, Y)
+        problem = General(moments=moments, eta=0.8, alpha=0.6)
+        forecaster = Forecaster(problem=problem, n=30, sigma_1=1.0, sigma_2=1.0, records=Records.of(Z, X, Y))
+        found = suggested_clip_norms(forecaster, TwoStageBudget(rho1=1e12, rho2=1e12))
+        fitted, length = (Z @ moments.theta_hat)[:, 0], np.linalg.norm(Z, axis=1)
+        first = np.max(length * np.maximum(np.abs(X[:, 0]), np.abs(fitted - X[:, 0])))
+        second = np.max(np.abs(fitted) * np.maximum(np.abs(Y), np.abs(fitted * moments.beta_hat - Y)))
+        norms = [found.gamma1, found.gamma2] if found else []
+        yield Fact(
+            f"clip norms, a record {against:g} times against the others", norms, [1.2 * first, 1.2 * second], 1e-12
+        )
 
 
 @dataclass(frozen=True)
@@ -208,8 +281,10 @@ BEYOND_LIMITS = Claim(
             "step of a recursion;"
         ),
         (
-            "a run that has settled stays where it is, one that was cut is counted up to its end, without noise the "
-            "rate is $log abs(1 - alpha H)$, and a set without ends is shown as far as the public ranges allow."
+            "a run that has settled stays where it is, one that was cut is counted up to its end and followed if it "
+            "has arrived or clips next to nothing, other data sets of a law count by what they change to first order, "
+            "without noise the rate is $log abs(1 - alpha H)$ and clip norms a fifth above the longest gradient are "
+            "suggested, and a set without ends is shown as far as the public ranges allow."
         ),
     ),
     checks=(
@@ -219,5 +294,8 @@ BEYOND_LIMITS = Claim(
         Agreement(decides="a", facts=_sizes),
         Agreement(decides="b", facts=_runs, impostors=_OFF),
         Agreement(decides="b", facts=_surroundings, impostors=_OFF),
+        Agreement(decides="b", facts=_other_data, impostors=_OFF),
+        Agreement(decides="b", facts=_followed),
+        Agreement(decides="b", facts=_unclipped_norms, impostors=_OFF),
     ),
 )
