@@ -213,11 +213,9 @@ def _newton(equation: _Equation | _Known, w: np.ndarray, hessian: np.ndarray | N
             if here <= 0:
                 return _none(w, margin, step, residual / size)
         fresh = hessian is None
-        direction = -np.linalg.solve(equation.hessian(z) if hessian is None else hessian, gradient)
+        direction = _direction(equation.hessian(z) if hessian is None else hessian, gradient)
         along = equation.x @ direction
         longest = float(np.max(np.abs(along)))
-        if not math.isfinite(longest):
-            raise AccuracyError("the Hessian of the messages' equation is singular: the public records are too few")
         length = min(1.0, max(LONGEST, 0.5 * float(np.max(np.abs(z)))) / longest)
         slope = float(gradient @ direction)
         while True:
@@ -233,6 +231,17 @@ def _newton(equation: _Equation | _Known, w: np.ndarray, hessian: np.ndarray | N
     raise AccuracyError(
         f"no root and no proof that there is none after {MOST_STEPS} steps: residual {residual / size:.3g}"
     )
+
+
+def _direction(hessian: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+    """Newton's step; `AccuracyError` where far out slopes leave nothing of the Hessian in floats."""
+    try:
+        direction = -np.linalg.solve(hessian, gradient)
+    except np.linalg.LinAlgError:
+        direction = np.full(len(gradient), math.nan)
+    if not np.all(np.isfinite(direction)):
+        raise AccuracyError("the Hessian of the messages' equation is singular: the public records are too few")
+    return direction
 
 
 def _none(w: np.ndarray, margin: float, steps: int, residual: float) -> Solution:
