@@ -193,7 +193,6 @@ def _others(rows: Rows, level: float) -> tuple[np.ndarray, np.ndarray, float, fl
 def _unseen(rng: np.random.Generator) -> Iterator[Fact | Within]:
     """What chance explains is taken from the sum, all of it up to three standard deviations beyond its mean."""
     X, y = _records(rng)
-    sure = set()
     for label, rows in (("all", rows_of(X, y)), ("some", rows_of(X, y, 101))):
         missing = rows.unseen().missing
         assert missing is not None and missing.roots is not None
@@ -202,15 +201,15 @@ def _unseen(rng: np.random.Generator) -> Iterator[Fact | Within]:
         for k in range(0, 31, 5):
             own, covariance, chance, beyond = _others(rows, missing.levels[k])
             share = 1 - chance / (own @ np.linalg.solve(X.T @ X, own)) if beyond > 3 else 0.0
-            sure.add(beyond > 3)
             at = f"{label}, level {k}"
             yield Fact(f"{at}: taken from the sum", missing.sums[k], (math.sqrt(share) - 1) * own, 1e-8)
             yield Fact(f"{at}: covariance", missing.roots[k] @ missing.roots[k], covariance, 1e-9)
-            yield Fact(f"{at}: its root, symmetric", missing.roots[k], np.real(linalg.sqrtm(covariance)), 1e-7)
+            yield Fact(f"{at}: its root, symmetric", missing.roots[k], missing.roots[k].T, 1e-9)
+            least = np.linalg.eigvalsh(missing.roots[k])[0] / np.linalg.norm(missing.roots[k])
+            yield Within(f"{at}: and of no negative eigenvalue", float(least), -1e-7, 1.0)
         root = missing.chance(missing.levels[3] ** 0.5 * missing.levels[4] ** 0.5)
         yield Fact(f"{label}: root between two levels", root, missing.roots[3:5].mean(axis=0), 1e-9)
         yield Fact(f"{label}: root below the first", missing.chance(missing.levels[0] / 5), missing.roots[0] / 5)
-    yield Within("sums that are chance's, and that are not", len(sure), 2, 2)
 
     X, y = (array[:600] for array in _records(np.random.default_rng(5)))
 
