@@ -226,8 +226,6 @@ def _last_step(rng: np.random.Generator) -> Iterator[Fact]:
 
 # --- limits and units ---
 
-_READ = ("lambda^X", "lambda^XY", "residual", "signal", "theta squared", "mean residual")
-
 
 def _limits(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
     """Records at their bounds but for rounding, lambda^XY at what Proposition 3 allows."""
@@ -259,28 +257,34 @@ def _limits(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
         yield check(f"lambda^XY beyond by {beyond:g}", call=lambda values=values: Features(**values))
 
 
-def _units(rng: np.random.Generator) -> Iterator[Fact | Holds]:
-    """What is read off a data set; a table for outcomes within 3, of risks 9 times those within 1."""
-    X = rng.uniform(-1, 1, (40, 3)) * [1.0, 0.5, 0.2]
-    y = X @ [0.5, -0.3, 2.0] + rng.uniform(-0.4, 0.4, 40)
-    data = features(Gram.of_records(X, y))
-    fit = np.linalg.lstsq(X, y, rcond=None)[0]
-    told = [data.lambda_min, data.joint_lambda_min, data.residual, data.signal, data.theta_squared, data.mean_residual]
-    least = [np.linalg.svd(matrix, compute_uv=False)[-1] ** 2 for matrix in (X, np.column_stack([X, y]))]
-    lost = float(np.sum((y - X @ fit) ** 2))
-    stated = [*least, lost, float(np.sum((X @ fit) ** 2)), float(fit @ fit), lost / 40]
-    for name, one, other in zip(_READ, told, stated, strict=True):
-        yield Fact(name, one, other, 1e-10)
-    yield Fact("n and d", [data.n, data.d], [40, 3])
+def _features(rng: np.random.Generator) -> Iterator[Fact | Holds]:
+    """By singular values and the fit; columns of two sizes, as lambda^XY is near its bound for long ones alone."""
+    for size in (1.0, 10.0):
+        X = size * rng.uniform(-1, 1, (40, 3)) * [1.0, 0.5, 0.2]
+        y = X @ [0.5, -0.3, 2.0] / size**1.5 + rng.uniform(-0.4, 0.4, 40)
+        data, fit = features(Gram.of_records(X, y)), np.linalg.lstsq(X, y, rcond=None)[0]
+        least = [np.linalg.svd(matrix, compute_uv=False)[-1] ** 2 for matrix in (X, np.column_stack([X, y]))]
+        lost = float(np.sum((y - X @ fit) ** 2))
+        for name, stated in zip(("lambda_min", "joint_lambda_min"), least, strict=True):
+            yield Fact(f"{name}, size {size:g}", getattr(data, name), stated, 1e-9)
+        told = [data.residual, data.signal, data.theta_squared]
+        yield Fact(f"squares, size {size:g}", told, [lost, float(np.sum((X @ fit) ** 2)), float(fit @ fit)], 1e-10)
+        yield Fact(f"per record, size {size:g}", [data.mean_residual, data.n, data.d], [lost / 40, 40, 3], 1e-10)
     for seed in range(30):
         own = np.random.default_rng(seed).uniform(-1, 1, (40, 4))
         exact = Gram.of_records(own, own @ [3.0, -20.0, 0.4, 8.0])
         yield taken(f"an outcome without residual, seed {seed}", lambda exact=exact: features(exact))
+
+
+def _units(rng: np.random.Generator) -> Iterator[Fact | Holds]:
+    """A table for outcomes within 3: risks 9 times those within 1."""
     found = _compared()
     scaled = replace(cast(ScaledData, found.problem), outcome_bound=3.0)
     n, units = found.regime.features.n, 9.0
-    for row, told in zip(found.rows, replace(found, problem=scaled).table(), strict=True):
-        label = f"{row.label}: "
+    rows = (*found.rows, replace(found.recommended, accounting="theorem"))
+    for row, told in zip(rows, replace(found, problem=scaled, rows=rows).table(), strict=True):
+        label = f"{row.label}, {row.accounting}: "
+        yield Holds(f"{label}recommended or not", told["recommended"] is (row is found.recommended))
         yield Fact(f"{label}risk", told["risk"], units * float(row.risk))
         yield Fact(f"{label}risk per record", told["risk_per_record"], units * float(row.risk) / n)
         yield Fact(f"{label}over zero", told["over_zero"], float(row.risk) / found.regime.features.signal)
@@ -311,6 +315,7 @@ BEYOND_PARTS = Claim(
         Agreement(decides="d", facts=_numbers, impostors=_OFF),
         Agreement(decides="e", facts=_last_step, impostors=_OFF),
         Agreement(decides="f", facts=_limits, impostors=_OFF),
+        Agreement(decides="g", facts=_features, impostors=_OFF),
         Agreement(decides="g", facts=_units, impostors=_OFF),
     ),
 )
