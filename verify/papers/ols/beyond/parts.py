@@ -21,7 +21,7 @@ from dpbounds.ols.risk.sketching import sketch_and_solve_law
 from dpbounds.ols.sketch import root
 from dpbounds.privacy.covariance import excess
 from dpbounds.private import LinearRegression
-from simulators.engine import Experiment
+from simulators.engine import Streams
 from simulators.ols import AveragedDescent, LeastSquares, averaged_descent, family
 from simulators.ols.families import perceptron
 from simulators.sources import GaussianSource
@@ -201,27 +201,29 @@ def _numbers(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
 
 
 def _last_step(rng: np.random.Generator) -> Iterator[Fact]:
-    """Descent without noise to speak of, by hand: the mean of the iterates kept, and what its last step clips."""
-    X, y = rng.uniform(-0.5, 0.5, (60, 2)), rng.uniform(-1.0, 1.0, 60)
+    """Descent by hand, without noise to speak of and with: the mean of the iterates kept, what its last step clips."""
+    X, y = rng.uniform(-0.5, 0.5, (60, 3)), rng.uniform(-1.0, 1.0, 60)
     data = LeastSquares(regressors=X, outcome=y)
-    for steps, average, momentum in ((1, 0.0, 0.0), (4, 0.5, 0.0), (5, 0.4, 0.6)):
-        settings = AveragedDescent(mu=1e12, steps=steps, rate=0.7, clip=0.2, average=average, momentum=momentum)
-        runs = Experiment(algorithm=averaged_descent, problem=data, settings=settings, block_trials=2).run_block(
-            0, seed=0
-        )
+    for steps, average, momentum, mu in ((1, 0.0, 0.0, 1e12), (4, 0.5, 0.0, 1e12), (5, 0.4, 0.6, 40.0)):
+        settings = AveragedDescent(mu=mu, steps=steps, rate=0.7, clip=0.2, average=average, momentum=momentum)
+        noise, none = np.random.default_rng(1), np.random.default_rng(2)
+        runs = averaged_descent(data, settings, Streams(noise=noise, data=none, initial=none), 2)
+        draws = np.random.default_rng(1).standard_normal((2, steps, 3))
         eta, norms = 0.7 / float(np.linalg.eigvalsh(X.T @ X)[-1]), np.linalg.norm(X, axis=1)
-        theta, velocity, path, clipped = np.zeros(2), np.zeros(2), [], []
-        for _ in range(steps):
-            gradients = (y - X @ theta)[:, None] * X
-            lengths = norms * abs(y - X @ theta)
-            clipped.append(np.mean(lengths > 0.2))
-            velocity = momentum * velocity + (gradients * np.minimum(1.0, 0.2 / lengths)[:, None]).sum(axis=0)
-            theta = theta + eta * velocity
-            path.append(theta)
-        kept = max(1, round(average * steps))
-        label = f"{steps} steps, average {average:g}, momentum {momentum:g}"
-        yield Fact(f"{label}: theta", runs["theta"][0], np.mean(path[-kept:], axis=0), 1e-9)
-        yield Fact(f"{label}: share clipped in the last step", runs["clipped"], [clipped[-1]] * 2)
+        for trial in range(2):
+            theta, velocity, path, clipped = np.zeros(3), np.zeros(3), [], []
+            for t in range(steps):
+                gradients = (y - X @ theta)[:, None] * X
+                lengths = norms * abs(y - X @ theta)
+                clipped.append(np.mean(lengths > 0.2))
+                kept = (gradients * np.minimum(1.0, 0.2 / lengths)[:, None]).sum(axis=0)
+                velocity = momentum * velocity + kept + 0.2 * math.sqrt(steps) / mu * draws[trial, t]
+                theta = theta + eta * velocity
+                path.append(theta)
+            tail = max(1, round(average * steps))
+            label = f"{steps} steps, average {average:g}, momentum {momentum:g}, run {trial}"
+            yield Fact(f"{label}: theta", runs["theta"][trial], np.mean(path[-tail:], axis=0), 1e-9)
+            yield Fact(f"{label}: share clipped in the last step", runs["clipped"][trial], clipped[-1])
 
 
 # --- limits and units ---
@@ -304,7 +306,7 @@ BEYOND_PARTS = Claim(
             "parts of them out, and an answer is doubted for the reason that it has;"
         ),
         "quantiles have their probabilities, and a refusal names the least number of rows that is taken;",
-        "averaged descent tells the share of gradients that its last step clips;",
+        "averaged descent is the mean of its last iterates, and tells the share of gradients that its last step clips;",
         "what is beyond a bound by more than rounding is refused, or shortened and told;",
         "what bounds read off records is theirs, and risks of a comparison are told in the data's units.",
     ),

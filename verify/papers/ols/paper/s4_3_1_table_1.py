@@ -138,6 +138,17 @@ def _properties(rng: np.random.Generator, size: float = 1.0) -> Iterator[Fact | 
         found = regime(data, 1.0, 1e-5, failure=1e-6, outcome_bound=2.0)
         yield Holds(f"C_Y = 2, {theta:g}: small or not", found.small_theta is small)
         yield Holds(f"C_Y = 2, {theta:g}: for LinMix or not", found.for_linear_mixing is mixing)
+    # (15) there: both sides of lambda^XY = 5 gamma_mix.
+    for factor, below in ((0.99, True), (1.01, False)):
+        joint, residual = factor * size * 5 * mix, 1e5
+        data = Features(lambda_min=1e4, joint_lambda_min=joint, residual=residual, theta_squared=0.3, **common)
+        (row,) = (
+            one for one in regime(data, 1.0, 1e-5, failure=1e-6, outcome_bound=2.0).guarantees if one.method == "LinMix"
+        )
+        term, more = (1.0, residual - joint * 1.3) if below else (residual / (joint * 1.3), 0.0)
+        told = [row.eigenvalue_term, row.additional, row.scale]
+        for name, one, stated in zip(("term", "additional", "scale"), told, (term, more, 6.5), strict=True):
+            yield Fact(f"C_Y = 2, {factor:g}: {name}", one, stated, 1e-12)
 
 
 def _large_residual(level: float, theta: float, share: float, common: dict[str, Any]) -> Features:
