@@ -228,6 +228,11 @@ def _families(own: np.random.Generator) -> Iterator[Fact | Holds]:
     seen: list[float] = sorted(ratios, key=lambda x: -ratios[x])
     sets_of = [families[0][0](place).content()["values"] for place in range(len(seen))]
     yield Holds("sets by falling ratio", sets_of == [[[x] for x in seen[: place + 1]] for place in range(len(seen))])
+    # Hits and hits of the other side of 0, 1, ...: ratios 3, 3, 3, 5, 1/5, 1/3, of equal ones the smaller value first.
+    table = ((4, 1), (1, 0), (4, 1), (2, 0), (0, 2), (0, 1))
+    counts = [np.repeat(np.arange(6.0), [row[side] for row in table])[:, None] for side in (0, 1)]
+    events, _ = next(iter(_candidates(*counts)))
+    yield Fact("by counts with a half added", events(5).content()["values"], [[3], [0], [1], [2], [5], [4]], 0)
     for label, likely, other, sets in (
         ("one that recurs", [1.0, 1.0, 3.0], [4.0, 5.0], True),
         ("none", [1.0, 2.0, 3.0], [4.0, 5.0], False),
