@@ -154,6 +154,7 @@ def _half_powers(rng: np.random.Generator) -> Iterator[Fact | Holds]:
             inverse = np.convolve(_binomial(zeros, -0.5, n), _binomial(poles, 0.5, n))[:n] / 0.6
             yield Fact(f"{label}: {n} weights", made.coefficients(n), stated, 1e-11)
             yield Fact(f"{label}: {n} of the inverse", made.inverse_coefficients(n), inverse, 1e-11)
+    yield Fact("degree of three weights", from_coefficients((1.0, -0.5, 0.2)).degree, 2, 0)
     made = DampedHalfPowers((0.4, 1.5), (0.7,), gain=0.6)
     series, inverse = made.coefficients(400), made.inverse_coefficients(400)
     yield Fact("sensitivity", float(made.limiting_sensitivity()), float(np.linalg.norm(inverse)), 1e-10)

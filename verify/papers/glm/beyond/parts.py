@@ -72,6 +72,10 @@ def _constants(rng: np.random.Generator) -> Iterator[Fact]:
         yield Fact(
             f"what (3) and (4) ask at c = {c:g}", [float(one) for one in asked], [private, found.norm * size * 3]
         )
+        larger = gaussian_sample_sizes(
+            0.7, found, c, p=3, n=900, epsilon=0.5, delta=1e-3, failure=0.1, tau=0.3, largest_scale=1.7
+        )
+        yield Fact(f"of n at a largest scale of 1.7, c = {c:g}", float(larger[0]), 1.7**4 * private)
     told = build_problem("logistic", n=90, m=30, epsilon=1.0, covariance=COVARIANCE).covariance
     yield Fact("a covariance that is given", told, COVARIANCE)
     t, weights = np.polynomial.hermite_e.hermegauss(60)

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from dpbounds.iv import Moments, TwoStageBudget, lyapunov_exponent, noise_expansion, predicted_curve
+from dpbounds.iv import Moments, Population, TwoStageBudget, lyapunov_exponent, noise_expansion, predicted_curve
 from dpbounds.iv.clipping import ClippedRun, Records, clipped_run, model_records
 from dpbounds.iv.confidence import MomentRelease, PrivacyBudget, ReleasePlan
 from dpbounds.iv.confidence.answers import ConfidenceAnswer
@@ -82,6 +82,10 @@ def _ranges(rng: np.random.Generator) -> Iterator[Holds]:
             call = partial(gaussian_log_delta, mus, 1.0)
             yield refused(f"an entry {label} its range, at {place}", parameter, call)
     yield taken("entries at the ends", partial(gaussian_log_delta, np.array([1e4, 1e-3, 1.0]), 1.0))
+    for least in (1.1e-11, 0.9e-11):
+        theta = np.eye(4, 3) @ np.diag([1.0, 0.5, least])
+        call = partial(Population, n=50, p=3, q=4, theta=theta)
+        yield _if(least > 1e-11, f"a Theta with singular values down to {least:g}", "theta", call)
     order = noise_expansion(Moments(A=2 * np.eye(1), G=np.full((1, 1), 2.4), b=np.ones(1), n=9), 0.3, 0.2, 4)
     for last in (4, 5):
         for horizons in ((last,), (2, last)):
