@@ -103,8 +103,9 @@ def _any_root(rng: np.random.Generator, factor: float) -> Iterator[Fact | Within
             "the root less a part in 10^6": (1 - 1e-6) * root,
         }
         for name, guess in guesses.items():
-            left = np.abs(guess @ guess - M).sum(axis=1).max()
-            proved = max(float(np.trace(guess) - T * np.sqrt(left)), 0.0) ** 2 / q.sum()
+            Y = guess.astype(np.longdouble)  # of 1000 s I little is left
+            left = np.abs(Y @ Y - M).sum(axis=1).max()
+            proved = max(float(np.trace(Y) - T * np.sqrt(left)), 0.0) ** 2 / q.sum()
             found = _or_nothing(run, q, guess)
             yield Fact(f"proved by {name}, T = {T}", found, factor * proved, 1e-8)
             yield Within(f"the same over the norm, T = {T}", factor * found / norm, most=1 + 1e-12)

@@ -151,7 +151,7 @@ def _no_mean(rng: np.random.Generator, least: int = 7) -> Iterator[Fact | Holds]
 def _mixing_cases() -> list[Case]:
     """Three data sets, both variants, T = 1, 2, 3, eta² released: 18 settings."""
     settings = {
-        "plain": {"k": 40, "gamma": 1.5, "tau": 1.0, "sigma": 0.3},
+        "plain": {"k": 80, "gamma": 1.5, "tau": 1.0, "sigma": 0.3},
         "wellcond": {"k": 60, "gamma": 130.0, "tau": 0.7, "sigma": 4.0},
         "residual": {"k": 90, "gamma": 6.0, "tau": 2.0, "sigma": 1.5},
     }
