@@ -13,6 +13,7 @@ import resource
 import signal
 import sys
 import tempfile
+import time
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -30,6 +31,8 @@ from verify.statements.claims import Claim
 
 # What a copy may take, in bytes: a mistake can ask for all there is.
 MEMORY = 8 << 30
+# Seconds between looks at which copy has ended.
+LOOK_EVERY = 0.01
 # How a copy ends in which there was nothing to exchange.
 UNCHANGED = 2
 
@@ -139,13 +142,23 @@ def _place(code: CodeType) -> tuple[str, int]:
 
 def _ended(running: dict[int, Trial], folder: Path) -> tuple[Trial, str]:
     """The next of these to end, taken out; one that left no word was killed: by its clock, or for its memory."""
-    pid, status = os.wait()
+    pid, status = _next(running)
     trial = running.pop(pid)
     _killed(pid)
     if status == UNCHANGED << 8:
         raise RuntimeError(f"no function of {trial.file} has changed: {trial.name}")
     told = folder / f"{pid}.txt"
     return trial, told.read_text() if told.exists() else "it hung, or died"
+
+
+def _next(running: Iterable[int]) -> tuple[int, int]:
+    """The first of these processes to end, and its status; others of this process are left to whom they belong."""
+    while True:
+        for pid in running:
+            ended, status = os.waitpid(pid, os.WNOHANG)
+            if ended:
+                return ended, status
+        time.sleep(LOOK_EVERY)
 
 
 def _killed(pid: int) -> None:

@@ -33,6 +33,7 @@ COPIED = ("dpbounds", "simulators", "verify", "reports", "tests", "pyproject.tom
 PATIENCE, SLOWER = 240, 6
 # The same of tests, whose time is not known.
 TESTS_PATIENCE = 1800
+Place = tuple[str, int]
 EQUIVALENTS = Path(__file__).with_name("equivalents.txt")
 
 
@@ -43,14 +44,14 @@ def main() -> int:
     folder.mkdir(parents=True, exist_ok=True)
     mutants = chosen(_edits(arguments.names, arguments.under), arguments.count, arguments.seed)
     code = "-".join(code_version(topic) for topic in topics().values())
-    known = {record["name"]: record for record in _journal(folder) if record["code"] == code}
+    known = {_place(record): record for record in _journal(folder) if record["code"] == code}
     with (folder / "mutants.jsonl").open("a") as journal:
         for record in _fates(mutants, known, folder, arguments):
-            known[record["name"]] = {**record, "code": code}
-            journal.write(json.dumps(known[record["name"]]) + "\n")
+            known[_place(record)] = {**record, "code": code}
+            journal.write(json.dumps(known[_place(record)]) + "\n")
             journal.flush()
             print(f"{record['verify']:9} {record['tests']:9} {record['name']}", flush=True)
-    return _summary([known[edit.name] for edit in mutants])
+    return _summary([known[edit.name, edit.start] for edit in mutants])
 
 
 def _arguments() -> argparse.Namespace:
@@ -116,11 +117,11 @@ def _journal(folder: Path) -> list[dict[str, Any]]:
 
 
 def _fates(
-    mutants: Sequence[Edit], known: Mapping[str, Any], folder: Path, arguments: argparse.Namespace
+    mutants: Sequence[Edit], known: Mapping[Place, Any], folder: Path, arguments: argparse.Namespace
 ) -> Iterator[dict[str, Any]]:
     """Whether claims notice the mistakes of which that is not known, and then tests those that claims do not."""
-    missing = [edit for edit in mutants if edit.name not in known]
-    unseen = [edit for edit in mutants if edit not in missing and _survives(known[edit.name])]
+    missing = [edit for edit in mutants if (edit.name, edit.start) not in known]
+    unseen = [edit for edit in mutants if edit not in missing and _survives(known[edit.name, edit.start])]
     if missing:
         reached = _map(folder, arguments.names, arguments.jobs)
         load(ROOT, LAYERS)
@@ -130,7 +131,12 @@ def _fates(
     if arguments.tests:
         with ThreadPoolExecutor(arguments.jobs) as pool:
             for edit, tests in zip(unseen, pool.map(_before_tests, unseen), strict=True):
-                yield {**known[edit.name], "tests": tests}
+                yield {**known[edit.name, edit.start], "tests": tests}
+
+
+def _place(record: Mapping[str, Any]) -> Place:
+    """The same mistake may be made in two places of a file."""
+    return record["name"], record["start"]
 
 
 def _survives(record: Mapping[str, Any]) -> bool:
@@ -151,7 +157,7 @@ def _before_claims(
         trials[Trial(edit.name, ROOT / edit.file, source, tuple(claims), patience)] = edit
     for trial, reason in judged(trials, jobs):
         edit, noticed = trials[trial], "noticed" if reason else "missed"
-        record = {"name": edit.name, "line": edit.line, "claims": len(trial.claims), "by": reason}
+        record = {"name": edit.name, "start": edit.start, "claims": len(trial.claims), "by": reason}
         yield edit, {**record, "verify": noticed, "tests": ""}
 
 

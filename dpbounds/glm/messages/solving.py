@@ -240,7 +240,10 @@ def _direction(hessian: np.ndarray, gradient: np.ndarray) -> np.ndarray:
     except np.linalg.LinAlgError:
         direction = np.full(len(gradient), math.nan)
     if not np.all(np.isfinite(direction)):
-        raise AccuracyError("the Hessian of the messages' equation is singular: the public records are too few")
+        raise AccuracyError(
+            "the Hessian of the messages' equation is singular in floats: the public records are too few, or the mean "
+            "message is so near the longest possible that slopes vanish"
+        )
     return direction
 
 

@@ -285,8 +285,8 @@ CORRELATION_PARTS = Claim(
     kind="identity",
     statement=(
         (
-            "Between neighbouring rates lies one root of the sum of resonances, found to $10^(-13)$ of itself by a few "
-            "steps of Newton, and the noise of resonances has the power that their sum states, rates near 2 included;"
+            "Between neighbouring rates lies one root of the sum of resonances, found to $10^(-13)$ of itself, and the "
+            "noise of resonances has the power that their sum states, rates near 2 included;"
         ),
         "interlaced half powers have the weights and norms of their series, and others are refused;",
         "real and imaginary part of $B$ on the circle are those of its definition;",

@@ -191,7 +191,7 @@ BEYOND_FORMS = Claim(
         "sums over cells of records are, given how far their draws are off, those of the moments of a label;",
         (
             "where no estimate exists, the direction that proves it, its margin and the residual are told, and where "
-            "one does it is found."
+            "one does it is found, or it is told that floats have too few digits for it."
         ),
     ),
     setting="The logistic link on the line and in space; four cells or records.",

@@ -279,27 +279,34 @@ BEYOND_LIMITS = Claim(
     kind="number",
     statement=(
         (
-            "Moments that are singular up to rounding are refused, those a fifth above the limit are not, whatever the "
-            "units, a regressor of two values where effects are said to be one and the same, records whose squares "
-            "leave the range of floats, arrays of budgets with any entry out of range, and horizons beyond the last "
-            "step of a recursion;"
+            "Moments that are singular up to rounding are refused, and those a fifth above the limit are not, whatever "
+            "the units;"
         ),
         (
-            "a run that has settled stays where it is, one that was cut is counted up to its end and followed if it "
-            "has arrived or clips next to nothing, other data sets of a law count by what they change to first order, "
-            "without noise the rate is $log abs(1 - alpha H)$ and clip norms a fifth above the longest gradient are "
-            "suggested, and a set without ends is shown as far as the public ranges allow."
+            "refused are a regressor of two values where effects are said to be one and the same, records whose "
+            "squares leave the range of floats, a $Theta$ of lower rank, arrays of budgets with any entry out of range, and "
+            "horizons beyond the last step of a recursion;"
         ),
+        (
+            "a run that has settled stays where it is, and one that was cut is counted up to its end and followed if "
+            "it has arrived or clips next to nothing;"
+        ),
+        "other data sets of a law count by what they change to first order;",
+        (
+            "without noise the rate is $log abs(1 - alpha H)$, and clip norms a fifth above the longest gradient are "
+            "suggested;"
+        ),
+        "a set without ends is shown as far as the public ranges allow.",
     ),
     checks=(
         Agreement(decides="a", facts=_rank, impostors={"a limit half as large": {"facts": {"wrong": 0.5}}}),
-        Agreement(decides="a", facts=_stretched),
-        Agreement(decides="a", facts=_ranges),
-        Agreement(decides="a", facts=_sizes),
-        Agreement(decides="b", facts=_runs, impostors=_OFF),
-        Agreement(decides="b", facts=_surroundings, impostors=_OFF),
-        Agreement(decides="b", facts=_other_data, impostors=_OFF),
-        Agreement(decides="b", facts=_followed),
-        Agreement(decides="b", facts=_unclipped_norms, impostors=_OFF),
+        Agreement(decides="b", facts=_stretched),
+        Agreement(decides="b", facts=_ranges),
+        Agreement(decides="b", facts=_sizes),
+        Agreement(decides="ce", facts=_runs, impostors=_OFF),
+        Agreement(decides="c", facts=_followed),
+        Agreement(decides="d", facts=_other_data, impostors=_OFF),
+        Agreement(decides="e", facts=_unclipped_norms, impostors=_OFF),
+        Agreement(decides="f", facts=_surroundings, impostors=_OFF),
     ),
 )
