@@ -284,8 +284,8 @@ BEYOND_LIMITS = Claim(
         ),
         (
             "refused are a regressor of two values where effects are said to be one and the same, records whose "
-            "squares leave the range of floats, a $Theta$ of lower rank, arrays of budgets with any entry out of range, and "
-            "horizons beyond the last step of a recursion;"
+            "squares leave the range of floats, a $Theta$ of lower rank, arrays of budgets with any entry out of "
+            "range, and horizons beyond the last step of a recursion;"
         ),
         (
             "a run that has settled stays where it is, and one that was cut is counted up to its end and followed if "
