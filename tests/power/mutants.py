@@ -12,6 +12,7 @@ import argparse
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -186,12 +187,17 @@ def _before_tests(edit: Edit) -> str:
 
 
 def _tests_of(file: str) -> list[str]:
-    """The tests of the file's layer that are not another room's, and those of its topic in the other layers."""
+    """The tests of the file's layer that are not another room's, and those of its topic in the other layers; those that
+    name the file first, since they are the likeliest to fail.
+    """
     layer, _, rest = file.partition("/")
     room = rest.partition("/")[0]
-    own = [f"tests/{other}/{room}" for other in ("dpbounds", "simulators", "verify")]
-    shared = [test.relative_to(ROOT).as_posix() for test in sorted((ROOT / "tests" / layer).glob("test_*.py"))]
-    return [*shared, *(folder for folder in own if (ROOT / folder).is_dir())]
+    found = sorted((ROOT / "tests" / layer).glob("test_*.py"))
+    for other in ("dpbounds", "simulators", "verify"):
+        found += sorted((ROOT / "tests" / other / room).rglob("test_*.py"))
+    names = re.compile(rf"^(from|import)\b.*\b{Path(file).stem}\b", re.MULTILINE)
+    found.sort(key=lambda test: names.search(test.read_text()) is None)
+    return [test.relative_to(ROOT).as_posix() for test in found]
 
 
 def _summary(records: Sequence[Mapping[str, Any]]) -> int:
