@@ -18,7 +18,7 @@ from dpbounds.arithmetic import balls
 from dpbounds.ols import Comparison, Features, Gram, ScaledData, bounded_data, compare, features, hessian_mixing_scales
 from dpbounds.ols.clipping.law import Law, risk_quantiles
 from dpbounds.ols.risk.sketching import sketch_and_solve_law
-from dpbounds.ols.sketch import root
+from dpbounds.ols.sketch import epsilon, root, smallest_gamma
 from dpbounds.privacy.covariance import excess
 from dpbounds.private import LinearRegression
 from simulators.engine import Streams
@@ -26,6 +26,7 @@ from simulators.ols import AveragedDescent, LeastSquares, averaged_descent, fami
 from simulators.ols.families import perceptron
 from simulators.sources import GaussianSource
 from verify.checks import Agreement, Fact, Holds, Times, Within, refused, taken
+from verify.papers.ols.beyond.counted import clipped_sums, counted_laws, enough
 from verify.statements.claims import Claim
 
 _OFF = {"1 % off": {"facts": Times(1.01)}}
@@ -44,6 +45,9 @@ def _families(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
         yield Fact(f"{name}: X", found.regressors, X, 1e-12)
         yield Fact(f"{name}: y", found.outcome, Y, 1e-12)
         yield Within(f"{name}: longest row", float(np.linalg.norm(X, axis=1).max()), 0.0, 1.0 + 1e-12)
+    # A draw with an outcome of -1.04 before it is cut.
+    found, (X, Y) = family("mixfriendly", n=RECORDS, seed=387), _mixing(np.random.default_rng(387))
+    yield Fact("mixfriendly, cut: y", found.outcome, Y, 1e-12)
     told = {LeastSquares(regressors=X, outcome=Y, **bounds).digest for bounds in _BOUNDS}
     yield Fact("digests of the same records within other bounds", len(told), len(_BOUNDS), 0.0)
     other = LeastSquares(regressors=X, outcome=np.roll(Y, 1)).digest
@@ -161,6 +165,7 @@ def _spreads(rng: np.random.Generator) -> Iterator[Fact | Holds]:
     yield Holds("nothing is doubted", replace(here, counted=cast(Any, still)).doubt == "")
     alone = compare(cast(ScaledData, found.problem).gram, 50.0, 1e-6, accountings=("tight",))
     yield Holds("of moments alone", "of X'X alone" in alone.doubt)
+    yield from enough(found)
     nothing = compare(found.problem, 1e-3, 1e-6, accountings=("tight",))
     yield Holds("zero is not doubted", nothing.recommended.method == "zero" and nothing.doubt == "")
     yield Holds("nor useful, as the other is", found.useful and not nothing.useful)
@@ -198,12 +203,18 @@ def _numbers(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
     yield taken("the number of rows that it asks for", lambda: hessian_mixing_scales(k=needed, **budget))
     few = hessian_mixing_scales(k=needed, **budget).gamma
     yield Within("gamma there over the least", few / 2.5, 1.0, 1.0 + 1.0 / needed)
+    try:
+        smallest_gamma(1e-320, 1e-300, 1000, 2)
+    except DomainError as refusal:
+        reached = float(epsilon(1e50, 1000, 1e-300, 2))
+        yield Fact("the least epsilon that it asks for", float(refusal.allowed.split()[-1]), reached, 2e-3)
 
 
 def _last_step(rng: np.random.Generator) -> Iterator[Fact]:
     """Descent by hand, without noise to speak of and with: the mean of the iterates kept, what its last step clips."""
     X, y = rng.uniform(-0.5, 0.5, (60, 3)), rng.uniform(-1.0, 1.0, 60)
-    data = LeastSquares(regressors=X, outcome=y)
+    data = LeastSquares(regressors=3.0 * X, outcome=0.7 * y, row_bound=3.0, outcome_bound=0.7)
+    star = np.linalg.lstsq(3.0 * X, 0.7 * y, rcond=None)[0]
     for steps, average, momentum, mu in ((1, 0.0, 0.0, 1e12), (4, 0.5, 0.0, 1e12), (5, 0.4, 0.6, 40.0)):
         settings = AveragedDescent(mu=mu, steps=steps, rate=0.7, clip=0.2, average=average, momentum=momentum)
         noise, none = np.random.default_rng(1), np.random.default_rng(2)
@@ -222,7 +233,10 @@ def _last_step(rng: np.random.Generator) -> Iterator[Fact]:
                 path.append(theta)
             tail = max(1, round(average * steps))
             label = f"{steps} steps, average {average:g}, momentum {momentum:g}, run {trial}"
-            yield Fact(f"{label}: theta", runs["theta"][trial], np.mean(path[-tail:], axis=0), 1e-9)
+            mean = np.mean(path[-tail:], axis=0) * 0.7 / 3.0
+            yield Fact(f"{label}: theta", runs["theta"][trial], mean, 1e-9)
+            risk = float(np.sum((3.0 * X @ (mean - star)) ** 2))
+            yield Fact(f"{label}: risk", runs["risk"][trial], risk, 1e-9)
             yield Fact(f"{label}: share clipped in the last step", runs["clipped"][trial], clipped[-1])
 
 
@@ -303,12 +317,19 @@ BEYOND_PARTS = Claim(
         "predictions and $R^2$ of the private estimator are those of its coefficients;",
         (
             "the spread of a forecast is the standard error over draws and, of records that stand in, that of leaving "
-            "parts of them out, and an answer is doubted for the reason that it has;"
+            "parts of them out, an answer is doubted for the reason that it has, and as many records are asked for as "
+            "that error falls with the root of their number;"
         ),
-        "quantiles have their probabilities, and a refusal names the least number of rows that is taken;",
-        "averaged descent is the mean of its last iterates, and tells the share of gradients that its last step clips;",
+        "quantiles have their probabilities, and a refusal names the least number of rows or epsilon that is taken;",
+        (
+            "averaged descent is the mean of its last iterates, it tells the share of gradients that its last step "
+            "clips, and sums of clipped gradients are those of the records one by one;"
+        ),
         "what is beyond a bound by more than rounding is refused, or shortened and told;",
-        "what bounds read off records is theirs, and risks of a comparison are told in the data's units.",
+        (
+            "what bounds read off records is theirs, laws of a comparison are those of its settings in units of the "
+            "bounds, and its risks are told in the data's units."
+        ),
     ),
     checks=(
         Agreement(decides="a", facts=_families, impostors=_OFF),
@@ -316,8 +337,10 @@ BEYOND_PARTS = Claim(
         Agreement(decides="c", facts=_spreads, impostors=_OFF),
         Agreement(decides="d", facts=_numbers, impostors=_OFF),
         Agreement(decides="e", facts=_last_step, impostors=_OFF),
+        Agreement(decides="e", facts=clipped_sums, impostors=_OFF),
         Agreement(decides="f", facts=_limits, impostors=_OFF),
         Agreement(decides="g", facts=_features, impostors=_OFF),
         Agreement(decides="g", facts=_units, impostors=_OFF),
+        Agreement(decides="g", facts=counted_laws, impostors=_OFF),
     ),
 )

@@ -138,6 +138,14 @@ def _properties(rng: np.random.Generator, size: float = 1.0) -> Iterator[Fact | 
         found = regime(data, 1.0, 1e-5, failure=1e-6, outcome_bound=2.0)
         yield Holds(f"C_Y = 2, {theta:g}: small or not", found.small_theta is small)
         yield Holds(f"C_Y = 2, {theta:g}: for LinMix or not", found.for_linear_mixing is mixing)
+    # Well-conditioned for the larger of gamma_ASSP (27 at d = 4, 12 at d = 1) and gamma_hess, which is 22.
+    hess = math.sqrt(3 * math.log(3e6) * math.log(1e5))
+    for d, larger in ((4, math.sqrt(4 * math.log(16e6) * math.log(1e5))), (1, hess)):
+        for factor in (0.99, 1.01):
+            data = Features(lambda_min=factor * size * larger, residual=1e3, theta_squared=1.0, **common | {"d": d})
+            found = regime(data, 1.0, 1e-5, failure=1e-6)
+            label = f"d = {d}, lambda^X at {factor:g} of what is asked for"
+            yield Holds(label, found.well_conditioned is (factor > 1) and found.only_x_conditioned is (factor > 1))
     # (15) there: both sides of lambda^XY = 5 gamma_mix.
     for factor, below in ((0.99, True), (1.01, False)):
         joint, residual = factor * size * 5 * mix, 1e5
