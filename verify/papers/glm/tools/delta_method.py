@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from scipy.optimize import brentq
@@ -64,7 +64,7 @@ class Expansion:
         return list(itertools.combinations_with_replacement(range(self.p), 2))
 
     def estimate(self, private: np.ndarray, public: np.ndarray, *, weight: float, own_scale: bool) -> np.ndarray:
-        """The estimate from averages; A = `weight` of the private x x^T and the rest of the public."""
+        """The estimate from averages, and after it t at which h(t) = s was solved; A = `weight` of the private x x^T and the rest of the public."""
         k = len(self.pairs)
         A = np.empty((self.p, self.p))
         for (i, j), value in zip(self.pairs, weight * private[:k] + (1 - weight) * public[:k], strict=True):
@@ -83,30 +83,44 @@ class Expansion:
 
         middle = 1.0 / self.moments[0][-1]
         ends = sorted((0.7 * middle, 1.4 * middle))
-        return float(brentq(excess, *ends, xtol=1e-14, rtol=1e-14)) * w_ols  # type: ignore[arg-type]
+        c = float(brentq(excess, *ends, xtol=1e-14, rtol=1e-14))  # type: ignore[arg-type]
+        return np.append(c * w_ols, c * math.sqrt(float(b @ w_ols if own_scale else w_ols @ self.covariance @ w_ols)))
 
     def variances(
         self, *, n: int, m: int, gram: float, cross: float, estimator: str
     ) -> tuple[float, float, float, float, float]:
         """Sampling, noise of x x^T, noise of x y, public covariance, public scale (with its covariance)."""
+        return self._along(np.eye(self.p + 1)[: self.p], n=n, m=m, gram=gram, cross=cross, estimator=estimator)
+
+    def bending(self, *, n: int, m: int, gram: float, cross: float, estimator: str) -> float:
+        """Of the equation h(t) = s: (t h'' / h')^2 times the variance of dt / t, the scale's own being a part of it, and
+        by how much the mean square of the public slopes of c -> c mu'(c z) exceeds that of their mean.
+        """
+        t = math.sqrt(float(self.w @ self.covariance @ self.w))
+        settings: dict = {"n": n, "m": m, "gram": gram, "cross": cross, "estimator": estimator}
+        scale = self.variances(**settings)[4] / float(self.w @ self.w)
+        moved = sum(self._along(np.eye(self.p + 1)[self.p :] / t, **settings)[:4]) + scale
+        nodes, weights = np.polynomial.hermite_e.hermegauss(120)
+        weights = weights / weights.sum()
+
+        def slope(c: float) -> np.ndarray:
+            return c * self.link.slope(c * t * nodes)
+
+        low, high = 1 - STEP, 1 + STEP
+        turned = (slope(high) - slope(low)) / (2 * STEP)
+        # h(t) = t E mu'(t W).
+        at = [t * float(weights @ slope(c)) for c in (low, 1.0, high)]
+        bent = (at[2] - 2 * at[1] + at[0]) / STEP**2 / ((at[2] - at[0]) / (2 * STEP))
+        spread = float(weights @ turned**2) / float(weights @ turned) ** 2 - 1
+        return bent**2 * moved + (spread / m if m else 0.0)
+
+    def _along(
+        self, rows: np.ndarray, *, n: int, m: int, gram: float, cross: float, estimator: str
+    ) -> tuple[float, float, float, float, float]:
+        """The variances of these coordinates of the estimate, in sum."""
         weight = {"pooled": n / (n + m), "public-covariance": 0.0}.get(estimator, 1.0)
-        own = estimator == "no-public-data"
-        average, covariance = self.moments
-        k = len(self.pairs)
-        jacobians = []
-        for which in (0, 1):
-            columns = []
-            for index in range(len(average)):
-                shift = np.zeros(len(average))
-                shift[index] = STEP
-                ends = [
-                    self.estimate(*((average + s, average) if which == 0 else (average, average + s)),
-                                  weight=weight, own_scale=own)
-                    for s in (shift, -shift)
-                ]  # fmt: skip
-                columns.append((ends[0] - ends[1]) / (2 * STEP))
-            jacobians.append(np.array(columns).T)
-        private, public = jacobians
+        covariance, k = self.moments[1], len(self.pairs)
+        private, public = (rows @ one for one in _jacobians(self, weight, estimator == "no-public-data"))
         users = n if estimator != "pooled" else n + m
         # Noise is added to the private sum, and the sum divided by all records.
         noise = private[:, :k] / max(weight, 1e-300) if weight else 0.0 * private[:, :k]
@@ -121,3 +135,22 @@ class Expansion:
             part,
             whole - part,
         )
+
+
+@lru_cache(maxsize=1)
+def _jacobians(expansion: Expansion, weight: float, own_scale: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Of the estimate and t, by private and by public averages."""
+    average, found = expansion.moments[0], []
+    for which in (0, 1):
+        columns = []
+        for index in range(len(average)):
+            shift = np.zeros(len(average))
+            shift[index] = STEP
+            ends = [
+                expansion.estimate(*((average + s, average) if which == 0 else (average, average + s)),
+                                   weight=weight, own_scale=own_scale)
+                for s in (shift, -shift)
+            ]  # fmt: skip
+            columns.append((ends[0] - ends[1]) / (2 * STEP))
+        found.append(np.array(columns).T)
+    return found[0], found[1]
