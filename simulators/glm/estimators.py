@@ -63,7 +63,10 @@ def _run(problem: Model, settings: Settings, streams: Streams) -> dict:
     if settings.estimator == "no-public-data":
         scale = _own_scale(problem.link, float(vector @ w_ols))
     else:
-        average = _projections(problem, settings, streams, w_ols, first) if public is None else public.average(w_ols)
+        if public is None or settings.estimator == "two-round":
+            average = _projections(problem, settings, streams, w_ols, first)
+        else:
+            average = public.average(w_ols)
         scale = find_scale(problem.link, average)
     return {
         "w": w_ols * scale if scale is not None else np.full(problem.p, np.nan),

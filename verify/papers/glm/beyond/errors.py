@@ -94,8 +94,8 @@ BEYOND_EXPANSION = Claim(
         ),
         "the like for Remark 11, for the covariance of the public records alone, and without public data;",
         (
-            "the bend of $h(t) = s$, which is small where this is reliable, is $(t h''\\/h')^2 op(\"Var\") d t\\/t$ and "
-            "the spread of the slopes of $c |-> c mu'(c z)$ over $m$."
+            r"""the bend of $h(t) = s$, which is small where this is reliable, is $(t h''\/h')^2 op("Var") d t\/t$ """
+            "and the spread of the slopes of $c |-> c mu'(c z)$ over $m$."
         ),
     ),
     setting=(

@@ -24,6 +24,8 @@ from simulators.glm import find_scale
 from simulators.glm.messages import on_sphere
 from simulators.glm.models import _patterns
 from verify.checks import Agreement, Fact, Holds, Times, Within
+from verify.papers.glm.beyond.formulas import helps, rates, slopes, survey
+from verify.papers.glm.beyond.given_records import estimated, in_law
 from verify.statements.claims import Claim
 
 _OFF = {"1 % off": {"facts": Times(1.01)}}
@@ -257,14 +259,22 @@ BEYOND_PARTS = Claim(
     where="what answers are made of",
     kind="number",
     statement=(
-        "Constants of a covariance are the norms of its roots, and enclosed Gaussian means of the Poisson link and the "
-        "cubic those of quadrature;",
+        "Constants of a covariance are the norms of its roots, rates have every factor of their theorems, and enclosed "
+        "Gaussian means of the Poisson link and the cubic are those of quadrature;",
         (
             "scores of clamped counts and of noisy regressions, and the moments of messages that are shortened within "
             "a radius, are the means that they stand for;"
         ),
         "an answer is doubted for the reason that it has, and for none where it is reliable or nothing is released;",
-        "of several roots of the scale's equation the least is taken.",
+        "of several roots of the scale's equation the least is taken;",
+        (
+            "a row of a survey is the forecast over $norm(w^*)^2$, and reliable where all that is to be small is, and "
+            "what is said to help is the least that does;"
+        ),
+        (
+            "on given records every estimator is what its steps give one by one, and many records in law have the "
+            "moments of single ones."
+        ),
     ),
     checks=(
         Agreement(decides="a", facts=_constants, impostors=_OFF),
@@ -272,6 +282,12 @@ BEYOND_PARTS = Claim(
         Agreement(decides="b", facts=_labels, impostors=_OFF),
         Agreement(decides="b", facts=_shortened, impostors=_OFF),
         Agreement(decides="c", facts=_doubts, impostors=_OFF),
+        Agreement(decides="a", facts=rates, impostors=_OFF),
+        Agreement(decides="a", facts=slopes, impostors=_OFF),
         Agreement(decides="d", facts=_scales, impostors=_OFF),
+        Agreement(decides="e", facts=survey, impostors=_OFF),
+        Agreement(decides="e", facts=helps),
+        Agreement(decides="f", facts=estimated, impostors=_OFF),
+        Agreement(decides="f", facts=in_law, impostors=_OFF),
     ),
 )

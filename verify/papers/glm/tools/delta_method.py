@@ -64,7 +64,9 @@ class Expansion:
         return list(itertools.combinations_with_replacement(range(self.p), 2))
 
     def estimate(self, private: np.ndarray, public: np.ndarray, *, weight: float, own_scale: bool) -> np.ndarray:
-        """The estimate from averages, and after it t at which h(t) = s was solved; A = `weight` of the private x x^T and the rest of the public."""
+        """The estimate from averages, and after it the t at which h(t) = s; A = `weight` of the private x x^T and the
+        rest of the public.
+        """
         k = len(self.pairs)
         A = np.empty((self.p, self.p))
         for (i, j), value in zip(self.pairs, weight * private[:k] + (1 - weight) * public[:k], strict=True):
@@ -93,8 +95,8 @@ class Expansion:
         return self._along(np.eye(self.p + 1)[: self.p], n=n, m=m, gram=gram, cross=cross, estimator=estimator)
 
     def bending(self, *, n: int, m: int, gram: float, cross: float, estimator: str) -> float:
-        """Of the equation h(t) = s: (t h'' / h')^2 times the variance of dt / t, the scale's own being a part of it, and
-        by how much the mean square of the public slopes of c -> c mu'(c z) exceeds that of their mean.
+        """Of the equation h(t) = s: (t h'' / h')^2 times the variance of dt / t, the scale's own among it, and by how
+        much the mean square of the public slopes of c -> c mu'(c z) exceeds that of their mean.
         """
         t = math.sqrt(float(self.w @ self.covariance @ self.w))
         settings: dict = {"n": n, "m": m, "gram": gram, "cross": cross, "estimator": estimator}
