@@ -26,6 +26,7 @@ from simulators.ols import AveragedDescent, LeastSquares, averaged_descent, fami
 from simulators.ols.families import perceptron
 from simulators.sources import GaussianSource
 from verify.checks import Agreement, Fact, Holds, Times, Within, refused, taken
+from verify.papers.ols.beyond.by_definition import first_releases, last_digits, made_up, sketches
 from verify.papers.ols.beyond.counted import clipped_sums, counted_laws, enough
 from verify.statements.claims import Claim
 
@@ -313,14 +314,20 @@ BEYOND_PARTS = Claim(
     where="what answers are made of",
     kind="number",
     statement=(
-        "Named families of data are those of their documentation, draw by draw;",
+        (
+            "Named families of data are those of their documentation, draw by draw, and records that are made up for a "
+            "design have its moments;"
+        ),
         "predictions and $R^2$ of the private estimator are those of its coefficients;",
         (
             "the spread of a forecast is the standard error over draws and, of records that stand in, that of leaving "
             "parts of them out, an answer is doubted for the reason that it has, and as many records are asked for as "
             "that error falls with the root of their number;"
         ),
-        "quantiles have their probabilities, and a refusal names the least number of rows or epsilon that is taken;",
+        (
+            "quantiles have their probabilities, a refusal names the least number of rows or epsilon that is taken, "
+            "noise is the least that keeps a budget, and eigenvalues that are 0 but for rounding are, in any unit;"
+        ),
         (
             "averaged descent is the mean of its last iterates, it tells the share of gradients that its last step "
             "clips, and sums of clipped gradients are those of the records one by one;"
@@ -328,19 +335,24 @@ BEYOND_PARTS = Claim(
         "what is beyond a bound by more than rounding is refused, or shortened and told;",
         (
             "what bounds read off records is theirs, laws of a comparison are those of its settings in units of the "
-            "bounds, and its risks are told in the data's units."
+            "bounds, and its risks are told in the data's units;"
         ),
+        "laws of PRN and TAP start from histograms and Hessians with their own noise, draw by draw.",
     ),
     checks=(
         Agreement(decides="a", facts=_families, impostors=_OFF),
+        Agreement(decides="a", facts=made_up, impostors=_OFF),
         Agreement(decides="b", facts=_estimator, impostors=_OFF),
         Agreement(decides="c", facts=_spreads, impostors=_OFF),
         Agreement(decides="d", facts=_numbers, impostors=_OFF),
+        Agreement(decides="d", facts=last_digits, impostors=_OFF),
+        Agreement(decides="d", facts=sketches, impostors=_OFF),
         Agreement(decides="e", facts=_last_step, impostors=_OFF),
         Agreement(decides="e", facts=clipped_sums, impostors=_OFF),
         Agreement(decides="f", facts=_limits, impostors=_OFF),
         Agreement(decides="g", facts=_features, impostors=_OFF),
         Agreement(decides="g", facts=_units, impostors=_OFF),
         Agreement(decides="g", facts=counted_laws, impostors=_OFF),
+        Agreement(decides="h", facts=first_releases, impostors=_OFF),
     ),
 )

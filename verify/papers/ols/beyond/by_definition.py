@@ -1,0 +1,112 @@
+"""Beyond the paper: what laws of PRN and TAP start from, made-up records, spectra and noise at their last digits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+
+from dpbounds.ols import AssumedDesign, Choices, newton, tail_averaged
+from dpbounds.ols.clipping.preconditioned import _Recentred, _Tail
+from dpbounds.ols.clipping.rows import rows_of
+from dpbounds.ols.methods import sketch_sizes
+from dpbounds.ols.sketch import least
+from dpbounds.ols.spectrum import spectrum
+from simulators.ols import assumed_records
+from verify.checks import Fact, Holds, Within, refused, taken
+
+EDGES = [2.0 ** (-j / 2) for j in range(15)]
+
+
+def first_releases(rng: np.random.Generator) -> Iterator[Fact]:
+    """Histograms and Hessians with their noise, draw by draw, and what they are used for; rows that weigh 4."""
+    X = rng.uniform(-0.5, 0.5, (400, 3)) * rng.uniform(0.2, 1.0, (400, 1))
+    y = np.clip(X @ [0.9, -0.7, 0.4] + 0.2 * rng.standard_normal(400), -1, 1)
+    rows, n, draws = rows_of(X, y).thinned(100), 400, 6
+    norms = np.linalg.norm(rows.X, axis=1)
+    one = np.random.default_rng(5)
+    bins = one.standard_normal((2, draws, 15))
+    square = one.standard_normal((draws, 3, 3))
+    Z = (square + np.swapaxes(square, 1, 2)) / 2
+    settings, other = newton.Newton(mu=3.0), tail_averaged.TailAveraged(mu=3.0)
+    scales, sd = newton.noise_scales(settings), tail_averaged.noise_scales(other)
+    tail, recentred = _Tail(rows, rows, other, draws, 5), _Recentred(rows, rows, settings, draws, 5)
+    for label, made, noise in (("TAP", tail, sd.products), ("PRN", recentred, scales.products)):
+        told = newton.gradient_clip(4 * _counts(norms * abs(rows.y)) + noise * bins[1], noise, n=n)
+        yield Fact(f"{label}: c to start from", made.c, told)
+        yield Fact(f"{label}: noise of counts", made.noise.counts.shape, (draws, other.steps if label == "TAP" else 9))
+    h = newton.hessian_clip(4 * _counts(norms) + scales.norms * bins[0], scales.norms, n=n, d=3, mu=3.0)
+    for draw in range(draws):
+        A = 4 * rows.X.T @ rows.X + sd.hessian * Z[draw]
+        values, U = np.linalg.eigh(A)
+        K = (U * tail_averaged.inverse(values, sd.hessian, n)) @ U.T
+        yield Fact(f"TAP, draw {draw}: preconditioner", tail.K[draw], K, 1e-10)
+        short = rows.X * np.minimum(1.0, h[draw] / norms)[:, None]
+        scale = scales.hessian * h[draw] ** 2
+        values, U = np.linalg.eigh(4 * short.T @ short + scale * Z[draw])
+        stated = newton.preconditioner(values, scale, n * h[draw] ** 2)
+        for name, told, by_hand in zip(stated._fields, recentred.scaled, stated, strict=True):
+            yield Fact(f"PRN, draw {draw}: {name}", np.asarray(told)[draw], by_hand, 1e-10)
+
+
+def _counts(values: np.ndarray) -> np.ndarray:
+    """How many are at most each edge and above the next."""
+    ends = [*EDGES[1:], 0.0]
+    return np.array([np.sum((values <= high) & (values > low)) for high, low in zip(EDGES, ends, strict=True)], float)
+
+
+def made_up(rng: np.random.Generator) -> Iterator[Fact]:
+    """Records of a design: rows of one length, residuals of one size and both signs."""
+    design = AssumedDesign(n=5000, d=3, spectrum=(100.0, 250.0, 900.0), theta_norm=0.3, residual=0.04)
+    made = assumed_records(design, seed=2)
+    lengths = np.linalg.norm(made.regressors, axis=1)
+    yield Fact("lengths", lengths, np.full(5000, math.sqrt(1250 / 5000)))
+    rest = made.outcome - made.regressors @ np.full(3, 0.3 / math.sqrt(3))
+    yield Fact("residuals", np.abs(rest), np.full(5000, 0.2), 1e-11)
+    yield Fact("columns", np.sum(made.regressors**2, axis=0), [100.0, 250.0, 900.0])
+    yield Within("share of positive residuals", float(np.mean(rest > 0)), 0.4, 0.6)
+
+
+def last_digits(rng: np.random.Generator) -> Iterator[Fact | Holds | Within]:
+    """Noise on the side that keeps a budget, and eigenvalues that are 0 but for rounding, in any unit."""
+    for number in np.exp(rng.uniform(0, 12, 60)).tolist():
+        found = least(lambda x, number=number: number / x - 1, 0.5)
+        yield Within(f"the least number of {number:.17g}: beyond", found / number - 1, 0.0, 1e-13)
+        yield Holds(f"{number:.17g} is kept", number / found - 1 <= 0)
+    yield Fact("what will do already", least(lambda x: 0.4 / x - 1, 0.5), 0.5, 0.0)
+    vectors = np.array([[0.6, 0.8, 0.0], [-0.3, 0.1, 0.9]])
+    for unit in (1e-9, 1.0, 1e9):
+        A = unit * vectors.T @ vectors
+        found, b = spectrum(A, A @ [0.4, -2.0, 1.5]), np.linalg.svd(vectors)[1] ** 2
+        yield Fact(f"in units of {unit:g}: eigenvalues", found.eigenvalues / unit, [0.0, *sorted(b)])
+        star = found.basis @ found.theta
+        stated = np.linalg.pinv(vectors) @ vectors @ [0.4, -2.0, 1.5]
+        yield Fact(f"in units of {unit:g}: theta*", star, stated, 1e-9)
+    A = np.array([[2.0, 0.3], [0.3, 0.5]])
+    for share, kind in ((1.0, "exact"), (0.8, "estimate")):
+        told = newton.risk(A, np.array([0.3, -0.4]), A, newton.Newton(mu=5.0), unclipped=share)
+        yield Holds(f"PRN's risk where {share:g} are not clipped is {kind}", told.kind == kind)
+
+
+def sketches(rng: np.random.Generator) -> Iterator[Fact | Holds]:
+    """Rows of both sketches by default, and the fewest that are taken."""
+    for d, failure, steps in ((3, 1e-7, 2), (40, 1e-7, 3), (1, 0.5, 5)):
+        stated = [int(6 * max(d, math.log(4 * steps / failure))), int(2.5 * max(d, math.log(2 / failure)))]
+        if stated[1] >= d + 2:
+            yield Fact(f"d = {d}, T = {steps}", sketch_sizes(d, failure, Choices(steps=steps)), tuple(stated), 0.0)
+    for name, k, linear_k, inside in (
+        ("k", 10, 8, True),
+        ("k", 9, 8, False),
+        ("linear_k", 10, 7, False),
+        ("k", 5 * 10**8, 8, True),
+        ("k", 5 * 10**8 + 1, 8, False),
+        ("linear_k", 10, 10**9, True),
+        ("linear_k", 10, 10**9 + 1, False),
+    ):
+        check = taken if inside else partial(refused, parameter=name)
+        choices = Choices(steps=2, k=k, linear_k=linear_k)
+        yield check(
+            f"d = 6, k = {k}, linear_k = {linear_k}", call=lambda choices=choices: sketch_sizes(6, 0.1, choices)
+        )
