@@ -115,12 +115,15 @@ def neighbours(domain: Any, adjacency: Adjacency, rng: np.random.Generator) -> l
     """Pairs to try, in an order drawn from `rng` but for the first few, which change most.
 
     `domain` is a `Box`, a mapping of names to boxes with the same number of records, a list of example data sets
-    (arrays, or mappings of arrays), or a list of `Pair`s, which is taken as it is. Raises `DomainError` for others.
+    (arrays, or mappings of arrays), or a list of `Pair`s, which is taken as it is. Raises `DomainError` for others, and
+    where there is but one record, which nothing replaces.
     """
     if isinstance(domain, (list, tuple)) and domain and all(isinstance(one, Pair) for one in domain):
         return list(domain)
     bases, records = _material(domain, rng)
     found = list(_pairs(bases, records, adjacency, rng))
+    if not found:
+        raise DomainError("domain", domain, "one with two records or more to put in one place", "widen its bounds")
     first, rest = found[:8], found[8:]
     order = rng.permutation(len(rest))[: MOST_PAIRS - len(first)]
     return first + [rest[number] for number in order]
@@ -184,7 +187,10 @@ def _material(domain: Any, rng: np.random.Generator) -> tuple[list[Data], list[D
         longest = max(len(column) for column in columns.values())
         drawn = [{name: column[rng.integers(len(column))] for name, column in columns.items()} for _ in range(longest)]
         ends = [{name: column[min(i, len(column) - 1)] for name, column in columns.items()} for i in range(2)]
-        mixed = [{name: column[(i + k) % 2] for k, (name, column) in enumerate(columns.items())} for i in range(2)]
+        mixed = [
+            {name: column[(i + k) % min(2, len(column))] for k, (name, column) in enumerate(columns.items())}
+            for i in range(2)
+        ]
         return bases, [*ends, *mixed, *drawn][:MOST_RECORDS]
     if isinstance(domain, Sequence) and not isinstance(domain, (str, bytes)) and len(domain):
         bases = [_example(one) for one in domain]

@@ -162,6 +162,23 @@ def _processes(rng: np.random.Generator) -> Iterator[Fact | Holds]:
         runner.run(sets, [(0, seed) for seed in range(40)])
     yield Fact("as much of what is printed is kept", len(runner.printed), PRINTED, 0)
 
+    def loud(data: np.ndarray, seed: int) -> int:
+        if seed < 41:
+            print(f"{seed:02}" * 500)
+        return 3 * seed
+
+    with Runner(loud, seconds=60.0) as runner:
+        found = runner.run(sets, [(0, seed) for seed in range(42)])
+        values = [float(one.values[0]) for one in found if one.values is not None]
+        yield Fact("who prints much answers all the same", values, [3.0 * seed for seed in range(42)], 0)
+        kept = os.fstat(runner._output.fileno()).st_size
+        yield Fact("bytes that are kept, calls, deaths", [kept, runner.calls, runner.deaths], [4 * PRINTED, 42, 0], 0)
+    yield Holds("the first of them are told", runner.printed == "00" * 500 + "\n" + "01" * 499 + "0")
+    with Runner(lambda data, seed: print("\N{GRINNING FACE}" * 1500), seconds=60.0) as runner:
+        runner.run(sets, [(0, 1), (0, 2)])
+    face = "\N{GRINNING FACE}"
+    yield Holds("whatever their bytes", runner.printed == face * 1500 + "\n" + face * 499)
+
 
 # --- shifts ---
 
