@@ -24,6 +24,7 @@ from simulators.audit.files import coefficients_in, domain_of, law_in_words, mec
 from simulators.audit.process import _loaded
 from simulators.audit.records import apart, pair_of, recorded
 from verify.checks import Agreement, Fact, Holds, Times
+from verify.papers.ftrl.beyond.audit_stand_ins import optimizers, transformations
 from verify.statements.claims import Claim
 
 # --- domains ---
@@ -336,32 +337,6 @@ def _adapters(rng: np.random.Generator) -> Iterator[Fact | Holds]:
     )
 
 
-def _transformations(rng: np.random.Generator) -> Iterator[Fact | Holds]:
-    """An optax transformation, with NumPy in the place of JAX where it is not there."""
-
-    class Sums:
-        def __init__(self, seed: int) -> None:
-            self.seed = seed
-
-        def init(self, parameters: Any) -> Any:
-            return parameters + self.seed
-
-        def update(self, row: Any, state: Any) -> tuple[Any, Any]:
-            return state + row, state + row
-
-    held = {name: sys.modules.get(name) for name in ("jax", "jax.numpy")}
-    sys.modules |= {"jax": SimpleNamespace(numpy=np), "jax.numpy": np}  # pyright: ignore
-    try:
-        rows = np.array([[3.0, 4.0], [0.3, 0.4], [0.0, -4.0]])
-        found = adapters.transformation(Sums, norm=2.0)(rows, 5)
-        yield Fact("steps of a transformation, clipped", found, [[6.2, 6.6], [6.5, 7.0], [6.5, 5.0]])
-    finally:
-        for name, module in held.items():
-            sys.modules.pop(name)
-            if module is not None:
-                sys.modules[name] = module
-
-
 OFF: dict[str, Any] = {"1e-3 off": {"facts": Times(1.001)}}
 
 BEYOND_AUDIT_INPUTS = Claim(
@@ -377,6 +352,10 @@ BEYOND_AUDIT_INPUTS = Claim(
     checks=(
         Agreement(decides="a", facts=_domains, impostors={"1e-3 off": {"facts": {"factor": 1.001}}}),
         Agreement(decides="b", facts=lambda rng: itertools.chain(_records(rng), _files(rng)), impostors=OFF),
-        Agreement(decides="c", facts=lambda rng: itertools.chain(_adapters(rng), _transformations(rng)), impostors=OFF),
+        Agreement(
+            decides="c",
+            facts=lambda rng: itertools.chain(_adapters(rng), transformations(rng), optimizers(rng)),
+            impostors=OFF,
+        ),
     ),
 )
