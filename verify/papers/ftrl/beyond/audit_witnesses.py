@@ -140,9 +140,12 @@ def _audits(noise: Any) -> Iterator[Fact | Holds | Within]:
         yield Fact("their calls", found.steps[0].calls, 0, 0)
         yield Within("their seconds", found.steps[0].seconds, least=0.0, most=seconds)
         event = GaussianEvent(kind="gaussian", noise_multiplier=2.0)
+        started = time.process_time()
         found = audit(event, {"mu": level}, adjacency="zero-out")
+        seconds = time.process_time() - started
         yield Holds(f"an event against {level:g}", found.verdict == (verdict if level < 0.5 else "consistent"))
         yield Holds("and its witness", (found.witness is not None) == (level < 0.5) and not found.needs)
+        yield Within("its seconds", found.steps[0].seconds, least=0.0, most=seconds)
     shuffled = GaussianEvent(kind="shuffled", noise_multiplier=1.0, steps=5)
     low, high = shuffled_epsilon(1.0, 5, 1e-3)
     for level, word in ((0.99 * low, "refuted"), ((low + high) / 2, "unclear"), (1.01 * high, "consistent")):
