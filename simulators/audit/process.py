@@ -137,8 +137,9 @@ class Runner:
                     stuck = waited > _STUCK * usual + 4 * _PAUSE
                     return [*done, Outcome("slow", words=f"no answer in {waited:.2g} s")] if stuck else done
                 heard = time.monotonic()
-                done += _decoded(self._pipe.recv_bytes(1 << 31))
-            self.calls += len(done)
+                answers = _decoded(self._pipe.recv_bytes(1 << 31))
+                done += answers
+                self.calls += len(answers)  # at once: whatever ends the batch, these have come
         except (EOFError, OSError):
             reason = self._reason()
             # Answers not yet handed over are lost with the process: which call ended it is seen one by one.

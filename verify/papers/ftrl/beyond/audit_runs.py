@@ -6,6 +6,8 @@ import itertools
 import math
 import os
 import signal
+import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -16,7 +18,7 @@ from dpbounds.audit import Box, NoiseLaw, Pair, gaussian, laplace
 from simulators.audit import Outcome, Runner, neighbours
 from simulators.audit.process import PRINTED, _called, _outcome, _takes_seed
 from simulators.audit.shifts import Seeds, climb, scan, shift_of
-from verify.checks import Agreement, Fact, Holds, Times
+from verify.checks import Agreement, Fact, Holds, Times, Within
 from verify.papers.ftrl.tools.direct import Direct
 from verify.statements.claims import Claim
 
@@ -102,7 +104,7 @@ def _calls() -> Iterator[Fact | Holds]:
     yield Fact("without one none is given", np.array(alone), [6.0], 0)
 
 
-def _processes(rng: np.random.Generator) -> Iterator[Fact | Holds]:
+def _processes(rng: np.random.Generator) -> Iterator[Fact | Holds | Within]:
     """A mechanism in its process: order, deaths, hanging, printing, limits."""
 
     def mixed(data: np.ndarray, seed: int) -> Any:
@@ -162,6 +164,30 @@ def _processes(rng: np.random.Generator) -> Iterator[Fact | Holds]:
         runner.run(sets, [(0, seed) for seed in range(40)])
     yield Fact("as much of what is printed is kept", len(runner.printed), PRINTED, 0)
 
+    with tempfile.TemporaryFile() as told:
+
+        def ending(data: np.ndarray, seed: int) -> int:
+            os.write(told.fileno(), b"x")
+            if seed == 1:
+                os._exit(5)
+            if seed == 0:
+                time.sleep(0.1)  # long enough that this answer is handed over by itself
+            return 1
+
+        with Runner(ending, seconds=60.0) as runner:
+            found = [one.status for one in runner.run(sets, [(0, 0), (0, 1)])]
+            yield Fact("calls that were answered before one died", runner.calls, 1, 0)
+        yield Holds("which call ended a process is seen", found == ["ran", "died"])
+        told.seek(0)
+        yield Fact("and it is not run again", len(told.read()), 2, 0)
+        with Runner(ending, seconds=60.0) as runner:
+            found = [one.status for one in runner.run(sets, [(0, 2), (0, 1)])]
+        yield Holds("though the answer before it was lost", found == ["ran", "died"])
+    with Runner(mixed, seconds=9.0) as runner:
+        found = runner.run(sets, [(3, 1)], until=8.4)
+        yield Holds("no answer in time", [one.status for one in found] == ["slow"])
+        yield Within("what is kept of it", runner.left, least=5.0, most=8.4)
+
     def loud(data: np.ndarray, seed: int) -> int:
         if seed < 41:
             print(f"{seed:02}" * 500)
@@ -174,10 +200,16 @@ def _processes(rng: np.random.Generator) -> Iterator[Fact | Holds]:
         kept = os.fstat(runner._output.fileno()).st_size
         yield Fact("bytes that are kept, calls, deaths", [kept, runner.calls, runner.deaths], [4 * PRINTED, 42, 0], 0)
     yield Holds("the first of them are told", runner.printed == "00" * 500 + "\n" + "01" * 499 + "0")
-    with Runner(lambda data, seed: print("\N{GRINNING FACE}" * 1500), seconds=60.0) as runner:
-        runner.run(sets, [(0, 1), (0, 2)])
     face = "\N{GRINNING FACE}"
-    yield Holds("whatever their bytes", runner.printed == face * 1500 + "\n" + face * 499)
+
+    def various(data: np.ndarray, seed: int) -> None:
+        print(face * 1500)
+        print("aside", file=sys.stderr)
+        os.write(2, f"below{face * 600}".encode())
+
+    with Runner(various, seconds=60.0) as runner:
+        runner.run(sets, [(0, 1)])
+    yield Holds("whatever its bytes, and its stream", runner.printed == f"{face * 1500}\naside\nbelow{face * 488}")
 
 
 # --- shifts ---

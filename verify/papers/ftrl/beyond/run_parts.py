@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from dpbounds import DomainError
 from dpbounds.ftrl.correlations import independent, nu
 from dpbounds.ftrl.design import Objective, unit_columns
 from dpbounds.ftrl.linear_regression import Regression
@@ -30,7 +31,7 @@ from simulators.ftrl.rehearsals import STEP, regression_rehearsal
 from simulators.ftrl.settings import Settings
 from simulators.ftrl.strongly_convex import StronglyConvexLoss, stationary_settings, strongly_convex
 from simulators.noise.recursions import _least_squares
-from simulators.tables import number_rows, read_columns, read_table, read_texts
+from simulators.tables import Table, number_rows, read_columns, read_table, read_texts
 from verify.checks import Agreement, Fact, Holds, Times, Within, refused
 from verify.papers.ftrl.beyond.exact import OURS
 from verify.statements.claims import Claim
@@ -134,11 +135,11 @@ def _tables(rng: np.random.Generator) -> Iterator[Fact | Holds]:
         yield Fact("split", np.column_stack([rest, target]), plain.rows, 0.0)
         some = read_columns(file(text), ["c", "a"], drop_missing=True)
         yield Fact("named columns alone", some.values, [[3, 1], [6, 4], [-9, 7]], 0.0)
-        told: list[tuple[int, int, str]] = []
+        progress: list[tuple[int, int, str]] = []
         long = file("a\n" + "1\n" * 100_000)
-        read_columns(long, ["a"], drop_missing=True, report=lambda done, total, now: told.append((done, total, now)))
+        read_columns(long, ["a"], drop_missing=True, report=lambda *now: progress.append(now))
         size = long.stat().st_size
-        yield Holds("progress, every 100,000 records", told == [(size - 1, size, "100000 records")])
+        yield Holds("progress, every 100,000 records", progress == [(size - 1, size, "100000 records")])
         cells = [(line, cell) for line, (cell,) in read_texts(file(text), ["b"])]
         yield Holds("texts and lines", cells == [(2, "2"), (4, ""), (5, "8e1")])
         calls: dict[str, tuple[str, str]] = {
@@ -148,20 +149,52 @@ def _tables(rng: np.random.Generator) -> Iterator[Fact | Holds]:
             "a name twice": ("a,a\n1,2\n", "file"),
             "other separators": ("a;b\n1;2\n", "file"),
             "a longer record": ("a,b\n1,2\n1,2,3\n", "t.csv, line 3"),
+            "longer records alone": ("a,b\n1,2,3\n4,5,6\n", "t.csv, line 2"),
             "an infinite number": ("a,b\n1,inf\n", "t.csv, line 2, column b"),
         }
         for label, (content, parameter) in calls.items():
             yield refused(label, parameter, lambda content=content: read_table(file(content)))
+        yield Fact("a record of gaps alone counts", read_table(file("a,b\n1,2\n,\n")).dropped, 1, 0.0)
+        names = [f"c{k}" for k in range(21)]
+        wide, less = (Table(names=tuple(names[:k]), rows=np.zeros((1, k))) for k in (21, 20))
+        remedy = "code text as numbers, such as 0 and 1, and leave it empty where a value is missing"
+        comma = "this is a decimal comma, and decimals are written with a point"
+        semicolons = "it has semicolons; write decimals with points, and columns apart by commas"
+        gaps = "missing in 1 of 3 records: --drop-missing leaves them out"
+        holes = file("a,b\n1,\n,2\n3,4\n", "holes.csv")
+        told: dict[str, Callable[[], Any]] = {
+            f"a number; {gaps}": lambda: read_columns(holes, ["a"], drop_missing=False),
+            f"a finite number; {remedy}": lambda: read_table(file("a,b\n1,x\n")),
+            f"a finite number; {comma}": lambda: read_table(file('a,b\n1,"1,5"\n')),
+            f"a CSV file whose columns are separated by commas; {semicolons}": lambda: read_table(file("a;b\n1;2\n")),
+            f"one of the columns {', '.join(names[:20])}": lambda: less.column("y"),
+            f"one of the columns {', '.join(names[:20])}, ...": lambda: wide.column("y"),
+            "the name of one column; 2 columns have it": lambda: read_columns(
+                file("a,b,a\n1,2,3\n"), ["a"], drop_missing=True
+            ),
+        }
+        for words, call in told.items():
+            yield Holds(f"it must be {words}", _words(call).endswith(f" is not allowed: it must be {words}"))
         path = file(text)
         yield refused("a gap", "t.csv, line 4, column b", lambda: read_table(path, drop_missing=False))
     for label, given, rows in (
         ("blanks, commas and a heading", "x y\n1, 2\n\n3 4\n", [[1, 2], [3, 4]]),
         ("a row alone", "1 2\n", [[1, 2]]),
+        ("a row below a heading", "x y\n1 2\n", [[1, 2]]),
         ("numbers alone", "1 2\n3 4", [[1, 2], [3, 4]]),
     ):
         yield Fact(label, number_rows(given), rows, 0.0)
     yield Holds("a heading alone is no number", _raises(lambda: number_rows("x y\n")))
     yield Holds("nor is one number in a heading", _raises(lambda: number_rows("x 1\n2 3\n")))
+
+
+def _words(call: Callable[[], Any]) -> str:
+    """What a refusal says."""
+    try:
+        call()
+    except DomainError as error:
+        return str(error)
+    return ""
 
 
 def _raises(call: Callable[[], Any]) -> bool:
