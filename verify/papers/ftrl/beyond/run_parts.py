@@ -34,6 +34,8 @@ from simulators.noise.recursions import _least_squares
 from simulators.tables import Table, number_rows, read_columns, read_table, read_texts
 from verify.checks import Agreement, Fact, Holds, Times, Within, refused
 from verify.papers.ftrl.beyond.exact import OURS
+from verify.papers.ftrl.beyond.run_losses import of_noise, of_rehearsals, on_losses
+from verify.papers.ftrl.beyond.run_steps import on_fresh_records, on_records
 from verify.statements.claims import Claim
 
 _OFF = {"1 % off": {"facts": Times(1.01)}}
@@ -212,11 +214,18 @@ RUN_PARTS = Claim(
     statement=(
         "Runs of other inputs take the gradients of their records, and errors of gradients have the stated size;",
         "losses of the search lie in their class, with ridges at the angles and offsets of their genes;",
-        "tables are read as they stand, and what cannot be read is refused by file, line and column.",
+        "tables are read as they stand, and what cannot be read is refused by file, line and column;",
+        "runs are their recursions step by step, for batches of every order, fresh records, losses and games, and "
+        "rehearsals are as long as they say, in their units.",
     ),
     checks=(
         Agreement(decides="a", facts=_runs, impostors=_OFF),
         Agreement(decides="b", facts=_losses, impostors=_OFF),
         Agreement(decides="c", facts=_tables, impostors=_OFF),
+        Agreement(decides="d", facts=on_records, impostors=_OFF),
+        Agreement(decides="d", facts=on_fresh_records, impostors=_OFF),
+        Agreement(decides="d", facts=on_losses, impostors=_OFF),
+        Agreement(decides="d", facts=of_noise, impostors=_OFF),
+        Agreement(decides="d", facts=of_rehearsals, impostors=_OFF),
     ),
 )
