@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
+from unittest import mock
 
 import numpy as np
 from scipy.linalg import toeplitz
 
+from dpbounds import AccuracyError
+from dpbounds.circle.polynomials import exact
 from dpbounds.ftrl.correlations import from_coefficients
-from dpbounds.ftrl.methods import bound_horizon, bound_run, gradient_descent, heavy_ball, nesterov
-from verify.checks import Agreement, Fact, Within
+from dpbounds.ftrl.methods import (
+    bound_horizon,
+    bound_run,
+    gradient_descent,
+    heavy_ball,
+    horizon,
+    nesterov,
+    triple_momentum,
+)
+from dpbounds.ftrl.methods.chain import MARGINS, solved
+from verify.checks import Agreement, Fact, Holds, Times, Within, refused, taken
 from verify.papers.ftrl.tools.gram_programs import worst_error
 from verify.statements.claims import Claim
 
@@ -22,6 +36,7 @@ CASES = (
     (gradient_descent(eta=0.5), (1.0, -0.9), 2, True),
     (heavy_ball(eta=0.1, momentum=0.5), (1.0, -0.5, 0.2), 3, False),
     (nesterov(eta=0.5, momentum=0.4), (1.0, -0.5), 2, False),
+    (nesterov(eta=0.5, momentum=0.4), (1.0, -0.5), 2, True),
 )
 
 
@@ -48,6 +63,107 @@ def _horizon(rng: np.random.Generator, factor: float = 1.0, foreseen: int = 0) -
         yield Fact(f"{label}, of that privacy", float(run.value), oracle, 1e-5)
 
 
+# --- the lower end, and what is tried for a proof ---
+
+# Rows are steps, columns draws; the steps of a schedule: eta, b, g, d.
+DRAWS = np.array([[0.9, 0, 0, 0], [-0.4, 1.1, 0, 0], [0.0, -0.5, 0.8, 0], [0.0, 0.1, -0.3, 1.2]])
+SCHEDULE = ((0.5, 0.3, 0.2, 0.1), (0.4, 0.5, 0.4, 0.6), (0.3, 0.1, 0.7, -0.2), (0.6, 0.6, 0.3, 0.4))
+
+
+def _quadratic(h: float, mean: bool, initial: float, variance: float) -> float:
+    """E F of the schedule on (h / 2) |x|^2: xi moves by s, s' = b s - eta (h y + w), y = xi + g s, x = xi + d s."""
+    place, step = np.array([initial, 0.0, 0.0, 0.0, 0.0]), np.zeros(5)
+    errors = []
+    for t, (eta, b, g, _) in enumerate(SCHEDULE):
+        step = b * step - eta * (h * (place + g * step) + math.sqrt(variance) * np.append(0.0, DRAWS[t]))
+        place = place + step
+        out = place + SCHEDULE[min(t + 1, 3)][3] * step
+        errors.append(h / 2 * float(out @ out))
+    return sum(errors) / 4 if mean else errors[-1]
+
+
+def _lower(rng: np.random.Generator) -> Iterator[Fact | Holds | Within]:
+    """The worst of 41 quadratics under a schedule; that the value is above it, and what is said of both."""
+    methods = [triple_momentum(eta=eta, b=b, g=g, d=d) for eta, b, g, d in SCHEDULE]
+    curvatures = np.geomspace(0.15, 1.1, 41)
+    for mean, initial, variance in ((False, 0.3, 1.7), (True, 1.4, 0.6)):
+        errors = [_quadratic(h, mean, initial, variance) for h in curvatures.tolist()]
+        options: dict[str, Any] = {"mu": 0.15, "L": 1.1, "initial": initial, "variance": variance, "window": 1}
+        options["objective"] = "mean" if mean else "last"
+        plain, proved = (bound_horizon(DRAWS, methods, 4, certify=certify, **options) for certify in (False, True))
+        told = [float(plain.lower), plain.curvature, plain.T, plain.window, plain.variance, plain.ratio]
+        stated = [max(errors), curvatures[np.argmax(errors)], 4, 1, variance, float(plain.value) / max(errors)]
+        label = options["objective"]
+        yield Fact(f"{label}: worst quadratic", told, stated, 1e-10)
+        yield Within(f"{label}: value over it", proved.ratio, 1.0, 2.5)
+        yield Fact(f"{label}: value that is not proved", float(plain.value), float(proved.value), 1e-6)
+        kinds = [plain.value.kind, plain.lower.kind, proved.value.kind, proved.lower.kind]
+        yield Holds(f"{label}: kinds", kinds == ["estimate", "estimate", "upper", "estimate"])
+        yield Holds(f"{label}: certified", proved.is_certified and not plain.is_certified)
+
+
+def _margins(rng: np.random.Generator) -> Iterator[Holds]:
+    """The inequalities are strict by ever more until there is a proof, of the squared distance and the variance."""
+    for number, limit in enumerate((*MARGINS, math.inf), 1):
+        tried = []
+
+        def attempt(chain: Any, squared: float, variance: float, margin: float, tried: list[Any] = tried) -> float:
+            tried.append((chain, squared, variance, margin))
+            return margin
+
+        def proved(whole: Any, found: float, squared: Any, variance: Any, limit: float = limit) -> Any:
+            if found < limit:
+                raise AccuracyError("no proof")
+            return whole, found, squared, variance
+
+        with mock.patch.multiple(horizon, solved=attempt, proved=proved):
+            try:
+                answer = horizon._certified("floats", "fractions", 0.75, 1.3)  # pyright: ignore[reportArgumentType]
+            except AccuracyError:
+                answer = None
+        given = [("floats", 0.5625, 1.3, margin) for margin in MARGINS[:number]]
+        stated = None if limit > MARGINS[-1] else ("fractions", limit, exact(0.5625), exact(1.3))
+        yield Holds(f"margins up to {limit:g}", tried == given and answer == stated)
+
+
+def _units(rng: np.random.Generator) -> Iterator[Fact]:
+    """Where the steps of a schedule differ by much, strict inequalities cost less than a millionth."""
+    options: dict[str, Any] = {"mu": 0.1, "L": 1.0, "initial": 0.7, "variance": 1.4, "certify": False}
+    methods = [nesterov(eta=eta, momentum=0.4) for eta in (0.5, 0.1, 0.01)]
+    values = []
+    for margin in (MARGINS[0], 0.0):
+        with mock.patch.object(horizon, "solved", partial(solved, margin=margin)):
+            values.append(float(bound_horizon(DRAWS[:3, :3], methods, 3, **options).value))
+    yield Fact("with strict inequalities, and without", *values, 1e-6)
+
+
+def _refusals(rng: np.random.Generator) -> Iterator[Holds]:
+    """Arguments at the edge of what is taken, and beyond."""
+    one, other = gradient_descent(eta=0.3), heavy_ball(eta=0.3, momentum=0.2)
+    wide = np.eye(30)
+    wide[29, 4] = 0.1
+    given: dict[str, Any] = {"mu": 0.2, "L": 1.0, "initial": 0.5, "certify": False}
+    future = np.eye(2) + np.diag([0.1], 1)
+    for label, parameter, (B, method, T), changed in (
+        ("one method too many", "method", (np.eye(2), [one] * 3, 2), {}),
+        ("states that differ", "method", (np.eye(2), [one, other], 2), {}),
+        ("a draw that is to come", "noise_matrix", (future, one, 2), {}),
+        ("another size", "noise_matrix", (np.eye(3), one, 2), {}),
+        ("26 diagonals", "noise_matrix", (wide, one, 30), {}),
+        ("mu = L", "mu", (np.eye(2), one, 2), {"mu": 1.0}),
+        ("nothing that moves", "variance", (np.eye(2), one, 2), {"initial": 0.0, "variance": 0.0}),
+        ("16 past gradients", "window", (np.eye(2), one, 2), {"window": 16}),
+        ("an objective", "objective", (np.eye(2), one, 2), {"objective": "first"}),
+    ):
+        call = lambda B=B, method=method, T=T, changed=changed: bound_horizon(B, method, T, **{**given, **changed})  # noqa: E731
+        yield refused(label, parameter, call)
+    wide[29, 4], wide[29, 5] = 0.0, 0.1
+    rows = [[wide[t, t - k] if t >= k else 0.0 for k in range(25)] for t in range(30)]
+    yield Holds("25 diagonals", np.array_equal(horizon._banded(wide, 30), rows))
+    for label, changed in (("noise alone", {"initial": 0.0}), ("a start alone", {"variance": 0.0})):
+        yield taken(label, lambda changed=changed: bound_horizon(np.eye(2), one, 2, **{**given, **changed}))
+
+
 HORIZON = Claim(
     id="ftrl/beyond-methods-horizon",
     where="beyond the paper: first-order methods after finitely many steps",
@@ -57,9 +173,13 @@ HORIZON = Claim(
         r"functions that know all past gradients gives the largest $EE F(x_T) - F^*$, or mean over $x_1, ..., x_T$, "
         "that the interpolation inequalities between all points allow.",
         "With one past gradient it is not below that, nor below the error of the worst quadratic.",
+        "The lower end, of schedules too, is the largest error among 41 quadratics, by the response to the start and "
+        "to each draw.",
+        "A proof is tried with margins that grow until there is one, and noise of the future, methods with different "
+        "states and more than 25 diagonals are refused.",
     ),
     hypotheses=r"$F$ $mu$-strongly convex and $L$-smooth, $abs(theta_0 - theta^*) <= 1$; 30 with 30 times the noise.",
-    setting=r"$kappa = 10$, five methods, noises and objectives, $T <= 3$; certified in exact fractions.",
+    setting=r"$kappa = 10$, six methods, noises and objectives, $T <= 3$; certified in exact fractions.",
     checks=(
         Agreement(
             decides="ab",
@@ -69,5 +189,9 @@ HORIZON = Claim(
                 "gradients that know a draw ahead": {"facts": {"foreseen": 1}},
             },
         ),
+        Agreement(decides="c", facts=_lower, impostors={"1e-9 off": {"facts": Times(1 + 1e-9)}}),
+        Agreement(decides="d", facts=_margins),
+        Agreement(decides="d", facts=_units, impostors={"1e-5 off": {"facts": Times(1 + 1e-5)}}),
+        Agreement(decides="d", facts=_refusals),
     ),
 )

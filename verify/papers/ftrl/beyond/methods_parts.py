@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
 import flint
 import numpy as np
-from scipy import stats
+from scipy import special, stats
 
 from dpbounds.ftrl.correlations import from_coefficients, independent
 from dpbounds.ftrl.design.acceleration import Anderson
 from dpbounds.ftrl.design.certified import certified_bound
 from dpbounds.ftrl.design.clipped.expectations import moments
 from dpbounds.ftrl.design.clipped.results import run_of
-from dpbounds.ftrl.methods import bound_horizon, bound_method, gradient_descent, heavy_ball, momentum_gain
+from dpbounds.ftrl.methods import (
+    GradientNoise,
+    bound_horizon,
+    bound_method,
+    gradient_descent,
+    heavy_ball,
+    momentum,
+    momentum_gain,
+    recheck,
+)
 from dpbounds.ftrl.methods.conic import Conic
 from dpbounds.ftrl.methods.cycles import _proved
 from dpbounds.ftrl.methods.fractions import _dominates, _has_positive_pivots, positive_definite, product
 from dpbounds.ftrl.methods.problem import Problem
-from dpbounds.ftrl.strongly_convex import Noise
+from dpbounds.ftrl.strongly_convex import Noise, StronglyConvex, bound, recertify
 from verify.checks import Agreement, Fact, Holds, Times, Within, refused
 from verify.papers.ftrl.beyond.methods_cycles import _nearest
 from verify.papers.ftrl.tools.design import random_objective
@@ -127,22 +139,73 @@ def _solved(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
         # heavy ball has two states: (2 + poles) (3 + poles) / 2 moments, 60 at most in fractions.
         told = Problem(heavy_ball(eta=0.2, momentum=0.3), noise, 0.1, 1.0, "f", None).error_at(0.7)
         yield Holds(f"an error with {poles} draws kept is a bound of kind {kind}", told.kind == kind)
-    bare = Noise(correlation=independent(), rho=0.5)
-    found = bound_method(bare, gradient_descent(eta=0.3), mu=0.2, L=1.0)
-    yield Within("seconds of a bound", found.seconds, 0.0, 600.0)
-    held = bound_horizon(np.eye(2), gradient_descent(eta=0.1), 2, mu=0.1, L=1.0, initial=1.0)
-    yield Within("seconds of a bound over two steps", held.seconds, 0.0, 600.0)
+    yield from _clocks()
+
+
+def _clocks() -> Iterator[Within]:
+    """Seconds are those that have passed, on a clock that began long ago."""
+    bare, began = Noise(correlation=independent(), rho=0.5), time.perf_counter
+    problem = StronglyConvex(mu=0.2, L=1.0, eta=0.3, rho=0.5)
+    with mock.patch("time.perf_counter", lambda: 1e6 + began()):
+        found = bound_method(bare, gradient_descent(eta=0.3), mu=0.2, L=1.0)
+        held = bound_horizon(np.eye(2), gradient_descent(eta=0.1), 2, mu=0.1, L=1.0, initial=1.0)
+        convex = bound(independent(), problem, max_lag=1)
+        for label, seconds in (
+            ("a bound", found.seconds),
+            ("a bound that is proved again", recheck(found.data()).seconds),
+            ("a bound over two steps", held.seconds),
+            ("multipliers", convex.solve_seconds),
+            ("their proof", convex.certify_seconds),
+            ("their proof again", recertify(convex.data()).certify_seconds),
+        ):
+            yield Within(f"seconds of {label}", seconds, 1e-7, 600.0)
+
+
+def _compared(rng: np.random.Generator) -> Iterator[Fact | Holds]:
+    """What is compared where both methods have a proved rate: eta L is at most 1; with a bound that is told, not found.
+
+    mu = 1 / kappa: gradient descent takes eta = r / mu, Nesterov's method (2 r)^2 / mu.
+    """
+    told: list[Any] = []
+
+    def bounded(noise: Any, method: Any, **given: Any) -> Any:
+        told.append((noise, method, given))
+        return SimpleNamespace(value=value, noise=noise, **given)
+
+    def noise_of(noise: Noise, method: Any, **given: Any) -> Any:
+        told.append((noise, method, given))
+        return noise
+
+    errors = (None, 0.0), (GradientNoise(variance=0.3, co=0.5, gradient=-0.4), 0.3)
+    errors += ((GradientNoise(variance=0.3, co=0.2, distance=0.1, gradient=-0.4), 0.0),)
+    with mock.patch.multiple(momentum, best_noise=noise_of, bound_method=bounded):
+        for label, rate, kappa, taken in (
+            ("both below", 0.2, 4.5, True),
+            ("gradient descent below, Nesterov's method at 0.99", 0.99**0.5 / 4, 4.0, True),
+            ("Nesterov's method at 1.01", 1.01**0.5 / (2 * 3.5**0.5), 3.5, False),
+            ("gradient descent at 1.01", 0.101, 10.0, False),
+            ("a rate above 1 / 2", 0.51, 1.01, False),
+        ):
+            value = 1e-9
+            yield Holds(f"{label}: compared {taken}", (momentum_gain(rate, kappa) is not None) == taken)
+        for extra, variance in errors:
+            eta = 0.18 / 0.22
+            least = eta**2 / 2 * (2 / np.pi * special.ellipk((1 - eta) ** 2)) ** 2 + variance * eta / (2 * (2 - eta))
+            for value, better in ((least / 1.001, True), (least * 1.001, False)):
+                told.clear()
+                found = momentum_gain(0.18, 1 / 0.22, gradient_noise=extra)
+                yield Holds(f"gain {least / value:.4g}, errors of variance {variance:g}", (found is not None) == better)
+                if found is not None:
+                    yield Fact("descent, and gain", [found.descent, found.gain], [least, 1.001], 1e-10)
+            (noise, method, _), (_, again, given) = told
+            asked = [noise.rho, noise.d, noise.clip_norm, noise.sigma_sgd, *method.B, given["mu"], given["L"]]
+            yield Fact("of Nesterov's method", asked, [0.5, 1, 1.0, 0.0, *[-(0.36**2) / 0.22] * 2, 0.22, 1.0])
+            yield Holds("with these errors", again is method and given["gradient_noise"] is extra)
+    yield refused("a condition number of 1", "kappa", lambda: momentum_gain(0.1, 1.0))
 
 
 def _refusals(rng: np.random.Generator) -> Iterator[Holds]:
-    """Where a method has no proved rate nothing is compared: eta L is above 1 for either."""
-    # mu = 1 / kappa: gradient descent takes eta = r / mu, Nesterov's method (2 r)^2 / mu.
-    for label, rate, kappa in (
-        ("gradient descent", 0.102, 10.0),
-        ("Nesterov's method", (0.51**0.5) / 2, 2.0),
-        ("rates above 1", 0.52, 3.0),
-    ):
-        yield Holds(f"no gain: eta L above 1 for {label}", momentum_gain(rate, kappa) is None)
+    """Learning rates of a schedule that are too large, or 0."""
     for schedule, parameter in (([0.1, 1e51, 0.2], "the largest of schedule"), ([0.1, 0.0], "schedule[1]")):
         call = lambda schedule=schedule: run_of(independent(), np.array(schedule), 1.0, 2.0, 3, "fresh", 0.0)  # noqa: E731
         yield refused(f"a schedule of {schedule}", parameter, call)
@@ -217,8 +280,8 @@ METHOD_PARTS = Claim(
         "matrices of fractions are multiplied exactly, and positive definite where their pivots are positive;",
         "the error of a conic program is relative to its objective, and errors on quadratics are bounds as long as "
         "fractions are counted with;",
-        "where steps are above those with a proved rate nothing is compared, and the largest rate of a schedule is "
-        "limited;",
+        "where steps are above those with a proved rate nothing is compared, nor is a gain told that is not above 1, "
+        "and the largest rate of a schedule is limited;",
         "weights step and are extrapolated as the iteration says, a loss is taken back, and the certified number at "
         "given weights is their norm;",
         "moments of clipped residuals are integrals, also far outside of the threshold, far inside and without spread.",
@@ -227,6 +290,7 @@ METHOD_PARTS = Claim(
         Agreement(decides="a", facts=_polygons),
         Agreement(decides="b", facts=_fractions, impostors=OFF),
         Agreement(decides="c", facts=_solved, impostors=OFF),
+        Agreement(decides="d", facts=_compared, impostors=OFF),
         Agreement(decides="d", facts=_refusals),
         Agreement(decides="e", facts=_steps, impostors=OFF),
         Agreement(decides="f", facts=_far, impostors=OFF),

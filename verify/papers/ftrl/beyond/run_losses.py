@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
@@ -18,7 +19,6 @@ from simulators.ftrl import (
     Huber,
     MethodOnLoss,
     NoiseProbe,
-    Quadratic,
     StronglyConvexLoss,
     first_order,
     mean_rehearsal,
@@ -26,6 +26,7 @@ from simulators.ftrl import (
     noise_probe,
     quadratic_rehearsal,
     regression_rehearsal,
+    rehearsals,
     stationary_settings,
     strongly_convex,
 )
@@ -49,11 +50,25 @@ from verify.papers.ftrl.beyond.run_steps import (
 )
 
 CURVATURES = np.array([0.35, 1.6])
-LOSS = Quadratic(eigenvalues=(0.35, 1.6))
+CENTRE = np.array([0.4, -0.9])
 DEVIATION = GAMMA * CLIP / math.sqrt(2 * RHO)
 
 
 # --- losses ---
+
+
+class _Bowl:
+    """A quadratic around a point that is not 0."""
+
+    mu, L, dimension, minimiser = 0.35, 1.6, 2, CENTRE
+
+    def suboptimality(self, theta: np.ndarray) -> np.ndarray:
+        """(h / 2) |theta - theta*|^2."""
+        return (theta - CENTRE) ** 2 @ CURVATURES / 2
+
+    def gradient(self, theta: np.ndarray) -> np.ndarray:
+        """h (theta - theta*)."""
+        return (theta - CENTRE) * CURVATURES
 
 
 def _errors(size: float) -> np.ndarray:
@@ -73,7 +88,7 @@ def _descended(clipping: bool) -> Iterator[Fact]:
             theta[k] = theta[k] - 0.3 * (gradient + noise[t, k])
             losses[k] += (t >= 3) * float(CURVATURES @ theta[k] ** 2) / 2
     stated = {"theta": theta, "loss": theta**2 @ CURVATURES / 2, "mean_loss": losses / 3, "clipped": outside}
-    problem = StronglyConvexLoss(loss=LOSS, sigma_sgd=0.55, initial=tuple(START.tolist()))
+    problem = StronglyConvexLoss(loss=_Bowl(), sigma_sgd=0.55, initial=tuple(START.tolist()))
     found = strongly_convex(problem, settings_of(clipping=clipping), streams(), TRIALS)
     yield from same_arrays(f"descent, {'' if clipping else 'not '}clipped", found, stated)
 
@@ -89,7 +104,7 @@ def _accelerated() -> Iterator[Fact]:
     judged = np.array(path[1 + 3 : 1 + STEPS])
     squares = {"mean_f": CURVATURES / 2, "mean_distance": np.ones(2), "mean_gradient": CURVATURES**2}
     stated = {name: (judged**2 @ weights).sum(axis=0) / 3 for name, weights in squares.items()}
-    problem = MethodOnLoss(loss=LOSS, method=nesterov(eta=eta, momentum=b), sigma_sgd=0.55)
+    problem = MethodOnLoss(loss=_Bowl(), method=nesterov(eta=eta, momentum=b), sigma_sgd=0.55)
     found = first_order(problem, settings_of(clipping=False), streams(), TRIALS)
     yield from same_arrays("Nesterov's method", found, {**stated, "x": path[-1]})
 
@@ -105,7 +120,7 @@ def _lengths() -> Iterator[Fact | Holds]:
         limiting = float(CORRELATION.limiting_sensitivity()) / math.sqrt(2 * RHO)
         yield Fact("noise of the limit", made.noise_multiplier, limiting)
     eta, mu = 0.45, 0.35
-    problem = MethodOnLoss(loss=LOSS, method=nesterov(eta=eta, momentum=0.3))
+    problem = MethodOnLoss(loss=_Bowl(), method=nesterov(eta=eta, momentum=0.3))
     # the slowest root of z^2 - (1 + b) (1 - eta h) z + b (1 - eta h)
     slow = max(abs(np.roots([1, -1.3 * (1 - eta * h), 0.3 * (1 - eta * h)])).max() for h in np.geomspace(mu, 1.6, 200))
     made = method_settings(problem, CORRELATION, RHO, clip_norm=CLIP, forgotten=5.0, averaged=7.3)
@@ -189,6 +204,13 @@ def _stationary() -> Iterator[Fact]:
         yield Fact(f"x = {x:g}: steps", told, [settled, settled + window, x / 0.8, RHO, CLIP])
         limiting = [settings.noise_multiplier, made.experiment.problem.initial[0], made.unit]
         yield Fact(f"x = {x:g}: noise of the limit and start", limiting, [1 / math.sqrt(2 * RHO), 0.9, 1.0])
+    # an error that comes near to its limit, 0.7, and leaves it again after the 108 steps that are looked at first
+    path = 0.7 * (1 + np.select([np.arange(433) <= 60, np.arange(433) <= 120, np.arange(433) <= 150], [1, 5e-4, -2e-3]))
+    made = {"suboptimality": lambda *_: 0.7, "trajectory": lambda *_, steps, **__: path[: steps + 1]}
+    with mock.patch.multiple(rehearsals, **made):
+        problem = Regression(eigenvalues=np.array([0.8]), eta=0.15 / 0.8, rho=RHO)
+        settings = regression_rehearsal(independent(), problem).experiment.settings
+    yield Fact("an error that leaves its limit again", [settings.average_from, settings.steps], [151, 151 + 54], 0)
 
 
 def _made() -> Iterator[Fact | Holds]:
