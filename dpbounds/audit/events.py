@@ -95,10 +95,10 @@ def sampled_epsilon(first: np.ndarray, second: np.ndarray, delta: float, alpha: 
     for name, side in (("first", first), ("second", second)):
         if len(side) < 2:
             raise DomainError(name, f"{len(side)} outputs", "two outputs or more")
-    halves = [(outputs[: len(outputs) // 2], outputs[len(outputs) // 2 :]) for outputs in (first, second)]
+    halves = [outputs[: len(outputs) // 2] for outputs in (first, second)]
     best: tuple[float, Event | None, bool] = (-math.inf, None, True)
     for forward in (True, False):
-        likely, other = (halves[0][0], halves[1][0]) if forward else (halves[1][0], halves[0][0])
+        likely, other = halves if forward else halves[::-1]
         for events, hits in _candidates(likely, other):
             found = _many(hits, (len(likely), len(other)), delta, alpha)
             place = int(found.argmax())

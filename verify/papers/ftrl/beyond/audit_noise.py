@@ -78,7 +78,7 @@ def _ends(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact | With
         z = stats.norm.isf(0.005) + stats.norm.isf(0.02)
         found = coordinates_needed(0.03, family, alpha=0.01, beta=0.02)  # pyright: ignore[reportArgumentType]
         yield Fact(f"numbers needed, {family}", found, math.ceil((z / 0.03) ** 2 * spread), 0)
-    for number, t in ((3, 2.0), (700, 1100.0)):
+    for number, t in ((3, 2.0), (700, 1100.0), (400, 1714.0)):
         mixed = np.arange(number + 1)
         weights = stats.binom.pmf(mixed, number, 0.5)
         above, below = (
@@ -211,7 +211,7 @@ def _looks(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact | Hol
     yield Fact("one group: p", homogeneity(rows, "gaussian", (50,), 0.06).p_value, 1.0, 0)
     yield from _dependences()
     yield from _directions()
-    marks = [stands_apart(moved, 3.0, 1e-5) for moved in (0.9 * 3e-3, 1.1 * 3e-3)]
+    marks = [stands_apart(moved, 3.0, 1e-5) for moved in (0.999 * 3e-3, 1.001 * 3e-3)]
     yield Holds("an output without noise stands apart beyond a hundred roundings", marks == [False, True])
 
 

@@ -94,7 +94,8 @@ def _dependences(rng: np.random.Generator) -> Iterator[Fact | Holds]:
         told = [words for one, words in looks if one == best] or ["too few numbers to look for dependence"]
         yield Holds(f"{label}: {found.words}", found.words in told)
     rows = own.standard_normal((2, 15))
-    for leaves in ((3, 4, 3, 4, 1), (3, 4, 8), (7, 1, 7), (2, 1, 1, 2, 9)):
+    rows[:, 1:] += 0.9 * rows[:, :-1]
+    for leaves in ((3, 4, 3, 4, 1), (3, 4, 8), (7, 1, 7), (2, 1, 1, 2, 9), (7, 8)):
         edges = np.cumsum([0, *leaves]).tolist()
         parts = [rows[:, a:b].ravel().tolist() for a, b in itertools.pairwise(edges)]
         pairs = [(j, i) for i in range(len(parts)) for j in range(i) if len(parts[i]) == len(parts[j])]
@@ -109,6 +110,8 @@ def _dependences(rng: np.random.Generator) -> Iterator[Fact | Holds]:
         best = min([*expected, *_of_lags(rows.tolist())])[0]
         told = dependence(math.sqrt(2) * rows, "gaussian", leaves=leaves).p_value
         yield Fact("the least times two", told, min(1.0, 2 * best), 1e-8)
+    many = list(_leaves(own.standard_normal((1, 192)), (3,) * 64))
+    yield Fact("of 64 equal leaves two thousand pairs", len(many), 2000, 0)
 
 
 # --- directions ---
@@ -142,6 +145,28 @@ def _directions(rng: np.random.Generator) -> Iterator[Fact | Holds]:
                 ratio = [weights[3] / weights[1], abs(weights[1]) * norms[1]]
                 yield Fact("their weights", ratio, [4.0, 1.0], 1e-7)
                 yield Fact("their noise", one.noise, float(np.abs(equal[:, one.places] @ one.weights).max()), 1e-9)
+    yield Fact(
+        "a thousand outputs without noise are listed",
+        len(singular_directions(np.zeros((2, 1002)), 1e-9)),
+        1000,
+        0,
+    )
+    yield from _sums(own)
+
+
+def _sums(own: np.random.Generator) -> Iterator[Fact]:
+    """A combination of four outputs whose noise is beside rounding, by the eigenvalues of their correlations."""
+    rows = own.standard_normal((9, 4)) * [1.0, 20.0, 3.0, 0.5]
+    noise, size = 3 * own.standard_normal(9), 1e-3
+    for share, number in ((0.95, 1), (1.05, 0)):
+        for _ in range(3):
+            rows[:, 2] = 2 * rows[:, 0] - 0.1 * rows[:, 1] + rows[:, 3] + size * noise
+            units = rows / np.sqrt((rows**2).sum(axis=0))
+            least, *_, most = np.linalg.eigvalsh(units.T @ units)
+            size *= share * 1e-3 / math.sqrt(least / most)
+        found = singular_directions(rows, 1e-3)
+        yield Fact(f"a sum of outputs with {share:g} roundings of noise", len(found), number, 0)
+        yield Fact("its noise", [one.noise for one in found], [math.sqrt(least)] * number, 1e-6)
 
 
 # --- intervals ---
@@ -194,8 +219,11 @@ def _chances(rng: np.random.Generator) -> Iterator[Fact | Holds]:
     order = sorted(ratios, key=lambda one: -ratios[one])[:16]
     axes = [sign * (np.arange(20) == place) for place in order for sign in (1.0, -1.0)]
     yield Fact("then the sixteen outputs that move most in their spread", np.array(tried[1:]), np.array(axes), 0)
-    numbers = [len(list(_statistics(a, b))) for a, b in ((likely[:, :1], other[:, :1]), (likely, likely))]
-    yield Fact("no sum of one output, or where none moves", numbers, [2, 32], 0)
+    numbers = [
+        len(list(_statistics(a, b)))
+        for a, b in ((likely[:, :1], other[:, :1]), (likely[:, :2], other[:, :2]), (likely, likely))
+    ]
+    yield Fact("no sum of one output, or where none moves", numbers, [2, 5, 32], 0)
     yield from _families(own)
 
 
