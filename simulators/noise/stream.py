@@ -153,7 +153,7 @@ def _slowest(correlation: HalfPowers | DampedHalfPowers) -> float:
 
 
 def _trimmed(beta: np.ndarray) -> np.ndarray:
-    remaining = np.cumsum(np.abs(beta[::-1]))[::-1]
+    remaining = np.cumsum(np.abs(beta[::-1]))  # of the last weight, the last two, and so on
     return beta[: max(1, np.count_nonzero(remaining > NEGLIGIBLE * np.linalg.norm(beta)))]
 
 

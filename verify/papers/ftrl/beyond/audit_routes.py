@@ -91,7 +91,8 @@ def _laws(rng: np.random.Generator, noise: float = 1.0) -> Iterator[Fact | Holds
         and found.witness["kind"] == "declared"
         and holds_again(found, run),
     )
-    yield Fact("it spends", found.epsilon[0], 0.5, 1e-9)
+    rows = rows_drawn(first + 2 + 1 + 24 + 4, 6, size)
+    yield Fact("it spends", found.epsilon, [0.5, 0.5 / scale_ends(rows, ALPHA / 16, ALPHA / 16)[0]], 1e-9)
     found, _ = audited(run, {"mu": 0.49}, gaussian())
     yield Holds("but nothing where none is declared", found.verdict == "consistent")
     for factor, side in ((0.5, "less"), (2.0, "more")):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from scipy.linalg import toeplitz
+from scipy.linalg import hankel, toeplitz
 
 from dpbounds.ftrl.correlations import (
     DampedHalfPowers,
@@ -21,7 +21,7 @@ from dpbounds.ftrl.correlations import (
     nu,
 )
 from simulators.noise import Recursion, correlate, correlated_noise, exponentials, short_recursion, tree_noise
-from simulators.noise.recursions import _summed_error, fast_length
+from simulators.noise.recursions import _hankel_modes, _summed_error, fast_length
 from simulators.noise.stream import _filter, _stored, _support
 from verify.checks import Agreement, Fact, Holds, Times, Within, refused
 from verify.papers.ftrl.beyond.exact import OURS
@@ -72,6 +72,12 @@ def _recursions(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
         yield Within(f"given weights, ends {ends}: summed error", float(off), least=0.0, most=5e-11)
         yield Fact(f"given weights, ends {ends}: the error that is stated", found.error, float(off), 1e-3)
         yield Within(f"given weights, ends {ends}: states", len(found.inlet), least=1, most=60 if ends else 3)
+    tail = rng.uniform(-1.0, 1.0, 11)
+    for rows, whole in ((11, hankel(tail)), (6, hankel(tail[:6], tail[5:]))):
+        values, full, _ = _hankel_modes(tail, rows, rows)
+        yield Fact(f"eigenvalues of a Hankel matrix, {rows} rows", np.sort(values), np.linalg.eigvalsh(whole), 1e-12)
+        first = full.weights(11 if rows == 11 else 1)
+        yield Fact("the first weights of its recursion", first, tail[: len(first)], 1e-12)
     # Of 24 and of 90 states, near the circle: the Hankel matrix needs all of its rows, the basis all of its vectors.
     for states, length in ((24, 51), (24, 50), (90, 400)):
         angles = np.pi * np.linspace(0.03, 0.98, states // 2)
@@ -136,6 +142,7 @@ def _routes(rng: np.random.Generator) -> Iterator[Fact | Holds]:
         ("three weights, two steps", from_coefficients((1.0, 0.3, 0.2)), 2, 2, None),
         ("small weights that die out", from_coefficients(long), 400, kept, None),
         ("slow poles", slow, 300, 300, 25),
+        ("weights that go on", HalfPowers((0.99999,), ()), 300, 300, 25),
         ("slow poles, few steps", slow, 100, 100, None),
     ):
         beta, recursion = _filter(correlation, steps)
@@ -152,7 +159,7 @@ def _routes(rng: np.random.Generator) -> Iterator[Fact | Holds]:
     asked = _Asked()
     _stored(asked, 83, 200)  # pyright: ignore[reportArgumentType]
     yield Fact("lengths asked of weights that do not die out in 200 steps", asked.lengths, [83, 166, 200], 0)
-    angles = np.pi * np.linspace(0.03, 0.98, 30)
+    angles = np.pi * np.linspace(0.03, 0.98, 25)
     swinging = np.cos(np.outer(np.arange(300), angles)) @ (0.3 + angles) * 0.9 ** np.arange(300)
     rough = own.standard_normal(150)
     swinging[0], rough[0] = 800.0, 300.0
@@ -160,7 +167,7 @@ def _routes(rng: np.random.Generator) -> Iterator[Fact | Holds]:
         ("few weights", from_coefficients((1.0, -0.5, 0.2)), 110, [48, 48, 14]),
         ("one weight", from_coefficients((0.7,)), 110, [48, 48, 14]),
         ("a recursion of few states", nu(0.1), 200, [48] * 4 + [8]),
-        ("one of sixty", from_coefficients(swinging), 200, [64] * 3 + [8]),
+        ("one of fifty", from_coefficients(swinging), 200, [64] * 3 + [8]),
         ("transforms in even parts", from_coefficients(rough), 700, [234, 234, 232]),
     ):
         blocks = correlated_noise(correlation, steps, 2, np.random.default_rng(1))
