@@ -80,7 +80,8 @@ def _guarded(mean: np.ndarray, sd: np.ndarray, threshold: np.ndarray) -> tuple[n
     spread = np.where(still, 1.0, sd)
     centre = np.clip(mean, -near - FAR * spread, near + FAR * spread)
     first, kept, second = clipped_gaussian(FLOATS, centre, spread, near)
-    free = (threshold >= far) & ~still
+    # The distance itself: `far` rounds to the mean where the spread is below its last digit.
+    free = (threshold - np.abs(mean) >= FAR * sd) & ~still
     clipped = np.clip(mean, -threshold, threshold)
     first = np.where(still, clipped, np.where(free, mean, first))
     kept = np.where(still, (np.abs(mean) < threshold).astype(float), np.where(free, 1.0, kept))

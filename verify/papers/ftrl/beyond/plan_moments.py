@@ -15,7 +15,7 @@ from scipy import integrate, stats
 from dpbounds.arithmetic import FLOATS
 from dpbounds.ftrl.design.clipped import moments
 from dpbounds.ftrl.design.clipped.expectations import GaussianInputs, clipped_gaussian
-from verify.checks import Agreement, Fact, Symbolic, Times
+from verify.checks import Agreement, Fact, Holds, Symbolic, Times, refused
 from verify.papers.ftrl.beyond.exact import OURS
 from verify.statements.claims import Claim
 from verify.statements.derivations import Derivation
@@ -57,6 +57,40 @@ def _quadratures(rng: np.random.Generator) -> Iterator[Fact]:
             yield Fact(f"{name}, mean {a}, sd {s}, threshold {k}", observed, mean, 1e-8)
 
 
+def _limits(rng: np.random.Generator) -> Iterator[Fact | Holds]:
+    """No spread, none that floats see, no threshold, means far outside: closed forms of the limit, also in arrays."""
+    a, k = np.array([-2.5, 0.3, 1.7, 4.0]), 1.7
+    cases: dict[str, tuple[Any, tuple[Any, Any, Any]]] = {
+        "no spread": (moments(a, 0.0, k), ([-1.7, 0.3, 1.7, 1.7], [0, 1, 0, 0], [2.89, 0.09, 2.89, 2.89])),
+        "no threshold": (moments(a, 0.6, math.inf), (a, np.ones(4), a**2 + 0.36)),
+        "a far threshold": (moments(a, [[0.6], [0.2]], 60.0), ([a] * 2, np.ones((2, 4)), [a**2 + 0.36, a**2 + 0.04])),
+        "a threshold of 0": (moments(a, 0.6, 0.0), (np.zeros(4), np.zeros(4), np.zeros(4))),
+        "far outside": (moments([-1e6, 1e6, 3e100], 0.6, k), ([-k, k, k], np.zeros(3), [k**2] * 3)),
+    }
+    for sd in (1e-9, 1e-19, 1.02e-140):  # half of the mass is inside, however narrow
+        ends = np.array([-3.7, 0.2])
+        narrow = moments(ends, sd * np.array([3.7, 1.0]), np.abs(ends))
+        cases[f"a mean at the threshold, sd {sd:g}"] = narrow, (ends, [0.5, 0.5], ends**2)
+    for label, (found, stated) in cases.items():
+        for name, one, predicted in zip(("E psi", "P", "E psi²"), found, stated, strict=True):
+            yield Fact(f"{label}: {name}", one, predicted, 1e-8 if "1e-09" in label else 1e-12)
+    yield from _outside()
+
+
+def _outside() -> Iterator[Holds]:
+    """What is no number, and shapes that do not go together."""
+    for name, given in (
+        ("mean", (math.inf, 0.6, 1.7)),
+        ("mean", (math.nan, 0.6, 1.7)),
+        ("sd", (0.3, -1e-9, 1.7)),
+        ("sd", (0.3, math.inf, 1.7)),
+        ("threshold", (0.3, 0.6, math.nan)),
+        ("threshold", (0.3, 0.6, [1.7, -1e-9])),
+        ("threshold", ([0.3, 0.4], 0.6, [1.7, 1.8, 1.9])),
+    ):
+        yield refused(f"{name} of {given}", name, lambda given=given: moments(*given))
+
+
 MOMENTS = Claim(
     id="ftrl/beyond-plan-moments",
     where=f"{OURS}: means of clipped residuals",
@@ -70,6 +104,7 @@ MOMENTS = Claim(
     checks=(
         Symbolic(residuals=_derivatives, impostors={"twice the tails": {"residuals": {"factor": 2}}}),
         Agreement(facts=_quadratures, role="control", impostors={"0.1 % off": {"facts": Times(1.001)}}),
+        Agreement(facts=_limits, role="control", impostors={"1e-6 off": {"facts": Times(1 + 1e-6)}}),
     ),
     derivation=Derivation(
         text=(
@@ -103,6 +138,29 @@ def _mean(law: Any, function: Any) -> float:
     return law.expect(function, lb=0.0, ub=law.ppf(1 - 1e-13))
 
 
+def _by_gamma_laws(rng: np.random.Generator) -> Iterator[Fact]:
+    """Any eigenvalues, by the gamma law of the same mean and variance along each direction: 1000 of its quantiles."""
+    at = (np.arange(1000) + 0.5) / 1000
+    for eigenvalues, clip_norm, variance in (
+        (np.array([0.7, 0.2, 0.05]), 0.8, 0.6),
+        (np.array([0.9, 0.4, 0.4, 0.1, 0.3]), 1.3, 1.7),
+        (np.full(7, 0.11), 1.1, 2.3),
+    ):
+        found = GaussianInputs(eigenvalues, clip_norm).at(variance)
+        trace, squares = float(eigenvalues.sum()), float(eigenvalues @ eigenvalues)
+        slopes, powers = [], []
+        for more in (*eigenvalues, 0.0):
+            mean, spread = trace + 2 * more, 2 * squares + 4 * more**2
+            k = clip_norm / np.sqrt(variance * stats.gamma.ppf(at, mean**2 / spread, scale=spread / mean))
+            slope = 2 * stats.norm.cdf(k) - 1
+            slopes.append(float(slope.mean()))
+            powers.append(float(np.mean(slope - 2 * k * stats.norm.pdf(k) + 2 * k**2 * stats.norm.sf(k))))
+        label = f"d = {len(eigenvalues)}, tr H = {trace:.3g}"
+        yield Fact(f"mean slopes, {label}", found[0], slopes[:-1], 3e-4)
+        yield Fact(f"mean squares, {label}", found[1], powers[:-1], 3e-4)
+        yield Fact(f"share clipped, {label}", found[2], 1 - slopes[-1], 3e-4)
+
+
 def _unequal(rng: np.random.Generator) -> Iterator[Fact]:
     """Eigenvalues 1/k, d = 16, a third clipped: sampled with two more coordinates along j, to .0003.
 
@@ -127,11 +185,12 @@ DIRECTIONS = Claim(
         "For $x$ with independent $cal(N)(0, lambda_j)$ entries and residuals $cal(N)(0, v)$, the mean slope $EE x_j^2 "
         "bold(1){norm(x r) <= c} \\/ lambda_j$ and the mean square $EE x_j^2 psi^2 \\/ (lambda_j v)$ of clipped "
         "gradients along $j$ are for equal eigenvalues those that $norm(x)^2$ with two more coordinates of variance "
-        "$lambda_j$ gives, with a gamma law of the same mean and variance.",
+        "$lambda_j$ gives, and for others those of a gamma law of the same mean and variance.",
         "For eigenvalues $1\\/k$, $d = 16$, a third clipped, it gives them to within 2 %.",
     ),
     checks=(
         Agreement(decides="a", facts=_flat, impostors={"0.5 % off": {"facts": Times(1.005)}}),
+        Agreement(decides="a", facts=_by_gamma_laws, impostors={"0.1 % off": {"facts": Times(1.001)}}),
         Agreement(decides="b", facts=_unequal, alpha=1e-12, impostors={"3 % off": {"facts": Times(1.03)}}),
     ),
 )
