@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
+from typing import Any
 
 import flint
 import numpy as np
+from scipy.linalg import sqrtm
 
 from dpbounds import AccuracyError
-from dpbounds.ftrl.design import Objective, lower_bound, optimum
+from dpbounds.ftrl.design import Objective, Participation, lower_bound, optimum
 from dpbounds.ftrl.design.certified import certified_bound, gram_in_balls
-from verify.checks import Agreement, Fact, Holds, Within
+from verify.checks import Agreement, Fact, Holds, Within, refused
 from verify.papers.ftrl.beyond.design_bounds import OURS
 from verify.papers.ftrl.tools.design import random_objective
 from verify.statements.claims import Claim
+
+# Fewer steps than two cycles of four.
+TWICE = Participation.min_separation(2, 3)
 
 
 def _exact_gram(eigenvalues: list[float], rates: list[float], omega: list[Fraction], m: int) -> np.ndarray:
@@ -111,6 +116,53 @@ def _any_root(rng: np.random.Generator, factor: float) -> Iterator[Fact | Within
             yield Within(f"the same over the norm, T = {T}", factor * found / norm, most=1 + 1e-12)
 
 
+def _told(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact | Holds]:
+    """What a bound says of itself, with weights of any sum and in several participations; runs of several blocks of
+    steps; what is refused.
+    """
+    T = 35
+    rates = np.linspace(0.7, 0.2, T)
+    for m in (None, 3):
+        run = Objective(np.array([0.9, 0.25, 0.25]), T, schedule=rates, batch_size=m, weights="tail")
+        balls = gram_in_balls(run)
+        middles = [[float(balls[s, t].mid()) for t in range(T)] for s in range(T)]
+        yield Fact(f"{T} steps, m = {m or 'oo'}: G", middles, factor * run.gram(), 1e-13)
+    short = Objective(np.array([0.9, 0.25]), 7, schedule=rates[:7], batch_size=3)
+    q = np.array([0.3, 2.0, 0.7, 1.1, 0.9, 0.4, 0.6])
+    bound = certified_bound(short, q=q)
+    yield Fact("diagonal of Q", bound.dual, factor * q / q.sum(), 1e-14)
+    yield Fact("no search where q is given", bound.iterations, 0, 0)
+    root = _root_of(short, q)
+    reached = factor * float(np.trace(root)) ** 2 / q.sum()
+    yield Fact("by the root of M", float(bound), reached, 1e-9)
+    above = root + np.triu(np.full((7, 7), 5.0), 1)
+    yield Fact("the lower triangle counts", float(certified_bound(short, q=q, guess=above)), reached, 1e-4)
+    for label, participation, c in (("cyclic", Participation.cyclic(2, 4), 4), ("apart", TWICE, 3.5)):
+        several = certified_bound(short, participation)
+        yield Fact(f"{label}: diagonal of Q", several.dual, factor * np.full(7, 1 / c), 1e-14)
+        norm = float(np.trace(_root_of(short, np.ones(7))))
+        yield Fact(f"{label}: bound", float(several), factor * norm**2 / c, 1e-9)
+    own = certified_bound(short)
+    yield Fact("its own q: sum", float(own.dual.sum()), factor, 1e-14)
+    yield Holds("and evaluations", own.iterations > 1 and own.value.certified and own.value.kind == "lower")
+    wrong: tuple[tuple[str, str, Callable[[], Any]], ...] = (
+        ("257 steps", "steps", lambda: certified_bound(Objective(np.array([0.9]), 257, 0.3))),
+        ("momentum", "momentum", lambda: certified_bound(Objective(np.array([0.9]), 7, 0.3, momentum=0.2))),
+        ("q for two participations", "q", lambda: certified_bound(short, TWICE, q=q)),
+        ("a q too short", "q", lambda: certified_bound(short, q=q[1:])),
+        ("a q with a 0", "q[2]", lambda: certified_bound(short, q=np.where(q == 0.7, 0.0, q))),
+        ("a guess too small", "guess", lambda: certified_bound(short, q=q, guess=root[1:, 1:])),
+    )
+    for label, name, call in wrong:
+        yield refused(label, name, call)
+    yield Holds("a guess that is no number", _or_nothing(short, q, np.full((7, 7), np.inf)) == 0)
+
+
+def _root_of(run: Objective, q: np.ndarray) -> np.ndarray:
+    """(Q^{1/2} G Q^{1/2})^{1/2}."""
+    return np.asarray(sqrtm(run.gram() * np.sqrt(np.outer(q, q)))).real
+
+
 def _or_nothing(run: Objective, q: np.ndarray, guess: np.ndarray) -> float:
     """The certified bound with this Y, 0 where it shows nothing."""
     try:
@@ -134,6 +186,7 @@ CERTIFIED = Claim(
         Agreement(
             decides="b", facts=_balls_hold, impostors={"1e-15 off": {"facts": {"factor": 1 + Fraction(1, 10**15)}}}
         ),
+        Agreement(decides="b", facts=_told, impostors={"1e-3 more": {"facts": {"factor": 1.001}}}),
         Agreement(decides="ab", facts=_hostile, impostors={"1e-4 more": {"facts": {"factor": 1.0001}}}),
     ),
 )

@@ -14,10 +14,11 @@ import numpy as np
 
 from dpbounds.ftrl import correlations
 from dpbounds.ftrl.design import Blt, ScaledBlt, unit_columns
+from dpbounds.ftrl.design.clipped import ProxyRecords
 from dpbounds.ftrl.design.from_data import LogisticTraining, predict_logistic, spectrum_of
 from simulators.engine import Experiment
 from simulators.ftrl import LogisticData, logistic_regression
-from verify.checks import Agreement, Fact, Times, Within
+from verify.checks import Agreement, Fact, Holds, Times, Within, refused
 from verify.papers.ftrl.tools.forecasts import Run
 from verify.papers.ftrl.tools.tables import drawn
 from verify.statements.claims import Claim
@@ -54,6 +55,45 @@ def _second_differences(loss: Callable[[np.ndarray], float], d: int, h: float = 
     return np.array(around) / h**2
 
 
+def _proxies(rng: np.random.Generator) -> Iterator[Fact | Holds]:
+    """Records by the eigenvectors of X'X / n: start, residuals, gradients; directions of 1e-5 and 1e-7 of the first, in
+    units of a thousandth; tables that are none.
+    """
+    X = np.array([[1.3, -0.4, 0.2], [0.3, 0.9, -1.1], [-2.0, 0.5, 0.7], [0.6, 1.7, 0.4], [0.1, -0.8, 1.9]])
+    y, start = np.array([0.7, -1.2, 2.1, 0.4, -0.3]), np.array([0.5, -0.6, 1.4])
+    for label, given, n in (("given", start, 3), ("not given", None, 3), ("with columns that repeat", None, 2)):
+        table = X if n == 3 else X[:, [0, 1, 0]]
+        records = ProxyRecords.of(table, y, start=given)
+        values, vectors = np.linalg.eigh(table.T @ table / 5)
+        theta = np.linalg.pinv(table) @ y
+        first = theta if given is None else theta - given
+        left = y - table @ theta
+        yield Fact(f"start {label}: eigenvalues", records.eigenvalues, values[::-1][:n])
+        yield Fact(f"start {label}: distances", records.start, (vectors.T @ first)[::-1][:n] ** 2, 1e-11)
+        lengths = np.linalg.norm(table, axis=1)
+        sigma = math.sqrt(float(np.sum((lengths * left) ** 2) / np.sum(lengths**2)))
+        yield Fact(f"start {label}: residuals", [*records.residuals, records.sigma_sgd], [*left, sigma], 1e-11)
+        sizes = np.sort(lengths * np.abs(left))
+        clip = float(sizes[2] + sizes[3]) / 2
+        yield Fact(f"start {label}: clipped", [records.share_clipped(clip), records.rows], [0.4, 5], 1e-15)
+    axes = np.linalg.qr(X)[0]
+    for small, kept in ((1e-5, 3), (1e-7, 2)):
+        graded = 1e-3 * axes * [1.0, 0.3, small]
+        stated = (np.array([1.0, 0.3, small])[:kept] * 1e-3) ** 2 / 5
+        yield Fact(f"a direction of {small:g}", ProxyRecords.of(graded, y).eigenvalues / stated, np.ones(kept), 1e-6)
+        yield Fact(f"a direction of {small:g} in a spectrum", spectrum_of(graded) / stated, np.ones(kept), 1e-6)
+    for label, name, table in (
+        ("zeros", "features", np.zeros((5, 2))),
+        ("a list", "features", X[:, 0]),
+        ("an infinite entry", "features", np.where(X == 1.9, np.inf, X)),
+        ("an entry of 1e200", "largest entry of features", np.where(X == 1.9, 1e200, X)),
+    ):
+        yield refused(f"a spectrum of {label}", name, lambda table=table: spectrum_of(table))
+        yield refused(f"records of {label}", name, lambda table=table: ProxyRecords.of(table, y))
+    yield refused("four outcomes for five records", "outcomes", lambda: ProxyRecords.of(X, y[:4]))
+    yield refused("a start of two coordinates", "start", lambda: ProxyRecords.of(X, y, start=start[:2]))
+
+
 SPECTRUM = Claim(
     id="ftrl/beyond-design-data-spectrum",
     where=f"{OURS}: spectrum of the Hessian of records",
@@ -64,8 +104,12 @@ SPECTRUM = Claim(
             "(4 n)$;"
         ),
         "directions in which no feature points are left out.",
+        "Records tell the start along the others, and how large gradients are at the minimum.",
     ),
-    checks=(Agreement(decides="ab", facts=_spectra, impostors={"1 % off": {"facts": Times(1.01)}}),),
+    checks=(
+        Agreement(decides="ab", facts=_spectra, impostors={"1 % off": {"facts": Times(1.01)}}),
+        Agreement(decides="bc", facts=_proxies, impostors={"1e-6 off": {"facts": Times(1 + 1e-6)}}),
+    ),
 )
 
 
