@@ -32,7 +32,7 @@ def rates(rng: np.random.Generator) -> Iterator[Fact]:
             yield Fact(f"{label}: factor", bounds.log_factor(DELTA, P, FAILURE, squared=square), factor)
             level = bounds.noise_level(one, EPSILON, DELTA, N, P, FAILURE, squared=square)
             yield Fact(f"{label}: level", level, factor / (0.5 * Lambda * 30))
-        for omega in (0.5, 2.0):
+        for omega in (0.5, 3.0):
             label = f"size {size:g}, omega {omega:g}"
             for square, inner in ((False, 50), (True, 250)):
                 asked = bounds.general_sample_sizes(omega, one, **common, squared=square, constants=(2.0, 3.0))
@@ -83,8 +83,8 @@ def _slope(t: float) -> float:
 SIGMA, W = np.array([[1.2, 0.3], [0.3, 0.5]]), np.array([0.7, -0.4])
 
 
-def _problem(link: str, *, n: int, m: int, epsilon: float, noise: float = 0.0) -> Problem:
-    return Problem(link=link, w=W, covariance=SIGMA, n=n, m=m, epsilon=epsilon, delta=1e-6, noise=noise)  # type: ignore[arg-type]
+def _problem(link: str, *, n: int, m: int, epsilon: float, noise: float = 0.0, times: float = 1.0) -> Problem:
+    return Problem(link=link, w=times * W, covariance=SIGMA, n=n, m=m, epsilon=epsilon, delta=1e-6, noise=noise)  # type: ignore[arg-type]
 
 
 def survey(rng: np.random.Generator) -> Iterator[Fact | Holds]:
@@ -102,7 +102,9 @@ def survey(rng: np.random.Generator) -> Iterator[Fact | Holds]:
         if link == "poisson":
             laws = {cut: messages.message_law(link, W, SIGMA, label_bound=cut) for cut in (1, 2, 3, 4, 6, 8, 12, 16)}
             bound = min(laws, key=lambda cut: messages.error_of(laws[cut], **setting, noise="cap").total)
-        for row in message_rows(problem):
+        rows = message_rows(problem)
+        yield Fact(f"{link}: kinds of messages", len(rows), 3, 0.0)
+        for row in rows:
             label, kind = f"{link}, n = {n}, m = {m}, {row.name}", row.name.split("-")[0]
             delta = 1e-6 if kind == "gaussian" else None
             found = messages.forecast(link, W, SIGMA, **setting, delta=delta, noise=kind, label_bound=bound)  # type: ignore[arg-type]
@@ -117,9 +119,11 @@ def survey(rng: np.random.Generator) -> Iterator[Fact | Holds]:
             yield Fact(f"{label}: noise, delta", [row.scale, row.delta], [length, delta or 0.0])
             small = found.excess <= 0.1 and found.mean / unit <= 0.25 and found.no_root <= 1e-3
             yield Holds(f"{label}: {'' if small and m >= 20 else 'not '}reliable", row.reliable is (small and m >= 20))
-    for epsilon, given in ((50.0, True), (51.0, False), (1e-6, True)):
-        rows = message_rows(_problem("logistic", n=30_000, m=50, epsilon=epsilon))
-        yield Holds(f"epsilon = {epsilon:g}: {'' if given else 'no '}messages", bool(rows) is given)
+    for epsilon, size, given in ((50.0, 1.0, True), (51.0, 1.0, False), (1.0, 9.99, True), (1.0, 10.01, False)):
+        times = size / math.sqrt(W @ SIGMA @ W)
+        rows = message_rows(_problem("logistic", n=30_000, m=50, epsilon=epsilon, times=times))
+        label = f"epsilon = {epsilon:g}, |Sigma^1/2 w| = {size:g}"
+        yield Holds(f"{label}: {'' if given else 'no '}messages", bool(rows) is given)
 
 
 def helps(rng: np.random.Generator) -> Iterator[Fact | Holds]:
@@ -139,5 +143,8 @@ def helps(rng: np.random.Generator) -> Iterator[Fact | Holds]:
     epsilon = optimize.brentq(lambda e: relative(500, e) - 0.25, 0.5, 50.0, xtol=1e-6)
     yield Holds(f"n: {told.n} of {n:.6g}", 1 - 1e-3 <= told.n / n <= 1.01)  # type: ignore[operator]
     yield Holds(f"epsilon: {told.epsilon:.4g} of {epsilon:.4g}", 1 - 1e-4 <= told.epsilon / epsilon <= 1.01)  # type: ignore[operator]
+    for m, enough in ((1500, True), (25_000, False)):  # public records in proportion: at most 10^15 of all
+        found = what_helps(_problem("logistic", n=500, m=m, epsilon=2e-6)).n
+        yield Holds(f"epsilon = 2e-6, {m // 500} public records for each: {found}", (found is not None) is enough)
     none = what_helps(_problem("cubic", n=500, m=1500, epsilon=0.5))
     yield Holds("nothing without messages", none.n is None and none.epsilon is None)

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from scipy import linalg, stats
+from scipy import linalg, optimize, stats
 
 from dpbounds.arithmetic import balls
 from dpbounds.glm import LINKS, build_problem, recommend
@@ -48,7 +48,7 @@ def _constants(rng: np.random.Generator) -> Iterator[Fact]:
         stated = [largest, least, varrho, np.linalg.norm(root, np.inf)]
         yield Fact(f"size {size:g}: norms", [found.norm, found.least, found.varrho, found.root_row_norm], stated)
         yield Fact(f"size {size:g}: Lambda", found.capital_lambda, min(least, math.sqrt(least)))
-    for omega in (0.5, 2.0):
+    for omega in (0.5, 3.0):
         rate = general_rate(
             omega, found, p=3, n=900, m=400, epsilon=0.5, delta=1e-3, failure=0.1, constants=(2.0, 3.0, 5.0)
         )
@@ -252,6 +252,13 @@ def _scales(rng: np.random.Generator) -> Iterator[Fact]:
             least = math.sqrt(grid[np.argmax(sides)] * grid[np.argmax(sides) - 1])
             found = find_scale(link, lambda g, p=p, z=z: float(p @ g(z)))
             yield Fact(f"{name}, sizes {sizes}: the least root", abs(found or 0.0), least, 2e-4)
+    # Half of the projections 0, the others far out: c / 8 = 1, up to c sqrt(mean square) = 50.
+    for far, stated in ((8.6, 8.0), (9.0, None)):
+        found = find_scale(LINKS["logistic"], lambda g, far=far: float(np.mean(g(np.array([0.0, 0.0, far, -far])))))
+        yield Fact(f"half of the projections {far:g}", found or 0.0, stated or 0.0)
+    found = find_scale(LINKS["poisson"], lambda g: float(np.mean(g(np.array([1e5, -1e5])))))
+    root = float(optimize.brentq(lambda x: x * math.cosh(x) - 1e5, 1.0, 20.0, xtol=1e-13))  # type: ignore[arg-type]
+    yield Fact("projections of one large size", found or 0.0, root / 1e5)
 
 
 BEYOND_PARTS = Claim(

@@ -36,9 +36,9 @@ def counted_laws(rng: np.random.Generator) -> Iterator[Fact | Holds]:
         settings: dict[str, Any] = {"steps": 2, "k": 40, "eta_squared": eta, "sigma": 0.7 / bound, "clip": 0.5 / bound}
         stated = clipping.hessian_mixing(X, y, **settings, keep_ridge=keep)
         yield from _same(f"IHM, ridge {'kept' if keep else 'left'}", told, stated)
-    descent = GradientDescentScales(n=80, steps=3, sigma=0.02, clip=0.4)
+    descent = GradientDescentScales(n=80, steps=3, sigma=0.03, clip=0.4)
     told = found.gradient_descent(descent, 2.1, bound)
-    mu = 0.4 * math.sqrt(3) / (80 * 0.02)
+    mu = 0.4 * math.sqrt(3) / (80 * 0.03)
     yield from _same(
         "DP-GD", told, clipping.gradient_descent(X, y, mu=mu, steps=3, rate=2.1 * largest / 80, clip=0.4 / bound)
     )
@@ -55,8 +55,10 @@ def counted_laws(rng: np.random.Generator) -> Iterator[Fact | Holds]:
         yield Fact(f"without part {part}", rest.rows.X, X[kept], 0.0)
     gram = Gram.of_records(X, bound * y)
     typical = Counted.of_gram(gram, bound)
-    stated = [bound**2, float(gram.b @ np.linalg.solve(gram.A, gram.b)) / bound**2, 8]
-    yield Fact("of X'X: unit, gap, draws", [typical.unit, typical.rows.gap, typical.draws], stated, 1e-9)
+    stated = [bound**2, float(gram.b @ np.linalg.solve(gram.A, gram.b)) / bound**2, float(y @ y), 8]
+    squares = typical.rows.weight * float(typical.rows.y @ typical.rows.y)
+    told = [typical.unit, typical.rows.gap, squares, typical.draws]
+    yield Fact("of X'X: unit, gap, squares, draws", told, stated, 1e-9)
 
 
 def _same(label: str, told: Law | None, stated: Law) -> Iterator[Fact]:
@@ -68,27 +70,34 @@ def _same(label: str, told: Law | None, stated: Law) -> Iterator[Fact]:
 def clipped_sums(rng: np.random.Generator) -> Iterator[Fact]:
     """Sums of clipped gradients, record by record; estimates at which one more record is just clipped, or just not."""
     X, y = rng.uniform(-1.0, 1.0, (40, 3)) * [0.9, 0.5, 0.2], rng.uniform(-1.0, 1.0, 40)
-    star, A = np.linalg.lstsq(X, y, rcond=None)[0], X.T @ X
+    for columns in (X, X[:, :1], np.column_stack([X, X[:, 0] - 0.5 * X[:, 1]])):
+        for clip, way in ((1.2, "entrywise"), (0.9, "norm"), (0.3, "entrywise"), (0.2, "norm"), (math.inf, "norm")):
+            yield from _clipped(columns, y, clip, way, rng)
+
+
+def _clipped(X: np.ndarray, y: np.ndarray, clip: float, way: Any, rng: np.random.Generator) -> Iterator[Fact]:
     data = LeastSquares(regressors=X, outcome=y, row_bound=2.0)
-    rest, norms, inverse = np.abs(y - X @ star), np.linalg.norm(X, axis=1), np.linalg.inv(A)
-    for clip, way in ((1.2, "entrywise"), (0.9, "norm"), (0.3, "entrywise"), (0.2, "norm"), (math.inf, "norm")):
-        limits = np.full(40, clip) if way == "entrywise" else clip / norms
-        thetas = [star + scale * rng.standard_normal(3) for scale in (0.02, 0.1, 1.0, 30.0)]
-        for i in np.flatnonzero(rest < limits)[:30:3] if math.isfinite(clip) else ():
-            steepest = inverse @ X[i] * np.sign(X[i] @ star - y[i])
-            least = (limits[i] - rest[i]) / abs(X[i] @ steepest)
-            thetas += [star + least * (1 + off) * steepest for off in (-1e-6, 1e-6)]
-        sums, shares = ClippedSums(problem=data, clip=clip, clipping=way).at(np.array(thetas) @ data.eigenvectors)
-        for place, theta in enumerate(thetas):
-            residuals = [float(one - x @ theta) for x, one in zip(X, y, strict=True)]
-            kept = [max(-most, min(one, most)) for one, most in zip(residuals, limits, strict=True)]
-            label = f"clip {clip:g}, {way}, estimate {place}"
-            yield Fact(f"{label}: sums", data.eigenvectors @ sums[place], np.array(kept) @ X, 1e-11)
-            yield Fact(f"{label}: share", shares[place], np.mean(np.not_equal(kept, residuals)), 1e-12)
-        first = ClippedSums(problem=data, clip=clip, clipping=way).start(2)
-        stated = np.clip(y, -limits, limits)
-        yield Fact(f"clip {clip:g}, {way}: sums at 0", first[0] @ data.eigenvectors.T, np.tile(stated @ X, (2, 1)))
-        yield Fact(f"clip {clip:g}, {way}: shares at 0", first[1], np.full(2, np.mean(stated != y)), 1e-12)
+    sums = ClippedSums(problem=data, clip=clip, clipping=way)
+    star, norms, inverse = np.linalg.pinv(X) @ y, np.linalg.norm(X, axis=1), np.linalg.pinv(X.T @ X)
+    rest, limits = np.abs(y - X @ star), np.full(40, clip) if way == "entrywise" else clip / norms
+    thetas = [star + scale * rng.standard_normal(X.shape[1]) for scale in (0.02, 0.1, 1.0, 30.0)]
+    for i in np.flatnonzero(rest < limits)[::3] if math.isfinite(clip) else ():
+        steepest = inverse @ X[i] * np.sign(X[i] @ star - y[i])
+        least = (limits[i] - rest[i]) / abs(X[i] @ steepest)
+        thetas += [star + least * (1 + off) * steepest for off in (-1e-6, 1e-6)]
+    alone = [sums.at(theta[None] @ data.eigenvectors) for theta in thetas]
+    label = f"{X.shape[1]} columns, clip {clip:g}, {way}"
+    for place, (theta, (told, share)) in enumerate(zip(thetas, alone, strict=True)):
+        residuals = [float(value - x @ theta) for x, value in zip(X, y, strict=True)]
+        kept = [max(-most, min(value, most)) for value, most in zip(residuals, limits, strict=True)]
+        yield Fact(f"{label}, estimate {place}: sums", data.eigenvectors @ told[0], np.array(kept) @ X, 1e-9)
+        yield Fact(f"{label}, estimate {place}: share", share[0], np.mean(np.not_equal(kept, residuals)), 1e-12)
+    many = sums.at(np.array(thetas) @ data.eigenvectors)
+    for name, all_at_once, one in zip(("sums", "shares"), many, zip(*alone, strict=True), strict=True):
+        yield Fact(f"{label}, all at once: {name}", all_at_once, np.concatenate(one), 1e-12)
+    first, stated = sums.start(2), np.clip(y, -limits, limits)
+    yield Fact(f"{label}: sums at 0", first[0] @ data.eigenvectors.T, np.tile(stated @ X, (2, 1)))
+    yield Fact(f"{label}: shares at 0", first[1], np.full(2, np.mean(stated != y)), 1e-12)
 
 
 def enough(found: Comparison) -> Iterator[Fact | Holds]:
