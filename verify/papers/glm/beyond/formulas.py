@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterator
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 from scipy import optimize
 
 from dpbounds.arithmetic import balls
-from dpbounds.glm import LINKS, bounds, message_rows, messages, what_helps
+from dpbounds.glm import LINKS, assess, bounds, message_rows, messages, predict, what_helps
 from dpbounds.glm.bounds import Covariance
 from dpbounds.glm.problem import Problem
 from dpbounds.glm.scale import scale_slope
@@ -124,6 +125,30 @@ def survey(rng: np.random.Generator) -> Iterator[Fact | Holds]:
         rows = message_rows(_problem("logistic", n=30_000, m=50, epsilon=epsilon, times=times))
         label = f"epsilon = {epsilon:g}, |Sigma^1/2 w| = {size:g}"
         yield Holds(f"{label}: {'' if given else 'no '}messages", bool(rows) is given)
+
+
+def more_records(rng: np.random.Generator) -> Iterator[Fact | Holds]:
+    """Ten times the private records, the public ones, both, where there are any and no more than 10^15; a target."""
+    for n, m, stated in (
+        (3000, 0, [(30_000, 0)]),
+        (3000, 700, [(30_000, 700), (3000, 7000), (30_000, 7000)]),
+        (10**15, 700, [(10**15, 7000)] * 2),
+    ):
+        problem = _problem("logistic", n=n, m=m, epsilon=3.0)
+        found = assess(problem, estimators=["no-public-data"], target=0.3 if n == 3000 else None)
+        yield Holds(f"n = {n}, m = {m}: {stated}", [(one.n, one.m) for one in found.more] == stated)
+        for one in found.more:
+            yield Fact(f"n = {one.n}, m = {one.m}: error", one.relative, _alone(problem, one.n, one.m))
+        needed = None if found.needed is None else found.needed.proportional
+        yield Holds(f"n = {n}, m = {m}: {'a' if n == 3000 else 'no'} target", (needed is None) is (n > 3000))
+        if needed is not None:
+            ends = [_alone(problem, size, m) for size in (needed, round(needed * 0.998))]
+            yield Holds(f"m = {m}: {needed} are needed for 0.3", ends[0] <= 0.3 < ends[1])
+
+
+def _alone(problem: Problem, n: int, m: int) -> float:
+    """The error without public data."""
+    return float(predict(dataclasses.replace(problem, n=n, m=m), "no-public-data").relative)
 
 
 def helps(rng: np.random.Generator) -> Iterator[Fact | Holds]:

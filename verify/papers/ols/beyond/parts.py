@@ -307,6 +307,9 @@ def _units(rng: np.random.Generator) -> Iterator[Fact | Holds]:
         yield Fact(f"{label}over zero", told["over_zero"], float(row.risk) / found.regime.features.signal)
         if row.median is not None:
             yield Fact(f"{label}median", told["median"], units * float(row.median))
+    curves = replace(found, problem=scaled).curves(2)
+    yield Fact("curves: budgets", [budgets for budgets, _ in curves.values()], [[5.0, 500.0]] * len(curves))
+    yield Fact("curves: zero", curves["zero"][1], [units * found.regime.features.signal] * 2)
 
 
 BEYOND_PARTS = Claim(
