@@ -50,7 +50,7 @@ def _series(zeros: Sequence[complex], poles: Sequence[complex], power: float) ->
             for number in (q, q.conjugate()) if q.imag else (q,):
                 binomial = np.cumprod(np.concatenate([[1.0], (exponent - t + 1) / t * -number]))
                 total = np.convolve(total, binomial)[:TERMS]
-    return total.real
+    return np.real(total)
 
 
 def _closed_forms() -> Iterator[tuple[str, ToeplitzCorrelation, np.ndarray, np.ndarray]]:

@@ -160,7 +160,7 @@ def _told(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact | Hold
 
 def _root_of(run: Objective, q: np.ndarray) -> np.ndarray:
     """(Q^{1/2} G Q^{1/2})^{1/2}."""
-    return np.asarray(sqrtm(run.gram() * np.sqrt(np.outer(q, q)))).real
+    return np.real(np.asarray(sqrtm(run.gram() * np.sqrt(np.outer(q, q)))))
 
 
 def _or_nothing(run: Objective, q: np.ndarray, guess: np.ndarray) -> float:

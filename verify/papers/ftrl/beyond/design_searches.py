@@ -73,7 +73,7 @@ def _fits(rng: np.random.Generator, moved: float = 0.0) -> Iterator[Fact | Holds
 
     def repeated_value(logs: np.ndarray) -> float:
         C = _encoder(_blt(logs))
-        column = sum(np.concatenate([np.zeros(5 * i), C[: STEPS - 5 * i, 0]]) for i in range(3))
+        column = np.sum([np.concatenate([np.zeros(5 * i), C[: STEPS - 5 * i, 0]]) for i in range(3)], axis=0)
         return float(np.log(np.trace(its_gram @ np.linalg.inv(C.T @ C)) * (column @ column)))
 
     alone, monotone = fit_scaled_blt(run, 1, rows=False), fit_monotone_blt(apart, three, 1)
@@ -119,7 +119,7 @@ def _rows(
         ("scaled BLT", fit_scaled_blt(run, 1), [gram], np.ones(1)),
         ("minimax BLT", both, [gram, its_gram], references),
     ):
-        rows = np.log(made.row_scale)
+        rows = np.log(np.asarray(made.row_scale))
         point = np.linalg.lstsq(shapes, rows, rcond=None)[0]
         yield Fact(f"{label}: log r by its shapes", shapes @ point, rows)
         yield Holds(f"{label}: its name", made.label == f"{label}, 1 buffers")

@@ -134,7 +134,7 @@ def _units(rng: np.random.Generator) -> Iterator[Fact]:
     for margin in (MARGINS[0], 0.0):
         with mock.patch.object(horizon, "solved", partial(solved, margin=margin)):
             values.append(float(bound_horizon(DRAWS[:3, :3], methods, 3, **options).value))
-    yield Fact("with strict inequalities, and without", *values, 1e-6)
+    yield Fact("with strict inequalities, and without", values[0], values[1], 1e-6)
 
 
 def _refusals(rng: np.random.Generator) -> Iterator[Holds]:

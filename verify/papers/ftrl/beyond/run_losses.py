@@ -178,7 +178,8 @@ def _played() -> Iterator[Fact]:
         drawn = np.tensordot(encoder, np.array(beside), 1) / DEVIATION
         seen, answer = encoder[:, 2], differences[2] / np.linalg.norm(differences[2], axis=1, keepdims=True)
         statistic = np.einsum("t,tkd,kd->k", seen, drawn, answer) / np.linalg.norm(seen)
-        game = PrivacyGame(stream=stream, position=2, dimension=2, length=1.3, adversary=adversary, adjacency=adjacency)
+        setting: dict[str, Any] = {"stream": stream, "adversary": adversary, "adjacency": adjacency}
+        game = PrivacyGame(position=2, dimension=2, length=1.3, **setting)
         found = privacy_game(game, settings_of(clipping=clipping), streams(), TRIALS)
         stated = {"theta": np.stack(released, axis=1), "statistic": statistic}
         yield from same_arrays(f"stream {stream}, {adversary}, {adjacency}", found, stated)

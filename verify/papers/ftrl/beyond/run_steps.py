@@ -192,7 +192,7 @@ def _sampled_places() -> Iterator[Holds]:
 # --- fresh records ---
 
 
-def _in_regression(inputs: str, clipping: bool) -> Iterator[Fact]:
+def _in_regression(inputs: Any, clipping: bool) -> Iterator[Fact]:
     """Algorithm 1 on one fresh record a step; the data of a block are drawn together."""
     eigenvalues, start, sigma = np.array([0.9, 0.4]), np.array([1.1, -0.8]), 0.45
     problem = LinearRegression(
@@ -281,7 +281,8 @@ def _designed() -> Iterator[Fact]:
 
 def on_fresh_records(rng: np.random.Generator) -> Iterator[Fact]:
     """Regressions, means and batches; fourth moments of the entries."""
-    for inputs, atoms in (("sign", {1.0: 0.5, -1.0: 0.5}), ("skewed", {2.0: 0.2, -0.5: 0.8})):
+    laws: dict[Any, dict[float, float]] = {"sign": {1.0: 0.5, -1.0: 0.5}, "skewed": {2.0: 0.2, -0.5: 0.8}}
+    for inputs, atoms in laws.items():
         kurtosis = LinearRegression(eigenvalues=(0.9,), inputs=inputs).kurtosis
         yield Fact(f"kurtosis, {inputs}", kurtosis, sum(weight * z**4 for z, weight in atoms.items()))
     yield Fact("kurtosis, Gaussian", LinearRegression(eigenvalues=(0.9,)).kurtosis, 3.0)

@@ -58,7 +58,8 @@ def _expanded(rng: np.random.Generator) -> Iterator[Fact]:
                     label = f"{link}, p = {len(w)}, {estimator}: {name}"
                     yield Fact(label, getattr(shown, name) / part, 1.0, 1e-5)
             yield Fact(f"{link}, {estimator}: total", shown.total / sum(parts), 1.0, 1e-5)
-            bent = direct.bending(**settings | ({"m": 0} if estimator == "no-public-data" else {}))
+            used: dict[str, Any] = settings | ({"m": 0} if estimator == "no-public-data" else {})
+            bent = direct.bending(**used)
             yield Fact(f"{link}, {estimator}: bending", shown.bending, bent, 1e-5)
 
 

@@ -34,6 +34,11 @@ CASES: tuple[tuple[str, dict[str, Any]], ...] = (
 class _Given(GaussianModel):
     """Records that are known: private ones in chunks of 150, in their order, then public ones."""
 
+    x: np.ndarray
+    y: np.ndarray
+    z: np.ndarray
+    told: list[int]
+
     def __init__(self, link: str, w: np.ndarray, rng: np.random.Generator) -> None:
         super().__init__(link=LINKS[link], w=w, n=N, m=M, covariance=SIGMA)
         x = rng.standard_normal((N + M, 2)) @ np.linalg.cholesky(SIGMA).T
@@ -61,7 +66,7 @@ class _Given(GaussianModel):
 def estimated(rng: np.random.Generator) -> Iterator[Fact | Holds]:
     """Every estimator step by step, noise from the same draws."""
     for place, (link, given) in enumerate(CASES):
-        settings = {"w": W} | given
+        settings: dict[str, Any] = {"w": W} | given
         truth = settings.pop("w")
         model = _Given(link, truth, np.random.default_rng(place))
         streams = Streams(
@@ -137,7 +142,7 @@ def in_law(rng: np.random.Generator) -> Iterator[Fact]:
         ]
         for name, g in (("square", np.square), ("cosine", np.cos)):
             told = [one.average(W)(g) for one in few]
-            yield Fact(f"{size} public records: {name}", *told, 0.0)
+            yield Fact(f"{size} public records: {name}", told[0], told[1], 0.0)
         yield Fact(f"{size} public records: Gram matrix", few[0].gram, few[1].gram, 0.0)
     few = [
         model(link=link, w=W, n=65_535, m=p, covariance=SIGMA).sums(np.random.default_rng(3))

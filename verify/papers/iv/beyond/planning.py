@@ -33,7 +33,7 @@ def _if(fits: bool, label: str, parameter: str, call: Callable[[], Any]) -> Hold
 
 # --- populations ---
 
-SIZES: dict[str, int] = {"n": 50, "p": 2, "q": 3}
+SIZES: dict[str, Any] = {"n": 50, "p": 2, "q": 3}
 THETA = np.array([[1.1, -0.3], [0.2, 0.8], [0.6, 0.4]])
 COVARIANCE = np.array([[1.2, 0.3, 0.0], [0.3, 0.9, -0.2], [0.0, -0.2, 0.7]])
 

@@ -57,7 +57,7 @@ def _counts(values: np.ndarray) -> np.ndarray:
     return np.array([np.sum((values <= high) & (values > low)) for high, low in zip(EDGES, ends, strict=True)], float)
 
 
-def made_up(rng: np.random.Generator) -> Iterator[Fact]:
+def made_up(rng: np.random.Generator) -> Iterator[Fact | Within]:
     """Records of a design: rows of one length, residuals of one size and both signs."""
     design = AssumedDesign(n=5000, d=3, spectrum=(100.0, 250.0, 900.0), theta_norm=0.3, residual=0.04)
     made = assumed_records(design, seed=2)

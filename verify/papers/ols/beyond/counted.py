@@ -64,7 +64,7 @@ def counted_laws(rng: np.random.Generator) -> Iterator[Fact | Holds]:
 def _same(label: str, told: Law | None, stated: Law) -> Iterator[Fact]:
     assert told is not None
     numbers = [[float(one.risk), one.relative, one.bias, one.share_clipped, *one.quantiles] for one in (told, stated)]
-    yield Fact(label, *numbers, 1e-10)
+    yield Fact(label, numbers[0], numbers[1], 1e-10)
 
 
 def clipped_sums(rng: np.random.Generator) -> Iterator[Fact]:
