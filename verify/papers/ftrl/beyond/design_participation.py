@@ -10,6 +10,7 @@ from scipy.optimize import linprog
 from dpbounds.ftrl.correlations import Correlation, MatrixCorrelation, from_coefficients, nu, optimal_counting
 from dpbounds.ftrl.design import Objective, Participation, best, lower_bound, optimum, sensitivity
 from dpbounds.ftrl.design.duality import spacing
+from dpbounds.ftrl.design.participation import encoder_sensitivity
 from dpbounds.ftrl.design.smoother import streamed_bound
 from verify.checks import Agreement, Fact, Holds, Search, Times, Within
 from verify.checks.domains import Whole
@@ -73,6 +74,35 @@ def _exact(rng: np.random.Generator) -> Iterator[Fact | Holds]:
         )
     known = float(sensitivity(optimal_counting(), 13, Participation.min_separation(4, 3))) ** 2
     yield Fact("square root of the prefix sum, T = 13, b = 3, k = 4", known, 14.1657956, 1e-8)
+
+
+def _upper(rng: np.random.Generator) -> Iterator[Fact | Holds]:
+    """Where an upper bound is told: (iv) by the largest coefficients that follow, (v) by all patterns; epochs."""
+    T, c = 8, np.array([1.0, -0.9, 0.3, 0.2, -0.5, 0.4, 0.1, -0.05])
+    lags = np.subtract.outer(np.arange(T), np.arange(T))
+    whole = np.where(lags >= 0, c[np.abs(lags)], 0.0)
+    later = [max(abs(c[t:])) for t in range(T)]
+    total = [sum(later[t - i * 2] for i in range(3) if t >= i * 2) for t in range(T)]
+    found = encoder_sensitivity(whole, Participation.min_separation(3, 2))
+    yield Holds("rule (iv)", found.kind == "upper" and "(iv)" in found.source)
+    yield Fact("rule (iv): sensitivity", float(found), float(np.linalg.norm(total)))
+    other = whole + np.diag(np.linspace(0.2, 1.1, T))
+    sizes = np.abs(other.T @ other)
+    for k, b in ((3, 2), (2, 3), (3, 1)):
+        made = list(patterns("min-separation", T, k, b))
+        through = [max(sizes[i, list(one)].sum() for one in made if i in one) for i in range(T)]
+        square = max(sum(through[i] for i in one) for one in made)
+        found = encoder_sensitivity(other, Participation.min_separation(k, b))
+        yield Holds(f"rule (v), k = {k}, b = {b}", found.kind == "upper" and "(v)" in found.source)
+        yield Fact(f"rule (v), k = {k}, b = {b}: sensitivity", float(found) ** 2, float(square))
+    for epochs, steps, separation, stated in (
+        (1, 10, None, Participation.single()),
+        (3, 10, None, Participation.cyclic(3, 4)),
+        (3, 12, None, Participation.cyclic(3, 4)),
+        (3, 10, 2, Participation.min_separation(3, 2)),
+    ):
+        found_of = Participation.of_epochs(epochs, steps, separation)
+        yield Holds(f"{epochs} epochs in {steps} steps, separation {separation}", found_of == stated)
 
 
 def _dense(correlation: Correlation, T: int) -> Correlation:
@@ -143,6 +173,7 @@ SENSITIVITY = Claim(
             evaluations={"quick": 60, "full": 1000},
             impostors={"1 % less": {"sides": {"factor": 1.01}}},
         ),
+        Agreement(decides="c", facts=_upper, impostors={"0.1 % off": {"facts": Times(1.001)}}),
         Agreement(decides="c", facts=_understated, impostors={"a tenth": {"facts": {"factor": 0.1}}}),
     ),
 )

@@ -65,6 +65,7 @@ def _limits(rng: np.random.Generator) -> Iterator[Fact | Holds]:
         "no threshold": (moments(a, 0.6, math.inf), (a, np.ones(4), a**2 + 0.36)),
         "a far threshold": (moments(a, [[0.6], [0.2]], 60.0), ([a] * 2, np.ones((2, 4)), [a**2 + 0.36, a**2 + 0.04])),
         "a threshold of 0": (moments(a, 0.6, 0.0), (np.zeros(4), np.zeros(4), np.zeros(4))),
+        "hardly any spread": (moments(2e150, 1e-165, 1e150), (1e150, 0.0, 1e300)),
         "far outside": (moments([-1e6, 1e6, 3e100], 0.6, k), ([-k, k, k], np.zeros(3), [k**2] * 3)),
     }
     for sd in (1e-9, 1e-19, 1.02e-140):  # half of the mass is inside, however narrow
