@@ -10,11 +10,11 @@ from unittest import mock
 import numpy as np
 from scipy.optimize import minimize
 
-from dpbounds.ftrl.correlations import MatrixCorrelation, nu
+from dpbounds.ftrl.correlations import FiniteImpulse, MatrixCorrelation, nu
 from dpbounds.ftrl.design import Objective, lower_bound, optimum, smoother
 from dpbounds.ftrl.design.objective import largest_stable_rate
 from dpbounds.ftrl.design.smoother import compressed, hat_diagonals, rational_root, streamed_bound
-from verify.checks import Agreement, Fact, Search, Times, Within
+from verify.checks import Agreement, Fact, Holds, Search, Times, Within, refused, taken
 from verify.checks.domains import Real, Whole
 from verify.papers.ftrl.tools.design import heavy_ball_loss, random_mechanism, random_objective, weighted_loss
 from verify.statements.claims import Claim
@@ -65,15 +65,60 @@ def _losses(rng: np.random.Generator, early: int = 0) -> Iterator[Fact]:
         told = f"mu = {one.momentum:g}"
         yield Fact(f"G by columns, {told}", columns, one.gram(), 1e-13)
         yield Fact(f"its diagonal, {told}", one.diagonal(), np.diag(columns), 1e-13)
+        yield Fact(
+            f"independent noise, {told}", one.noise_power(FiniteImpulse((1.3,))), 1.69 * np.trace(columns), 1e-12
+        )
 
 
-def _stability(rng: np.random.Generator) -> Iterator[Fact]:
+def _stability(rng: np.random.Generator) -> Iterator[Fact | Holds]:
     """The largest learning rate: there one step has spectral radius 1, by eigenvalues of the whole matrix."""
     for m in (1, 2, 7):
         eigenvalues = rng.uniform(0.1, 1.0, 4)
         x = largest_stable_rate(eigenvalues, 1 / m) * eigenvalues
         step = np.diag((1 - x) ** 2 + x**2 / m) + np.outer(x, x) / m
         yield Fact(f"spectral radius, m = {m}", float(np.abs(np.linalg.eigvals(step)).max()), 1.0, 1e-10)
+    yield from _refused()
+
+
+def _refused() -> Iterator[Holds]:
+    """Rates on both sides of where the step of one curvature, or second moments, no longer contract; settings that do
+    not go together.
+    """
+    curvatures = [0.9, 0.25]
+    kinds: tuple[dict[str, Any], ...] = ({"noiseless": True, "momentum": 0.6}, {"noiseless": True}, {"batch_size": 3})
+    for settings in kinds:
+        least, most = 0.1, 5.0
+        for _ in range(40):  # by halving, on the eigenvalues of one step
+            middle = (least + most) / 2
+            least, most = (middle, most) if _radius(curvatures, middle, settings) < 1 else (least, middle)
+        for share in (0.999, 1.001):
+            for name, rates in (("eta", share * most), ("schedule", [0.1, share * most, 0.2])):
+                label, given = f"{settings}: {name}, {share:g} of the largest", {name: rates, **settings}
+                yield (
+                    taken(label, lambda given=given: _run(curvatures, 3, **given))
+                    if share < 1
+                    else refused(label, name, lambda given=given: _run(curvatures, 3, **given))
+                )
+    for name, settings in (
+        ("momentum", {"momentum": 0.2, "batch_size": 3}),
+        ("sigma_sgd", {"sigma_sgd": 0.3, "noiseless": True}),
+        ("weights", {"weights": [0.2, -0.1, 1.0]}),
+        ("weights", {"weights": [0.0, 0.0, 0.0]}),
+        ("initial", {"initial": [0.1, 0.2, 0.3]}),
+        ("initial", {"initial": [0.1, -0.2]}),
+    ):
+        yield refused(f"{settings}", name, lambda settings=settings: _run(curvatures, 3, eta=0.1, **settings))
+
+
+def _radius(curvatures: list[float], rate: float, settings: dict[str, Any]) -> float:
+    """The spectral radius of a step of heavy ball, or of second moments with batches."""
+    x = rate * np.array(curvatures)
+    if "batch_size" in settings:
+        m = settings["batch_size"]
+        return float(np.abs(np.linalg.eigvals(np.diag((1 - x) ** 2 + x**2 / m) + np.outer(x, x) / m)).max())
+    momentum = settings.get("momentum", 0.0)
+    steps = [np.array([[1 - one, -rate * momentum], [one / rate, momentum]]) for one in x]
+    return float(max(np.abs(np.linalg.eigvals(step)).max() for step in steps))
 
 
 LOSS = Claim(
@@ -81,17 +126,21 @@ LOSS = Claim(
     where=f"{OURS}: exact loss of a run with designed noise",
     kind="identity",
     statement=(
-        "For averages of $m$ Gaussian examples and noise $B w$ the weighted loss $sum_t omega_t E F(theta_t)$ "
-        'is bias + gradient noise + $N op("tr")(G B B^T)$ with $G_(s t) = eta_s eta_t sum_j z_j (t) '
-        "product_(r=s+1)^t (1 - eta_r lambda_j)$, $s <= t$, $z$ the transposed recursion of second moments."
+        (
+            "For averages of $m$ Gaussian examples and noise $B w$ the weighted loss $sum_t omega_t E F(theta_t)$ is "
+            'bias + gradient noise + $N op("tr")(G B B^T)$ with $G_(s t) = eta_s eta_t sum_j z_j (t) product_(r=s+1)^t '
+            "(1 - eta_r lambda_j)$, $s <= t$, $z$ the transposed recursion of second moments."
+        ),
+        "Learning rates at which one step does not contract are refused.",
     ),
     setting="Schedules, weights on the mean, the last 10 %, the last iterate and at random; heavy ball at $m = oo$.",
     checks=(
         Agreement(
+            decides="a",
             facts=_losses,
             impostors={"weights one step early": {"facts": {"early": 1}}, "1e-4 off": {"facts": Times(1.0001)}},
         ),
-        Agreement(facts=_stability, impostors={"1e-4 off": {"facts": Times(1.0001)}}),
+        Agreement(decides="b", facts=_stability, impostors={"1e-4 off": {"facts": Times(1.0001)}}),
     ),
 )
 
