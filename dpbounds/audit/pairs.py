@@ -24,6 +24,8 @@ from dpbounds.privacy.curves import float_log_delta
 
 # Relative differences that count as none, and the relative change at which an integral has settled.
 _EQUAL, _ACCURACY, _SINGULAR = 1e-12, 1e-9, 1e-12
+# Tails below this may have lost their digits.
+_LEAST_TAIL = 1e-290
 # The integral ends at sinh of this, in units of the saddle point; halvings of its step.
 _FAR, _HALVINGS = 16.0, 9
 
@@ -56,22 +58,25 @@ def _diagonal(epsilon: float, m: np.ndarray, a: np.ndarray) -> float:
         mu = float(np.linalg.norm(m))
         return math.exp(float(float_log_delta(mu, epsilon))) if mu else 0.0
     if np.ptp(a) < _EQUAL * a[0]:
-        above = _proportional(epsilon, m, float(a[0]))
-    else:
-        return min(1.0, max(0.0, _quadratic(epsilon, m, a)))
-    return min(1.0, max(0.0, above[0] - math.exp(epsilon) * above[1]))
+        first, second = _proportional(epsilon, m, float(a[0]))
+        if first == 0:
+            return 0.0
+        if second > _LEAST_TAIL:
+            return max(0.0, first - math.exp(epsilon + math.log(second)))
+    return min(1.0, max(0.0, _quadratic(epsilon, m, a)))
 
 
 def _proportional(epsilon: float, m: np.ndarray, a: float) -> tuple[float, float]:
     """P(loss > epsilon) under either law: loss = k |z - c|^2 + constant, k = (1 - 1/a)/2, c = -m/(a - 1)."""
+    from scipy.stats import ncx2
+
     k, c, d = (1 - 1 / a) / 2, -m / (a - 1), len(m)
     constant = float(c @ c) / 2 - float((c - m) @ (c - m)) / (2 * a) - d / 2 * math.log(a)
     radius = max((epsilon - constant) / k, 0.0)
-    inside = (
-        float(chndtr(radius / a, d, float((m - c) @ (m - c)) / a)),
-        float(chndtr(radius, d, float(c @ c))),
-    )
-    return (1 - inside[0], 1 - inside[1]) if k > 0 else inside
+    points, centres = (radius / a, radius), (float((m - c) @ (m - c)) / a, float(c @ c))
+    # Not 1 less what is inside: e^epsilon is large where the second law's tail is small.
+    above = ncx2.sf(points, d, centres) if k > 0 else chndtr(points, d, centres)
+    return float(above[0]), float(above[1])
 
 
 def _quadratic(epsilon: float, m: np.ndarray, a: np.ndarray) -> float:
@@ -102,6 +107,8 @@ def _quadratic(epsilon: float, m: np.ndarray, a: np.ndarray) -> float:
         change, before = abs(now - before), now
         if change < _ACCURACY * abs(now):
             return now * math.exp(peak)
+    if change * math.exp(peak) < _ACCURACY:  # of a small delta the absolute error is what counts
+        return before * math.exp(peak)
     raise AccuracyError(f"the integral over the losses of two Gaussians did not settle: last change {change:.1e}")
 
 

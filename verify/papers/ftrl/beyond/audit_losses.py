@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import accumulate, repeat
 from typing import Any
 
+import mpmath
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr
@@ -184,6 +185,8 @@ def _gaussians(rng: np.random.Generator) -> Iterator[Fact]:
         (0.1, (0.7, 0.2), (0.7, 0.7)),
         (1.5, (0.0, 0.0), (4.0, 0.25)),
         (0.0, (0.0, 1.0), (0.3, 3.0)),
+        (0.4, (0.5, -0.3), (1.0, 2.0)),
+        (12.0, (0.5, -0.3), (9.0, 0.5)),
     ]
     for epsilon, m, a in cases:
         true = _plane(epsilon, m, a)
@@ -196,6 +199,8 @@ def _gaussians(rng: np.random.Generator) -> Iterator[Fact]:
     yield Fact("equal covariances", pair_delta(0.0, [0.6, 0.8], 1.0, np.eye(2)), equal, 1e-10)
     yield Fact("no difference", pair_delta(0.0, [0.0, 0.0], 4.0, 4.0), 0.0, 0)
     yield Fact("a direction without noise that stands still", pair_delta(0.0, [1.0, 0.0], flat, flat), equal, 1e-10)
+    plane = np.eye(3) - np.outer([0.6, 0.8, 0.0], [0.6, 0.8, 0.0])
+    yield Fact("the same, turned", pair_delta(0.0, [0.8, -0.6, 0.0], plane, plane), equal, 1e-10)
     for label, shift, first, second in (
         ("a direction without noise that moves", [0.0, 1.0], flat, flat),
         ("noise where the second law has none", [0.0, 0.0], np.eye(2), flat),
@@ -203,6 +208,77 @@ def _gaussians(rng: np.random.Generator) -> Iterator[Fact]:
         ("no noise at all", [1.0, 0.0], 0.0, 0.0),
     ):
         yield Fact(label, pair_delta(1.0, shift, first, second), 1.0, 0)
+    yield from _far()
+    yield from _flat()
+
+
+def _one_output(epsilon: float, m: float, a: float) -> float:
+    """delta of N(m, a) against N(0, 1) by normal tails, in digits."""
+    with mpmath.workdps(60):
+        mean, variance = mpmath.mpf(m), mpmath.mpf(a)
+        k, slope = (1 - 1 / variance) / 2, mean / variance
+        root = mpmath.sqrt(slope**2 + 4 * k * (epsilon + mean**2 / (2 * variance) + mpmath.log(variance) / 2))
+        low, high = sorted([(-slope - root) / (2 * k), (-slope + root) / (2 * k)])
+        tails = [
+            mpmath.ncdf((low - centre) / deviation) + mpmath.ncdf((centre - high) / deviation)
+            for centre, deviation in ((mean, mpmath.sqrt(variance)), (mpmath.mpf(0), mpmath.mpf(1)))
+        ]
+        first, second = tails if k > 0 else [1 - one for one in tails]
+        return float(first - mpmath.exp(epsilon) * second)
+
+
+def _far() -> Iterator[Fact]:
+    """Large epsilon, where e^epsilon magnifies what a tail is off by; epsilon beyond all losses, and beside them."""
+    for epsilon, m, a in (
+        (36.0, 0.5, 9.0),
+        (600.0, 0.5, 100.0),
+        (0.2, -1.3, 0.3),
+        (8.0, 5.0, 0.5),
+        (0.01, 0.5, 1.0001),
+    ):
+        found = pair_delta(epsilon, [m], a, 1.0)
+        yield Fact(f"one output, epsilon {epsilon:g}", found, _one_output(epsilon, m, a), 1e-10)
+    yield Fact(
+        "far out, where a tail is no float",
+        pair_delta(1000.0, [0.5], 100.0, 1.0) - _one_output(1000.0, 0.5, 100.0),
+        0.0,
+        1e-8,
+    )
+    m, a = (0.5, -0.3), (0.5, 0.8)
+    largest = sum(x * x / (1 - v) - math.log(v) for x, v in zip(m, a, strict=True)) / 2
+    yield Fact("beyond the largest loss", pair_delta(3 * largest, m, np.diag(a), 1.0), 0.0, 1e-8)
+    share = pair_delta(0.999 * largest, m, np.diag(a), 1.0) / _plane(0.999 * largest, m, a)
+    yield Fact("just below it", share, 1.0, 1e-6)
+    yield Fact("as good as apart", pair_delta(0.1, [40.0, 1.0], np.diag([2.0, 0.6]), 1.0), 1.0, 0)
+
+
+def _flat() -> Iterator[Fact]:
+    """Three turned outputs in any unit, the third with next to no noise or shift: two outputs, or 1."""
+    turn = np.linalg.qr(np.random.default_rng(31).standard_normal((3, 3)))[0]
+    m, a, b = np.array([0.5, -0.3]), np.array([2.0, 0.6]), np.array([4.0, 0.9])
+    true = _plane(0.4, (0.5, -0.3), (2.0, 0.6))
+    for unit in (1e-7, 1e7):
+        for shift, first, second, told in (
+            (2e-13, 0.0, 0.0, true),
+            (1e-11, 0.0, 0.0, 1.0),
+            (0.0, 2e-12, 0.0, true),
+            (0.0, 3e-11, 0.0, 1.0),
+            (0.0, 0.0, 1e-12, true),
+            (0.0, 0.0, 1e-11, 1.0),
+            (0.0, 1e-11, 1e-11, true),
+        ):
+            A, B = (turn @ np.diag(v) @ turn.T * unit**2 for v in ([*(a * b), first], [*b, second]))
+            found = pair_delta(0.4, unit * turn @ [*(np.sqrt(b) * m), shift], A, B)
+            yield Fact(
+                f"{shift:g}, {first:g}, {second:g} in units of {unit:g}", found, told, 1e-6 if told < 1 else 2e-2
+            )
+    for ratio, told in ((0.9e-12, 1.0), (1.1e-12, 0.0)):
+        found = pair_delta(0.3, [0.2, 0.1], np.diag([9 * ratio, 9.0]), 1.0)
+        yield Fact(f"1 where variances are {ratio:g} apart", float(found == 1), told, 0)
+    # Both chances of the ellipse in which the loss is larger, the second law's density there that at 0.
+    small = math.exp(0.3) * math.sqrt(1.5e-12)
+    found = 1 - pair_delta(0.3, [0.0, 0.0], np.diag([1e-6, 1.5e-6]), 1.0)
+    yield Fact("variances that are small and differ", found, small * (1 - math.log(small)), 1e-4)
 
 
 # --- sampled steps ---
@@ -270,8 +346,8 @@ BEYOND_AUDIT_LOSSES = Claim(
     statement=(
         "Privacy losses on a grid are rounded, composed and cut as plain sums say, their errors counted;",
         "bounds of several Laplace outputs are those of sums on a grid of two thousand steps in the largest ratio;",
-        "the curve of two Gaussians is that of an integral over the plane, and 1 where a law lacks noise that the "
-        "other has or that would hide a shift;",
+        "the curve of two Gaussians is that of an integral over the plane and of normal tails, also at large "
+        "$epsilon$ and in any unit, and 1 where a law lacks noise that the other has or that would hide a shift;",
         "bounds on epsilon of Poisson-sampled Gaussian steps lie around the true one as far apart as their grid says.",
     ),
     setting="Up to 70 Laplace outputs, two Gaussian outputs, up to 400 sampled steps.",
