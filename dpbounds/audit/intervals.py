@@ -62,7 +62,7 @@ def laplace_sum_tail(t: float, number: int, *, below: bool = False) -> float:
     |d|/b has density e^{-x} (1 + x)/2: half Gamma(1), half Gamma(2); S is Gamma(n + k), k ~ Binomial(n, 1/2).
     """
     n = count("number", number)
-    # Beyond 12 standard deviations the binomial has less than e^-288: nothing beside the tails that are used.
+    # Beyond 12 standard deviations the binomial has less than e^-72: nothing beside the tails that are used.
     reach = math.ceil(6 * math.sqrt(n)) + 40
     k = np.arange(max(0, n // 2 - reach), min(n, n // 2 + reach) + 1)
     weights = np.exp(special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1) - n * math.log(2))

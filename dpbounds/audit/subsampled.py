@@ -35,6 +35,8 @@ _POINTS = 1 << 18
 # What Hoeffding's inequality leaves out, and grid steps in a loss's standard deviation for its mean rounding to be h/2.
 _LEFT_OUT, _SMOOTH = 1e-13, 8
 _MOST_STEPS = 1_000_000
+# Below, one less a power has lost its digits.
+_LEAST_TAIL = 1e-290
 _MU, _RATE, _DELTA = "[1e-6, 100]", "(0, 1]", "[1e-15, 1)"
 
 
@@ -45,10 +47,10 @@ def poisson_delta(epsilon: float, mu: float, rate: float, *, record_first: bool 
     Source: derived here (see above). Raises `DomainError` unless epsilon >= 0, mu is in [1e-6, 100], rate in (0, 1].
     """
     wanted, mu, q = nonnegative("epsilon", epsilon), within("mu", mu, _MU), within("rate", rate, _RATE)
-    if record_first:
+    if record_first or q == 1:  # of every record both directions are one
         lifted = wanted + math.log1p((1 - q) * -math.expm1(-wanted) / q) if wanted < 600 else wanted - math.log(q)
         return q * math.exp(float(float_log_delta(mu, lifted)))
-    if q < 1 and math.exp(-wanted) <= 1 - q:
+    if math.exp(-wanted) <= 1 - q:
         return 0.0
     threshold = _argument(-wanted, mu, q)
     without, moved = float(ndtr(threshold)), float(ndtr(threshold - mu))
@@ -82,21 +84,29 @@ def shuffled_delta(epsilon: float, mu: float, steps: int) -> tuple[float, float]
     above = math.exp(float(float_log_delta(mu, wanted)))
 
     def gap(c: float, over: bool) -> float:
-        rest = float(log_ndtr(c))
-        with_it, without = math.exp((T - 1) * rest + float(log_ndtr(c - mu))), math.exp(T * rest)
-        if over:
-            return (1 - with_it) - math.exp(wanted) * -math.expm1(T * rest)
-        return without - math.exp(wanted) * with_it
+        rest, moved = float(log_ndtr(c)), float(log_ndtr(c - mu))
+        if not over:
+            return math.exp(T * rest) - _grown(wanted, (T - 1) * rest + moved)
+        tail = -math.expm1(T * rest)
+        # Far out the tail of the largest is less than the sum of the tails, and next to it.
+        log_tail = math.log(tail) if tail > _LEAST_TAIL else math.log(T) + float(log_ndtr(-c))
+        return -math.expm1((T - 1) * rest + moved) - _grown(wanted, log_tail)
 
     top = float(-ndtri(1 / (2 * T))) if T > 1 else 0.0
     best = 0.0
     for over in (True, False):
         grid = np.linspace(-8.0, top + mu + 10, 400)
         start = float(grid[int(np.argmax([gap(float(c), over) for c in grid]))])
-        ends = (start - 0.1, start + 0.1)
+        near = float(grid[1] - grid[0])
+        ends = (start - near, start + near)
         found: Any = minimize_scalar(lambda c, over=over: -gap(c, over), bounds=ends, method="bounded")
         best = max(best, -float(found.fun))
     return best, above
+
+
+def _grown(epsilon: float, log_chance: float) -> float:
+    """e^epsilon times a chance; cut where that is no float, far above 1."""
+    return math.exp(min(epsilon + log_chance, 700.0))
 
 
 @formula
