@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from scipy import stats
 from dpbounds.audit import Box, Pair, gaussian, promise_of, shift_interval
 from dpbounds.audit.events import sampled_epsilon
 from simulators.audit.process import Outcome
-from simulators.audit.sampled import _apart, _strange, _telling, farthest, sampled
+from simulators.audit.sampled import _apart, _strange, _telling, farthest, runs_of, sampled
 from simulators.audit.shifts import Seeds, again
 from simulators.audit.work import Question, Work
 from verify.checks import Agreement, Fact, Holds, Times
@@ -34,14 +35,22 @@ ONE = PAIRS[1:2]
 
 # --- short of time ---
 
+# Calls as shipped, of the scan of one pair, of equal seeds; then for outputs that stand still, and the shift again.
+FIRST, STILL, AGAIN = 2 + 4 + 2, 24, 8
+
+
+def _calls(budget: float, kept: float) -> int:
+    """Of a thousandth of a second each, until this share of the time is left."""
+    return math.ceil(1e3 * (1 - kept) * budget)
+
 
 def _short(rng: np.random.Generator) -> Iterator[Fact | Holds]:
-    """Each call takes a thousandth of a second: where an audit stops drawing, and what it says then."""
-    # As shipped 2 calls, the scan 4, equal seeds 2, standing still 24, the shift again 8; a tenth of the time is kept.
-    start, before = Seeds(0).next + 2 + 1 + 24 + 4, 2 + 4 + 2 + 24 + 8
+    """Where audits by law stop drawing, and what they say then: a tenth of the time is kept."""
+    start, before = Seeds(0).next + 2 + 1 + 24 + 4, FIRST + STILL + AGAIN
     z = float(stats.norm.isf(ALPHA / 2) + stats.norm.isf(1e-3))
-    for budget, calls in ((1.0, 900), (0.11, 99)):
+    for budget in (0.9005, 0.1105):
         found, work = audited(scaled_noise([0.3], 1.0), {"mu": 1.0}, gaussian(1.0), budget=budget, domain=ONE)
+        calls = _calls(budget, 0.1)
         number = (calls - before) // 2
         low, high = scale_ends(rows_drawn(start, number, 1), ALPHA / 16, ALPHA / 2)
         yield Fact(f"calls of an audit of {budget:g} seconds", work.runner.calls, calls, 0)
@@ -51,31 +60,58 @@ def _short(rng: np.random.Generator) -> Iterator[Fact | Holds]:
         needs = f"{math.ceil((z / 0.2) ** 2 / 2)} noise coordinates and half of the pairs: {number} and 100% ran"
         told = (found.verdict, found.needs)
         yield Holds(f"its verdict: {verdict}", told == (verdict, "" if verdict == "consistent" else needs))
-    # The search leaves six tenths: after two calls, four pairs of four calls each.
+    # The search leaves six tenths: of 21 calls 2 are as shipped, and 16 are four pairs.
     many = [Pair(np.array([k / 16, 0.5]), np.array([0.0, 0.5]), f"{k}") for k in range(1, 12)]
-    found, _ = audited(scaled_noise([0.3], 1.0), {"mu": 1.0}, gaussian(1.0), budget=0.05, domain=many)
+    found, _ = audited(scaled_noise([0.3], 1.0), {"mu": 1.0}, gaussian(1.0), budget=0.0505, domain=many)
     yield Fact("pairs in a short scan", [found.coverage.ran, found.coverage.planned], [4, 11], 0)
+    # An ascent leaves three tenths, or ends after 400 calls; a look outside takes 2.
+    box, slopes = Box(shape=(1, 60), low=-1.0, high=2.0), np.random.default_rng(2).uniform(-1.0, 1.0, 60)
+    run = lambda data, seed: float(slopes @ data[0]) + 40 * noise_drawn(seed, 1)  # noqa: E731
+    for budget, resolution in ((0.8005, 0.05), (20.0, 0.2)):
+        found, work = audited(run, {"mu": 9.0}, gaussian(), budget=budget, domain=box, resolution=resolution)
+        before = FIRST - 4 + 4 * found.coverage.planned + STILL
+        climbed = min(4 * math.ceil((_calls(budget, 0.3) - before) / 4), 400)
+        rest = before + climbed + AGAIN + 2
+        number = min((_calls(budget, 0.1) - rest) // 2, math.ceil((z / resolution) ** 2 / 2))
+        words = f" in {number} differences"
+        yield Holds(f"an ascent of {climbed} calls, then{words}", found.steps[2].found.endswith(words))
+    yield from _short_scales()
+    yield from _short_means()
+    yield from _short_events()
+
+
+def _short_scales() -> Iterator[Fact | Holds]:
+    """Scales of two sides, where a fifth of the time is kept: the second has what is left, two rows at least."""
 
     def spread(data: np.ndarray, seed: int) -> np.ndarray:
         return 0.1 * data[0] + (1 + 4 * data[0]) * noise_drawn(seed, 8)
 
-    found, work = audited(spread, (1.0, 1e-3), gaussian(), budget=1.0, domain=ONE)
-    told = found.witness or {}
-    wanted = math.ceil(4 * math.ceil((stats.norm.isf(ALPHA / 128) + stats.norm.isf(1e-3)) ** 2 / 2 / 0.2**2) / 8)
-    second = (800 - (before - 8) - 2 * wanted) // 2
-    yield Fact(
-        "two scales, a fifth of the time kept: calls", [work.runner.calls, *told["rows"]], [800, wanted, second], 0
-    )
-    sums = [
-        float(((k * rows_drawn(told["starts"][i], told["rows"][i], 8)) ** 2).sum()) for i, k in enumerate((5.0, 1.0))
-    ]
-    yield Fact("their sums", told["sums"], sums, 1e-12)
-    yield from _short_means()
+    share = ALPHA / 64
+    least = math.ceil((stats.norm.isf(share / 2) + stats.norm.isf(1e-3)) ** 2 / 2 / 0.2**2)
+    wanted = math.ceil(4 * least / 8)
+    for budget, second in ((0.9505, 20), (0.9045, 2), (0.903, 1)):
+        found, work = audited(spread, (1.0, 1e-3), gaussian(), budget=budget, domain=ONE)
+        noted = [step for step in found.steps if step.name == "2 noise"]
+        yield Fact(f"{second} rows of two scales are looked at", len(noted), int(second > 1), 0)
+        if second > 2:
+            told = found.witness or {}
+            calls = FIRST + STILL + 2 * wanted
+            yield Fact("rows", [(_calls(budget, 0.2) - calls) // 2, *told["rows"]], [second, wanted, second], 0)
+            yield Fact("calls", work.runner.calls, _calls(budget, 0.2), 0)
+            sides = zip((5.0, 1.0), told["starts"], told["rows"], strict=True)
+            sums = [float(((size * rows_drawn(at, number, 8)) ** 2).sum()) for size, at, number in sides]
+            yield Fact("their sums", told["sums"], sums)
 
 
 def _short_means() -> Iterator[Fact | Holds]:
-    """Means of what draws without seeds: one pair is piloted on 120 calls, and a tenth of the time is kept."""
-    for claim, verdict in ((3.0, "unclear"), (3.8, "consistent"), (0.5, "refuted")):
+    """Means of what draws without seeds: pilots take half of what is above a tenth of the time, 120 calls at most."""
+    for budget, claim, verdict in (
+        (1.2005, 3.0, "unclear"),
+        (1.2005, 3.8, "consistent"),
+        (1.2005, 0.3, "refuted"),
+        (0.1867, 40.0, "consistent"),
+        (0.1845, 40.0, "unclear"),
+    ):
         given: list[np.ndarray] = []
         stream = np.random.default_rng(8)
 
@@ -83,9 +119,10 @@ def _short_means() -> Iterator[Fact | Holds]:
             given.append(data[0] * np.array([0.6, 0.8]) + stream.standard_normal(2) * [1.0, 2.0])
             return given[-1]
 
-        found, work = audited(run, {"mu": claim}, gaussian(), budget=1.0, domain=ONE)
-        calls = 2 + 4 + 2 + 120
-        number = (900 - calls) // 2
+        found, work = audited(run, {"mu": claim}, gaussian(), budget=budget, domain=ONE)
+        left = 1e3 * 0.9 * budget - FIRST
+        calls, last = FIRST + min(120, math.ceil(left / 2)), _calls(budget, 0.1)
+        number = (last - calls) // 2
         first, second = (np.array(given[calls + k : calls + 2 * number : 2]) for k in (0, 1))
         half = number // 2
         apart = second[:half].mean(axis=0) - first[:half].mean(axis=0)
@@ -93,14 +130,41 @@ def _short_means() -> Iterator[Fact | Holds]:
         sides = [(one[half:] @ weights).tolist() for one in (first, second)]
         samples = [(statistics.fmean(one), statistics.pvariance(one) * len(one), len(one)) for one in sides]
         low, high = shift_interval(samples[0], samples[1], ALPHA / 2)
-        yield Fact("calls of means", work.runner.calls, 900, 0)
+        yield Fact(f"calls of means in {budget:g} seconds", work.runner.calls, last, 0)
         yield Holds(f"means against {claim:g}: {verdict}", found.verdict == verdict)
+        if number < 40:
+            yield Holds("too few", found.needs == f"40 runs a side: {number} came in the time")
+            continue
         words = f"{number} runs a side: mu along one direction in [{low:.4g}, {high:.4g}]"
         yield Holds(words, words in [step.found for step in found.steps])
         ends = 1 if verdict == "refuted" else 2  # of a refutation the lower end is what counts
         yield Fact("what they spend", found.epsilon[:ends], [low, high][:ends], 1e-9)
         needs = "more runs: no seeds cancel the noise here"
         yield Holds("what they need", found.needs == (needs if verdict == "unclear" else ""))
+
+
+def _short_events() -> Iterator[Fact | Holds]:
+    """Events, where a fiftieth of the time is kept, and nothing follows where fewer than half of the pairs ran."""
+    for good, budget in ((1, 1.5005), (2, 1.5005), (2, 1.0005)):
+        turns = itertools.count()
+
+        def answer(data: np.ndarray, seed: int | None, turns: Any = turns) -> float:
+            if data[1] == 9:
+                raise ArithmeticError
+            drawn = next(turns) % 2 if seed is None else np.random.default_rng(seed).random() < 0.1 + 0.8 * data[0]
+            return float(drawn)
+
+        pairs = [Pair(np.array([1.0, tag]), np.array([0.0, tag]), "") for tag in [2.0] * good + [9.0] * (4 - good)]
+        found, work = audited(answer, 2.5, "discrete", domain=pairs, budget=budget)
+        calls = _calls(budget, 0.02)
+        number = (calls - (2 + 16 + 2 + 120 * good)) // 2
+        yield Fact("calls of events", work.runner.calls, calls, 0)
+        enough = number >= 400 and good > 1
+        needs = f"400 runs a side and half of the pairs: {number}, and {good} of 4, ran"
+        told = (found.verdict, found.needs)
+        yield Holds(f"{good} of 4 pairs, {number} runs", told == (("consistent", "") if enough else ("unclear", needs)))
+        words = f"epsilon at least {found.epsilon[0]:.4g} ({good} pairs piloted, {number} runs a side)"
+        yield Holds(words, found.steps[-1].found == words)
 
 
 # --- parts ---
@@ -171,15 +235,27 @@ def _samples() -> Iterator[Fact | Holds]:
     shifts = [again(Direct(run), one, gaussian(), Seeds(3)) for one in same]
     chosen = farthest(Direct(lambda data, seed: float(data[0])), [one for one in shifts if one], Seeds(0), 0.0)
     yield Holds("of means as far apart the first", chosen.pair is same[0])
-    late = lambda data, seed: float(data[0] * 3 + seed % 2 - (seed % 7) * 1e-3)  # noqa: E731
+    late = lambda data, seed: float(data[0] * 0.3 + seed // 2 % 2 - (seed % 7) * 1e-3)  # noqa: E731
     pairs = [Pair(np.full(1, size), np.zeros(1), f"{size:g}") for size in (0.25, 0.5, 1.0)]
     shifts = [again(Direct(late), one, gaussian(), Seeds(3)) for one in pairs]
-    # Half of what is above 0.2 of 0.6 seconds is 200 calls: one pilot of 120 and one of 80.
-    chosen = farthest(Direct(late, budget=0.6), [one for one in shifts if one], Seeds(0), 0.2)
+    # Half of what is above 0.16 of 0.66 seconds is 250 calls: two pilots of 120, and 10 calls that are too few.
+    chosen = farthest(Direct(late, budget=0.66), [one for one in shifts if one], Seeds(0), 0.16)
     yield Holds("the farthest of those that were piloted", chosen.pair is pairs[1])
     # Half of what is above 0.1 of 0.4 seconds is 150 calls: one pilot, and 30 calls that are too few for another.
     told = sampled(Direct(late, budget=0.4), pairs, 0.0, ALPHA, Seeds(0), until=0.1)
     yield Fact("pairs piloted, and runs on what is left", [told.pairs, told.runs], [1, 75], 0)
+    broken = lambda data, seed: 1 // 0 if data[0] == 0.25 else float(data[0])  # noqa: E731
+    told = sampled(Direct(broken), pairs, 0.0, ALPHA, Seeds(0), most=100)
+    yield Holds("a pair that does not run is passed over", (told.pairs, told.pair) == (2, pairs[1]))
+    start = Seeds(0).next
+    some = lambda data, seed: 1 // 0 if data[0] and seed % 6 == start % 6 else float(seed - start)  # noqa: E731
+    sides = runs_of(Direct(some), pairs[0], 1100, Seeds(0))
+    # The first side has even numbers, a third of which end in an error; those that ran stand side by side.
+    stated = [[k for k in range(0, 2200, 2) if k % 6], list(range(1, 2200, 2))]
+    number = len(stated[0])
+    yield Fact(
+        "as many runs of either side", [] if sides is None else sides, [[[k] for k in one[:number]] for one in stated]
+    )
 
 
 OFF: dict[str, Any] = {"1e-3 off": {"facts": Times(1.001)}}

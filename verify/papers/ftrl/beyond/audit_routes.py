@@ -71,8 +71,11 @@ def _laws(rng: np.random.Generator, noise: float = 1.0) -> Iterator[Fact | Holds
     rows = 0.25 * rows_drawn(witness.get("start", 0), 6, size)
     low, high = scale_ends(rows, ALPHA / 16, ALPHA / 16)
     yield Holds(
-        "a quarter of the noise is refuted, by few rows",
-        found.verdict == "refuted" and witness["kind"] == "scale" and witness["rows"] == 6,
+        "a quarter of the noise is refuted, by few rows, with the seed of the shift before them",
+        found.verdict == "refuted"
+        and witness["kind"] == "scale"
+        and witness["rows"] == 6
+        and witness["start"] == witness["seed"] + 4,
     )
     yield Fact(
         "its sum and shift",
