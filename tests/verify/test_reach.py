@@ -19,9 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LAYERS = ("dpbounds", "simulators", "verify")
 SHIPPED = ("dpbounds.", "simulators.")
 # What no claim has a use for, with the reason.
-EXCEPTIONS: dict[str, str] = {
-    "simulators.audit.adapters.optimizer": "hands on what another library does, and decides nothing",
-}
+EXCEPTIONS: dict[str, str] = {}
 
 # (module, name): what an expression means; name "" is the module itself.
 Meaning = tuple[str, str]

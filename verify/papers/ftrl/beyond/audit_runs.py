@@ -117,9 +117,11 @@ def _processes(rng: np.random.Generator) -> Iterator[Fact | Holds | Within]:
             time.sleep(60)
         if data[0] == 4:
             np.ones(1 << 28)
+        if data[0] == 6:
+            np.empty(1 << 24)
         return np.full(300_000 if data[0] == 5 else 2, seed + data[0])
 
-    sets = [np.full(1, float(kind)) for kind in range(6)]
+    sets = [np.full(1, float(kind)) for kind in range(7)]
     with Runner(mixed, seconds=60.0) as runner:
         found = runner.run(sets, [(0, 1), (1, 1), (1, 2), (0, 4)])
         told = [one.form for one in found]
@@ -148,7 +150,8 @@ def _processes(rng: np.random.Generator) -> Iterator[Fact | Holds | Within]:
         yield Holds(
             "memory is limited", answers[-1].form.startswith("raised: MemoryError") or "Memory" in answers[-1].form
         )
-        yield Fact("calls", runner.calls, 7, 0)
+        yield Holds("and what is within it is there", runner.run(sets, [(6, 1)])[0].status == "ran")
+        yield Fact("calls", runner.calls, 8, 0)
         yield Holds("no time is left beyond what is kept", not runner.run(sets, [(0, 1)], until=1e3))
     with Runner(mixed, seconds=4.0) as runner:
         found = runner.run(sets, [(0, 1), (0, 2)]) + runner.run(sets, [(3, 1)])
