@@ -131,11 +131,11 @@ class Runner:
             self._pipe.send((list(data), list(jobs)))
             while len(done) < len(jobs):
                 if not self._pipe.poll(max(0.0, self.left - until)):
-                    waited, usual = time.monotonic() - heard, (heard - asked) / max(len(done), 1)
+                    waited = time.monotonic() - heard
                     self._end()
-                    # Time is up between calls, or within one that is not like the others.
-                    stuck = waited > _STUCK * usual + 4 * _PAUSE
-                    return [*done, Outcome("slow", words=f"no answer in {waited:.2g} s")] if stuck else done
+                    if _stuck(waited, heard - asked, len(done)):
+                        done.append(Outcome("slow", words=f"no answer in {waited:.2g} s"))
+                    return done
                 heard = time.monotonic()
                 answers = _decoded(self._pipe.recv_bytes(1 << 31))
                 done += answers
@@ -185,6 +185,13 @@ class Runner:
         self._output.seek(0)
         self._output.truncate()
         self.printed = (self.printed + said)[:PRINTED]
+
+
+def _stuck(waited: float, answered: float, number: int) -> bool:
+    """Whether time is up within a call that is not like the others, so many answered in so many seconds: else it is up
+    between calls.
+    """
+    return waited > _STUCK * answered / max(number, 1) + 4 * _PAUSE
 
 
 def _serve(pipe: Any, other: Any, mechanism: Callable[..., Any], memory: int, output: int) -> None:

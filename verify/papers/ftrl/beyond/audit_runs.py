@@ -16,7 +16,7 @@ import numpy as np
 
 from dpbounds.audit import Box, NoiseLaw, Pair, gaussian, laplace
 from simulators.audit import Outcome, Runner, neighbours
-from simulators.audit.process import PRINTED, _called, _outcome, _takes_seed
+from simulators.audit.process import PRINTED, _called, _outcome, _stuck, _takes_seed
 from simulators.audit.shifts import Seeds, climb, scan, shift_of
 from verify.checks import Agreement, Fact, Holds, Times, Within
 from verify.papers.ftrl.tools.direct import Direct
@@ -100,6 +100,9 @@ def _calls() -> Iterator[Fact | Holds]:
         for one in (lambda data: 1, lambda data, seed: 1, lambda *data: 1, lambda data, *, seed=1: 1, _noisy, max)
     ]
     yield Holds("a second argument is seen", takes == [False, True, True, False, True, True])
+    for answered, number, longest in ((3.0, 2, 30.08), (0.4, 0, 8.08), (0.4, 1, 8.08), (0.0, 0, 0.08)):
+        waits = [_stuck(share * longest, answered, number) for share in (0.99, 1.01)]
+        yield Holds(f"a wait of {longest:g} s after {number} answers in {answered:g} s", waits == [False, True])
     alone = _outcome(_called(lambda given: given.sum(), data, 1, False)).values
     yield Fact("without one none is given", np.array(alone), [6.0], 0)
 
