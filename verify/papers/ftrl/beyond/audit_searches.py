@@ -82,6 +82,9 @@ def _columns() -> Iterator[Fact | Holds]:
     turns = np.array([[True, False, True], [False, True, False]])
     records = [high, low, (high + low) / 2, 0 * low, np.where(turns, high, low), np.where(turns, low, high)]
     yield Fact("records of two axes", deep.records(np.random.default_rng(5))[:6], records)
+    corners = Box(shape=(2, 60), low=-1.0, high=2.0).records(np.random.default_rng(5))[6:9]
+    fair = np.where(np.random.default_rng(5).random((3, 60)) < 0.5, -1.0, 2.0)
+    yield Fact("corners drawn by fair coins", corners, fair, 0)
     halves = np.stack([low, high, low, high, low])
     yield Fact("half and half", deep.bases(np.random.default_rng(5))[4], halves, 0)
 
