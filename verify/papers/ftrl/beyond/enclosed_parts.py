@@ -21,6 +21,7 @@ from dpbounds.ftrl.strongly_convex.floats import GROWTH, REACH, Ratio, _distance
 from verify.checks import Agreement, Fact, Holds, Times, Within, refused, taken
 from verify.papers.ftrl.beyond.enclosed_bounds import BITS, OURS, _psi
 from verify.papers.ftrl.beyond.enclosed_discs import beyond_points
+from verify.papers.ftrl.beyond.enclosed_formulas import circles, formulas
 from verify.statements.claims import Claim
 
 _OFF = {"1 % off": {"facts": Times(1.01)}}
@@ -348,7 +349,8 @@ PARTS = Claim(
             "at nodes $psi$ is known to twelve digits, and on discs sums of sines, distances and $abs(B)^2$ "
             "are in theirs, whose means are those over the circle;"
         ),
-        "what is stated of the rounding of sums is not below its formula;",
+        "what is stated of errors of powers and sums, of $D$ on discs and of the ends is its formula, not below "
+        "it, and cells are added and halved until they are enough;",
         "elliptic integrals in balls refuse what is out of their range.",
     ),
     setting="Fractions; 200 bits; points on the rims of discs.",
@@ -358,6 +360,8 @@ PARTS = Claim(
         Agreement(decides="b", facts=_on_rims, impostors={"a third as wide": {"facts": {"share": 0.3}}}),
         Agreement(decides="b", facts=_integrals, impostors=_OFF),
         Agreement(decides="c", facts=_margins, impostors={"a part in $10^11$ less": {"facts": {"less": 1e-11}}}),
+        Agreement(decides="c", facts=formulas, impostors={"1e-10 off": {"facts": Times(1 + 1e-10)}}),
+        Agreement(decides="c", facts=circles, impostors=_OFF),
         Agreement(decides="d", facts=_ends, impostors=_OFF),
     ),
 )
