@@ -70,6 +70,11 @@ def _rows(
         yield Fact(f"ratio, {label}", row["ratio"], factor * float(ends[least]) / float(found.lower), 1e-11)
         proved = found.value.enclosure is not None and found.lower.enclosure is not None
         yield Fact(f"status, {label}", row["status"], "certified" if proved else "estimate", 0)
+    for name, source in (("f", "dpbounds, program f"), ("paper", "ftrl eq. (10) as printed")):
+        for certify in (True, False):
+            options: dict[str, Any] = {"program": name, "max_lag": 1, "certify": certify}
+            found = bound(correlations.independent(), _problem(), **options)
+            yield Holds(f"source of {name}, certify {certify}", found.value.source == source)
     printed = row_of(bound(correlations.independent(), _problem(), program="paper", max_lag=LAGS))
     yield Fact("as printed", [printed["status"], printed.get("upper")], ["not a bound", None], 0)
 

@@ -14,7 +14,7 @@ import numpy as np
 from dpbounds.ftrl import correlations, linear_regression
 from dpbounds.ftrl.linear_regression import Regression, power_law
 from dpbounds.ftrl.linear_regression.bounds import NU_CONSTANT
-from verify.checks import Agreement, Fact, Inequality, Level, Search, Times
+from verify.checks import Agreement, Fact, Holds, Inequality, Level, Search, Times
 from verify.checks.domains import Real, Whole
 from verify.papers.ftrl.beyond.exact import BUDGET, CLIP_NORM, OURS
 from verify.papers.ftrl.tools.input_laws import PLANAR, planar, signs
@@ -202,6 +202,33 @@ def _stated(rng: np.random.Generator) -> Iterator[Fact]:
         yield Fact(f"R^2 = {R_squared or 'that of Gaussian inputs'}", float(found), stated, 1e-12)
 
 
+def _printed(rng: np.random.Generator) -> Iterator[Fact | Holds]:
+    """Each rate at a point where no two of its numbers are the same."""
+    spectrum, eta, residual = np.array([0.9, 0.35, 0.2]), 0.3, 0.7
+    problem = Regression(eigenvalues=spectrum, eta=eta, rho=BUDGET, clip_norm=CLIP_NORM, sigma_sgd=residual)
+    unit, trace, sigma = CLIP_NORM**2 / BUDGET, spectrum.sum(), eta * residual**2 * spectrum.sum()
+    slow = np.log(eta * 0.2) ** 2
+    rows: tuple[tuple[linear_regression.Mechanism, float | None, float], ...] = (
+        ("independent", None, eta * 3 * unit),
+        ("nu", None, eta**2 * unit * slow * trace),
+        ("nu", 0.04, eta**2 * unit * np.log(0.04) ** 2 * trace),
+        ("lower", None, eta**2 * unit * trace),
+        ("damped anti-PGD", None, eta**1.5 * unit * np.sqrt(3 * trace)),
+    )
+    for mechanism, nu, stated in rows:
+        found = linear_regression.rate(mechanism, problem, nu=nu)
+        label = f"{mechanism}, nu = {nu or 'eta mu'}"
+        yield Fact(label, float(found), stated + sigma)
+        source = "ftrl Table 2" if mechanism == "damped anti-PGD" else "ftrl Thm 2.2"
+        yield Holds(
+            f"{mechanism}, nu = {nu or 'eta mu'}: source", found.source == source and found.kind == "asymptotic"
+        )
+    numbers = [linear_regression.effective_dimension(spectrum), linear_regression.condition_number(spectrum)]
+    yield Fact("effective dimension and condition number", numbers, [1.45 / 0.9, 4.5])
+    yield Fact("eigenvalues of one quotient", linear_regression.geometric(4, 8.0), [1, 0.5, 0.25, 0.125])
+    yield Fact("eigenvalues by a power", power_law(3, 1.5), [1, 2**-1.5, 3**-1.5])
+
+
 def _few_terms(m, x, share):
     """4 log(8 / nu) / log 8."""
     return 4 * _logarithm(m, x * share) / m.log(m.number(8))
@@ -227,7 +254,8 @@ THM_2_2_CONSTANTS = Claim(
     kind="inequality",
     statement=(
         "$nu$-Noisy-FTRL: $F_oo <= 2/(2 - eta R^2) (eta/4 sigma_s^2 + 1/(2 log^2 8) (eta^2 G^2)/rho log^2 8/nu) "
-        'op("Tr") H$.'
+        'op("Tr") H$.',
+        "The rates of Theorem 2.2 and of Table 2 with constants 1 are as they are printed.",
     ),
     hypotheses="Any inputs, $nu <= eta mu$, $eta R^2 < 2$.",
     remark=(
@@ -238,24 +266,28 @@ THM_2_2_CONSTANTS = Claim(
     given={"smaller": SMALLER, "stated": NU_CONSTANT, "least": NU_CONSTANT / 4},
     checks=(
         Inequality(
+            decides="a",
             smaller=_sensitivity_squared,
             larger=_of_nu,
             box={"nu": Real(1e-300, 1.0, "log")},
             impostors={"0.48": {"larger": {"constant": "0.48"}}},
         ),
         Inequality(
+            decides="a",
             smaller=_power,
             larger=_few_terms,
             box=NU_BOX,
             impostors={"an eighth": {"larger": Times("0.125")}},
         ),
         Inequality(
+            decides="a",
             smaller=_product,
             larger=_constant_times,
             box=NU_BOX,
             impostors={"0.0289": {"larger": {"constant": "0.0289"}}},
         ),
         Search(
+            decides="a",
             sides=_theorem,
             box={
                 "d": Whole(1, 100, "log"),
@@ -268,8 +300,10 @@ THM_2_2_CONSTANTS = Claim(
             evaluations=SUPPLEMENT,
             impostors={"halved": {"sides": Times(1, 0.5)}},
         ),
-        Agreement(facts=_stated, impostors={"1e-6 off": {"facts": Times(1.000001)}}),
+        Agreement(decides="a", facts=_stated, impostors={"1e-6 off": {"facts": Times(1.000001)}}),
+        Agreement(decides="b", facts=_printed, impostors={"1e-6 off": {"facts": Times(1.000001)}}),
         Search(
+            decides="a",
             sides=_theorem_any_law,
             box={**PLANAR, "second": Real(0.3, 1.0), "share": Real(0.3, 0.99), "damping": Real(0.5, 1.0)},
             vectorised=True,

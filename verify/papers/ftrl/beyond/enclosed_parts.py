@@ -9,12 +9,15 @@ from typing import Any
 from unittest import mock
 
 import flint
+import mpmath
 import numpy as np
 
+from dpbounds import AccuracyError
 from dpbounds.circle import floats as circle_floats
 from dpbounds.circle.arcs import Cells, Powers, corner
 from dpbounds.circle.discs import UNIT, Discs
 from dpbounds.elliptic import balls as elliptic
+from dpbounds.elliptic import digits
 from dpbounds.ftrl import correlations
 from dpbounds.ftrl.strongly_convex import Noise, Program, ProgramName
 from dpbounds.ftrl.strongly_convex.floats import GROWTH, REACH, Ratio, _distance, _power_of, _term_by_term, integrals
@@ -326,6 +329,14 @@ def _ends(rng: np.random.Generator) -> Iterator[Fact | Holds]:
         ("the ratio at 0.5 and 1.1", "b", lambda: elliptic.integral_ratio(ball(0.5), ball(1.1))),
     ):
         yield refused(label, name, call)
+    four = mpmath.MPContext()
+    four.dps = 4
+    for label, function, known in (("a kink", lambda s: abs(s - four.mpf(1) / 3), False), ("a root", four.sqrt, True)):
+        try:
+            found = digits.integral(function, context=four)
+        except AccuracyError:
+            found = None
+        yield Holds(f"the integral of {label} is {'known' if known else 'refused'}", (found is not None) == known)
     yield taken("Pi of -3 and 0.5", lambda: elliptic.Pi(ball(-3), ball(0.5)))
     ends = (
         elliptic.K(0),
@@ -351,7 +362,8 @@ PARTS = Claim(
         ),
         "what is stated of errors of powers and sums, of $D$ on discs and of the ends is its formula, not below "
         "it, and cells are added and halved until they are enough;",
-        "elliptic integrals in balls refuse what is out of their range.",
+        "elliptic integrals in balls refuse what is out of their range, and quadrature in digits what it does not "
+        "resolve.",
     ),
     setting="Fractions; 200 bits; points on the rims of discs.",
     checks=(

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_discrete_lyapunov
 
+from dpbounds import AccuracyError
 from dpbounds.ftrl.correlations import from_coefficients
 from dpbounds.ftrl.methods import LinearMethod, heavy_ball, triple_momentum
-from dpbounds.ftrl.methods.coordinates import units, whitened
+from dpbounds.ftrl.methods.coordinates import Units, units, whitened
 from dpbounds.ftrl.methods.loops import Loop, Measure
 from dpbounds.ftrl.methods.noises import noise_system
-from verify.checks import Fact
+from dpbounds.ftrl.methods.program import Storage
+from dpbounds.ftrl.methods.proof import Unproved
+from dpbounds.ftrl.methods.refining import Search
+from verify.checks import Fact, Holds
 
 MU, L, DRAWS, ERRORS, RIDGE = 0.15, 1.3, 0.7, 0.4, 0.3
 CASES: tuple[tuple[LinearMethod, int, bool, Measure], ...] = (
@@ -60,10 +65,10 @@ def _speeds(loop: Loop, h: float, moves: np.ndarray) -> np.ndarray:
     return np.array(found)
 
 
-def _ridged(moments: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """With `RIDGE` added to the correlations in these coordinates."""
+def _ridged(moments: np.ndarray, scale: np.ndarray, ridge: float = RIDGE) -> np.ndarray:
+    """With a ridge added to the correlations in these coordinates."""
     back = np.linalg.inv(scale)
-    return moments + RIDGE * scale @ np.diag(np.diag(back @ moments @ back.T)) @ scale.T
+    return moments + ridge * scale @ np.diag(np.diag(back @ moments @ back.T)) @ scale.T
 
 
 def coordinates(rng: np.random.Generator) -> Iterator[Fact]:
@@ -90,3 +95,102 @@ def coordinates(rng: np.random.Generator) -> Iterator[Fact]:
         yield Fact(
             f"{label}: steps turned", back @ back.T, _ridged(np.asarray(moved), np.linalg.inv(found.steps)), 1e-9
         )
+
+
+# --- how better units are searched for ---
+
+
+def _storage(loop: Loop, **other: Any) -> Storage:
+    """Nothing but what a search looks at."""
+    empty, moments = np.zeros(0), np.diag(np.arange(1.0, loop.width + 1)) + 0.3
+    given = {"P": empty, "multipliers": np.array([0.4, 2.6]), "past": empty, "value": -1.7, "error": 1.0}
+    return Storage(**{**given, "moments": moments, **other})
+
+
+def _worst_case(loop: Loop) -> Iterator[Fact]:
+    """Units by the second moments that a solution has; errors that grow with the state by how much it is."""
+    own = np.random.default_rng(43)
+    form = np.diag(np.arange(loop.width) - 1.0)
+    scale = Units(own.uniform(-1, 1, (loop.width,) * 2), own.uniform(-1, 1, (loop.size,) * 2), 0.9, 0.8)
+    for extra, sign in ((None, 0), (form, 1), (-form, 0)):
+        found = _storage(loop)
+        seen = scale.all @ found.moments @ scale.all.T
+        errors = ERRORS + sign * float(np.trace(form @ seen))
+        made = Search(loop, None, None, DRAWS, ERRORS, extra)._of_worst_case(scale, found)  # pyright: ignore[reportArgumentType]
+        moves = loop.step @ seen @ loop.step.T
+        moves = moves + DRAWS * np.outer(loop.draw, loop.draw) + errors * np.outer(loop.error, loop.error)
+        back = np.linalg.inv(made.steps)
+        yield Fact(f"worst case, {sign}: coordinates", made.all @ made.all.T, _ridged(seen, scale.all, 0.01), 1e-9)
+        yield Fact(f"worst case, {sign}: steps", back @ back.T, _ridged(moves, np.linalg.inv(scale.steps), 0.01), 1e-9)
+        yield Fact(f"worst case, {sign}: multiplier and value", [made.multiplier, made.value], [2.6, 1.7])
+    search = Search(loop, None, None, DRAWS, ERRORS)  # pyright: ignore[reportArgumentType]
+    kept = search._of_worst_case(scale, _storage(loop, multipliers=np.zeros(0), value=0.0))
+    yield Fact("worst case of nothing: multiplier and value", [kept.multiplier, kept.value], [0.9, 0.8])
+
+
+def searches(rng: np.random.Generator) -> Iterator[Fact | Holds]:
+    """Units are refined while the error falls; margins grow until there is a proof; other units are the last resort."""
+    loop = Loop.of(CASES[0][0], noise_system(from_coefficients((1.0, -0.6)), float), MU, L, 1, float)
+    scale = Units(np.eye(loop.width), np.eye(loop.size), 1.0, 1.0)
+    yield from _worst_case(loop)
+    for label, errors, solutions, best in (
+        ("accurate at once", (1e-8, 1e-9), 1, 1e-8),
+        ("falling", (1e-3, 1e-4, 1e-9, 1e-12), 3, 1e-9),
+        ("five at most", (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7), 5, 1e-6),
+        ("rising", (1e-3, 1e-4, 2e-4, 1e-9), 3, 1e-4),
+        ("a refusal", (1e-3, 1e-4, np.nan), 3, 1e-4),
+    ):
+        asked: list[tuple[float, float]] = []
+
+        def solved(
+            units: Units, margin: float, accuracy: float, errors: Any = errors, asked: list[Any] = asked
+        ) -> Storage:
+            asked.append((margin, accuracy))
+            if np.isnan(errors[len(asked) - 1]):
+                raise AccuracyError("none")
+            return _storage(loop, error=errors[len(asked) - 1])
+
+        _, found = Search(loop, solved, _accepts(0.0), DRAWS, ERRORS).refined(scale)
+        yield Holds(f"errors that are {label}", (len(asked), found.error) == (solutions, best) and {*asked} == {FIRST})
+    for limit in (*(margin for margin, _ in (FIRST, *PROVING, *LAST)), 1.0):
+        yield Holds(f"proved from margin {limit:g}", _margins_tried(loop, scale, limit))
+
+
+# Margins and accuracies: of the first solution, of those for a proof, and of the last.
+FIRST, PROVING = (1e-9, 1e-11), ((1e-9, 1e-8), (1e-8, 1e-8), (1e-7, 1e-8), (3e-7, 1e-8), (6e-7, 1e-8), (1e-6, 1e-8))
+LAST, RIDGES = ((1e-5, 1e-8), (1e-4, 1e-8), (1e-3, 1e-8)), (1e-3, 1e-9)
+
+
+def _accepts(limit: float) -> Any:
+    """Takes solutions with margins from a limit on, which stand as their value."""
+
+    def accepted(found: Storage) -> float:
+        if found.value < limit:
+            raise Unproved("another margin may do")
+        return found.value
+
+    return accepted
+
+
+def _margins_tried(loop: Loop, scale: Units, limit: float) -> bool:
+    """Whether what is tried is what should be: all margins in these units, in two others, and the last in these."""
+    asked, ridges = list[tuple[float, float]](), list[float]()
+
+    def solved(units: Units, margin: float, accuracy: float) -> Storage:
+        asked.append((margin, accuracy))
+        return _storage(loop, value=margin, error=0.0)
+
+    def otherwise(ridge: float) -> Units:
+        ridges.append(ridge)
+        return scale
+
+    try:
+        value = Search(loop, solved, _accepts(limit), DRAWS, ERRORS).first(scale, otherwise)
+    except AccuracyError:
+        value = None
+    margins = [margin for margin, _ in (*PROVING, *LAST)]
+    if limit <= PROVING[-1][0]:
+        tried = [FIRST, *(pair for pair in PROVING if limit > FIRST[0] and pair[0] <= limit)]
+        return asked == tried and not ridges and value == limit
+    tried = [*(FIRST, *PROVING) * 3, FIRST, *(pair for pair in LAST if pair[0] <= limit)]
+    return asked == tried and tuple(ridges) == RIDGES and value == (limit if limit in margins else None)

@@ -34,7 +34,7 @@ from dpbounds.ftrl.methods.fractions import _dominates, _has_positive_pivots, po
 from dpbounds.ftrl.methods.problem import Problem
 from dpbounds.ftrl.strongly_convex import Noise, StronglyConvex, bound, recertify
 from verify.checks import Agreement, Fact, Holds, Times, Within, refused
-from verify.papers.ftrl.beyond.methods_coordinates import coordinates
+from verify.papers.ftrl.beyond.methods_coordinates import coordinates, searches
 from verify.papers.ftrl.beyond.methods_cycles import _nearest
 from verify.papers.ftrl.tools.design import random_objective
 from verify.statements.claims import Claim
@@ -286,7 +286,8 @@ METHOD_PARTS = Claim(
         "weights step and are extrapolated as the iteration says, a loss is taken back, and the certified number at "
         "given weights is their norm;",
         "moments of clipped residuals are integrals, also far outside of the threshold, far inside and without spread;",
-        "the units of a storage program are root mean squares on three quadratics.",
+        "the units of a storage program are root mean squares on three quadratics, refined while the error falls, and "
+        "its margins grow until there is a proof.",
     ),
     checks=(
         Agreement(decides="a", facts=_polygons),
@@ -297,5 +298,6 @@ METHOD_PARTS = Claim(
         Agreement(decides="e", facts=_steps, impostors=OFF),
         Agreement(decides="f", facts=_far, impostors=OFF),
         Agreement(decides="g", facts=coordinates, impostors=OFF),
+        Agreement(decides="g", facts=searches, impostors=OFF),
     ),
 )
