@@ -245,8 +245,7 @@ class Problem:
 
 def nearest_outwards(number: Any, kind: Kind) -> float:
     """A float at or above the fraction, or at or below it for a lower bound."""
-    end = float(number.p) / float(number.q) if abs(number.p) < 2**1000 and number.q < 2**1000 else None
-    middle = float(int(number.p * 2**80 // number.q)) / 2.0**80 if end is None else end
+    middle = int(number.p) / int(number.q)  # rounded to nearest, whatever their digits
     up = kind == "upper"
     while (exact(middle) < number) if up else (exact(middle) > number):
         middle = float(np.nextafter(middle, np.inf if up else -np.inf))

@@ -31,7 +31,7 @@ from dpbounds.ftrl.methods import (
 from dpbounds.ftrl.methods.conic import Conic
 from dpbounds.ftrl.methods.cycles import _proved
 from dpbounds.ftrl.methods.fractions import _dominates, _has_positive_pivots, positive_definite, product
-from dpbounds.ftrl.methods.problem import Problem
+from dpbounds.ftrl.methods.problem import Problem, nearest_outwards
 from dpbounds.ftrl.strongly_convex import Noise, StronglyConvex, bound, recertify
 from verify.checks import Agreement, Fact, Holds, Times, Within, refused
 from verify.papers.ftrl.beyond.methods_coordinates import coordinates, searches
@@ -140,7 +140,22 @@ def _solved(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
         # heavy ball has two states: (2 + poles) (3 + poles) / 2 moments, 60 at most in fractions.
         told = Problem(heavy_ball(eta=0.2, momentum=0.3), noise, 0.1, 1.0, "f", None).error_at(0.7)
         yield Holds(f"an error with {poles} draws kept is a bound of kind {kind}", told.kind == kind)
+    yield from _outwards()
     yield from _clocks()
+
+
+def _outwards() -> Iterator[Fact | Holds]:
+    """Bounds are the nearest floats outside of their fractions, of numbers with any digits; errors in other units."""
+    for p, q in ((1, 3), (-5, 7), (3, 4), (3**700, 2**1109), (2**1100 + 1, 3**690), (5, 3 * 2**1000 - 1)):
+        number = flint.fmpq(p, q)
+        for kind, sign in (("upper", 1), ("lower", -1)):
+            end = nearest_outwards(number, kind)  # pyright: ignore[reportArgumentType]
+            inside = Fraction(float(np.nextafter(end, -sign * np.inf)))
+            outside = sign * (Fraction(end) - Fraction(p, q)) >= 0 > sign * (inside - Fraction(p, q))
+            yield Holds(f"{kind}, {p.bit_length()} and {q.bit_length()} digits", outside)
+    made = GradientNoise(variance=0.3, co=0.7, distance=1.1, gradient=-0.4).scaled(1.6, 0.25)
+    told = [made.variance, made.co, made.distance, made.gradient]
+    yield Fact("errors in other units", told, [0.3 / 0.25, 0.7 / 1.6, 1.1 / 1.6**2, -0.4])
 
 
 def _clocks() -> Iterator[Within]:
@@ -280,7 +295,7 @@ METHOD_PARTS = Claim(
         "A corner of a polygon is proved nearest where it is, and nowhere else;",
         "matrices of fractions are multiplied exactly, and positive definite where their pivots are positive;",
         "the error of a conic program is relative to its objective, and errors on quadratics are bounds as long as "
-        "fractions are counted with;",
+        "fractions are counted with, rounded to the nearest floats outside;",
         "where steps are above those with a proved rate nothing is compared, nor is a gain told that is not above 1, "
         "and the largest rate of a schedule is limited;",
         "weights step and are extrapolated as the iteration says, a loss is taken back, and the certified number at "
