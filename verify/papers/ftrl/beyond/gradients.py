@@ -108,17 +108,42 @@ def _multipliers(rng: np.random.Generator) -> Iterator[Fact]:
     yield Fact("D where the spectrum is faint", unit * (slopes @ point + constant), D[::3], 1e-9)
 
 
+def _nodes(rng: np.random.Generator) -> Iterator[Fact]:
+    """Weights of equal steps and of graded ones; how low a parabola falls between nodes that are not equally far."""
+    for n, ends in ((7, (1, 2)), (8, (1, 1))):  # how often 0 and the last stand on the circle
+        grid, last = Grid.uniform(n), n // 2
+        counts = [ends[0], *[2] * (last - 1), ends[1]]
+        yield Fact(f"{n} steps", grid.omega, 2 * np.pi / n * np.arange(last + 1))
+        yield Fact(f"weights of {n} steps", grid.weights, 2 * np.pi / n * np.array(counts))
+    for eta, mu, L, lags in ((0.45, 0.2, 2.0, 3), (0.9, 1e-4, 2.2, 12)):
+        grid = Grid.graded(Program(name="f", mu=mu, L=L, eta=eta), lags, 200)
+        label = f"eta L = {eta * L:g}, {lags} lags"
+        yield Fact(f"{label}: whole", float(grid.weights.sum()), 2 * np.pi)
+        x = eta * mu
+        slow = grid.mean(1 / ((1 - x - np.cos(grid.omega)) ** 2 + np.sin(grid.omega) ** 2))
+        yield Fact(f"{label}: the slowest quadratic", slow, 1 / (x * (2 - x)), 1e-9)
+        stiff = grid.mean(1 / ((1 - eta * L - np.cos(grid.omega)) ** 2 + np.sin(grid.omega) ** 2))
+        yield Fact(f"{label}: the stiffest", stiff, 1 / (eta * L * (2 - eta * L)), 1e-9)
+        yield Fact(f"{label}: the last lag", grid.mean(np.cos(lags * grid.omega) ** 2), 0.5, 1e-9)
+    omega, widest = np.array([0.1, 0.3, 0.35, 0.7, 1.6]), np.array([0.0, 0.2, 0.35, 0.9, 0.0])
+    for bend in (1.7, -1.7):
+        D = 0.4 + bend * (omega - 0.5) ** 2
+        yield Fact(f"between nodes, {bend:g}", newton._least_nearby(omega, D), D - max(bend, 0) * widest**2 / 2)
+
+
 GRADIENTS = Claim(
     id="ftrl/beyond-gradients",
     where=f"{OURS}: slopes that searches are told",
     kind="identity",
     statement=(
         "The gradients that searches for buffers, bands and cyclic bounds are given are those of what they minimise;",
-        "the gradients and Hessians of the programs by their multipliers are too.",
+        "the gradients and Hessians of the programs by their multipliers are too;",
+        "the nodes of these programs have the weights of the circle and resolve its quadratics.",
     ),
     setting="Central differences, at two points near where each search begins.",
     checks=(
         Agreement(decides="a", facts=_designs, impostors=_OFF),
         Agreement(decides="b", facts=_multipliers, impostors=_OFF),
+        Agreement(decides="c", facts=_nodes, impostors=_OFF),
     ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from scipy.linalg import solve_discrete_lyapunov
 from dpbounds import AccuracyError
 from dpbounds.ftrl.correlations import from_coefficients
 from dpbounds.ftrl.methods import LinearMethod, heavy_ball, triple_momentum
+from dpbounds.ftrl.methods.bounds import _bounded
+from dpbounds.ftrl.methods.conic import Infeasible
 from dpbounds.ftrl.methods.coordinates import Units, units, whitened
 from dpbounds.ftrl.methods.loops import Loop, Measure
 from dpbounds.ftrl.methods.noises import noise_system
@@ -133,6 +136,7 @@ def searches(rng: np.random.Generator) -> Iterator[Fact | Holds]:
     loop = Loop.of(CASES[0][0], noise_system(from_coefficients((1.0, -0.6)), float), MU, L, 1, float)
     scale = Units(np.eye(loop.width), np.eye(loop.size), 1.0, 1.0)
     yield from _worst_case(loop)
+    yield from _memories()
     for label, errors, solutions, best in (
         ("accurate at once", (1e-8, 1e-9), 1, 1e-8),
         ("falling", (1e-3, 1e-4, 1e-9, 1e-12), 3, 1e-9),
@@ -154,6 +158,32 @@ def searches(rng: np.random.Generator) -> Iterator[Fact | Holds]:
         yield Holds(f"errors that are {label}", (len(asked), found.error) == (solutions, best) and {*asked} == {FIRST})
     for limit in (*(margin for margin, _ in (FIRST, *PROVING, *LAST)), 1.0):
         yield Holds(f"proved from margin {limit:g}", _margins_tried(loop, scale, limit))
+
+
+def _memories() -> Iterator[Holds]:
+    """With more than one past gradient, where that fails with one, and what is infeasible is not tried again."""
+    for memory, refusal, tried, ended in (
+        (0, None, [0], 0),
+        (1, None, [1], 1),
+        (2, None, [2], 2),
+        (2, AccuracyError("many"), [2, 1], 1),
+        (3, AccuracyError("many"), [3, 1], 1),
+        (3, Infeasible("none"), [3], None),
+    ):
+        asked: list[int] = []
+
+        def bounded(held: int, certify: bool, refusal: Any = refusal, asked: list[int] = asked) -> str:
+            asked.append(held)
+            if held > 1 and refusal is not None:
+                raise refusal
+            return f"with {held}, {certify}"
+
+        try:
+            found = _bounded(SimpleNamespace(bounded=bounded), memory, certify=True)  # pyright: ignore[reportArgumentType]
+        except Infeasible:
+            found = None
+        stated = None if ended is None else (ended, f"with {ended}, True")
+        yield Holds(f"memory {memory}: {refusal or 'found'}", asked == tried and found == stated)
 
 
 # Margins and accuracies: of the first solution, of those for a proof, and of the last.
