@@ -12,10 +12,12 @@ import numpy as np
 from dpbounds.iv.confidence import ADJACENCIES, Adjacency, arms_release, noise_scales
 from simulators.engine import Streams
 from simulators.iv.confidence import (
+    CellModel,
     ClippedDesign,
     TwoStageDesign,
     clipped_releases,
     release_clipped,
+    release_controlled,
     without_clipping,
 )
 from simulators.iv.confidence.controls import StageZero, stage_one, stage_zero
@@ -77,6 +79,12 @@ def _stage_zero(rng: np.random.Generator) -> Iterator[Fact]:
             totals[trial] += [x * x, x * y, y * y]
         yield Fact(f"stage 0, {adjacency}: cells", found.cells, cells)
         yield Fact(f"stage 0, {adjacency}: totals", found.totals, totals)
+    # With one record or so in a cell all cells are dropped, and nothing but noise is left.
+    problem, design = CellModel(n=5, cells=5), TwoStageDesign(mu=CELL_MU, **SETTINGS)
+    arrays = release_controlled(problem, design, Streams(noise=_generator(), data=rng, initial=rng), 3)
+    yield Fact(
+        "as many cells as records: kept, and extra variance", [*arrays["kept"], arrays["extra"].max()], [0.0] * 4
+    )
 
 
 def _stage_one(rng: np.random.Generator) -> Iterator[Fact]:

@@ -197,6 +197,27 @@ def _blocks_in_law(rng: np.random.Generator) -> Iterator[Fact | Holds]:
         yield refused(label, "problem", lambda other=other: release_blocks_in_law(other, design, streams, 1))
 
 
+def _blocks_of_records(rng: np.random.Generator) -> Iterator[Fact]:
+    """Release H of two regressors, from the clipped and clamped records and the same normals."""
+    n, trials = 25, 2
+    z, x, y = 1.5 * rng.standard_normal((n, 2)), 2 * rng.standard_normal((n, 2)), 4 * rng.standard_normal(n)
+    problem: Any = FixedRecords(sample=records_of(z, x, y))
+    bounds: dict[str, Any] = {"instrument_bound": 1.3, "outcome_bound": 3.0, "regressor_bounds": (2.0, 1.4)}
+    design = MomentDesign(mu=2.0, outcome_centre=0.5, regressor_centres=(-0.4, 0.3), ratio=0.7, **bounds)
+    found, own = release_blocks(problem, design, Streams(noise=_again(), data=rng, initial=rng), trials), _again()
+    Z = z / np.maximum(1.3, np.linalg.norm(z, axis=1))[:, None]
+    a_y, a_x = design.weights
+    inside = [np.clip(y - 0.5, -3, 3), np.clip(x[:, 0] + 0.4, -2, 2), np.clip(x[:, 1] - 0.3, -1.4, 1.4)]
+    V = np.column_stack(inside) / [a_y, *a_x]
+    scales = block_scales(2.0, adjacency=design.adjacency)
+    square = _symmetric(own.standard_normal((trials, 2, 2)), float(scales.instruments))
+    crossed = float(scales.cross) * own.standard_normal((trials, 2, 3))
+    yield Fact("H, Z'Z of records", found["instruments"], Z.T @ Z + square, 1e-11)
+    yield Fact("H, Z'V of records", found["cross"], Z.T @ V + crossed, 1e-11)
+    square = _symmetric(own.standard_normal((trials, 3, 3)), float(scales.variables))
+    yield Fact("H, V'V of records", found["variables"], V.T @ V + square, 1e-11)
+
+
 def _bound(share: float) -> float:
     return math.sqrt(2 * math.log(40 / share))
 
@@ -251,6 +272,7 @@ STACKED = Claim(
     checks=(
         Agreement(decides="ab", facts=_stacked, impostors=_OFF),
         Agreement(decides="b", facts=_bartlett, impostors=_OFF),
+        Agreement(decides="b", facts=_blocks_of_records, impostors=_OFF),
         Agreement(decides="b", facts=_blocks_in_law, impostors=_OFF),
         Agreement(decides="b", facts=_moments_in_law, impostors=_OFF),
     ),
