@@ -1,4 +1,4 @@
-"""Beyond the paper: how long clipped runs are, what stands for the records of a law, and the search for clip norms."""
+"""Beyond the paper: clipped runs and their forecasts, what stands for records of a law, the search for clip norms."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from functools import partial
 import numpy as np
 from scipy.special import chdtri, ndtri
 
+from dpbounds.gaussian_norm import norm_cdf
 from dpbounds.iv import Moments, TwoStageBudget
-from dpbounds.iv.clipping import Records, clipped_run, clipping_spread, longest_run, model_records
+from dpbounds.iv.clipping import Records, clipped_run, clipping_at, clipping_spread, longest_run, model_records
 from dpbounds.iv.forecast import Forecaster
 from dpbounds.iv.general import General
 from dpbounds.iv.isotropic import Isotropic
+from dpbounds.iv.leading_order import GaussianLaw
 from dpbounds.iv.suggestions import _Curve, suggested_clip_norms
 from verify.checks import Agreement, Fact, Holds, Times, refused, taken
 from verify.papers.iv.beyond.planning import COVARIANCE, THETA, small_data
@@ -22,6 +24,8 @@ from verify.statements.claims import Claim
 _OFF = {"1e-6 off": {"facts": Times(1.000001)}}
 
 # --- runs and nodes ---
+
+STEPS = 150
 
 
 def _longest(rng: np.random.Generator) -> Iterator[Fact | Holds]:
@@ -37,6 +41,93 @@ def _longest(rng: np.random.Generator) -> Iterator[Fact | Holds]:
         yield taken("the longest", call) if steps == longest else refused("one step more", "steps", call)
     law = Isotropic(singular_values=np.array([1.4, 0.7]), beta=np.ones(2), q=4, eta=0.5, alpha=0.4)
     yield Fact("steps at most, a law", longest_run(model_records(law, 1.0, 0.5)), int(1e9 / (2 * 8192 * 12 * 2)), 0.0)
+
+
+def _runs(rng: np.random.Generator) -> Iterator[Fact]:
+    """Every step of a run that settles, record by record: iterates, and the shares of gradients that are clipped."""
+    data, (eta, alpha), (gamma1, gamma2) = small_data(), (0.5, 0.9), (1.6, 1.1)
+    records, moments = Records.of(data.Z, data.X, data.Y), Moments.of(data.Z, data.X, data.Y)
+    found = clipped_run(records, General(moments=moments, eta=eta, alpha=alpha), STEPS, gamma1, gamma2)
+    path, shares = [(np.zeros((3, 2)), np.zeros(2))], []
+    for _ in range(STEPS):
+        theta, beta = path[-1]
+        fitted = data.Z @ theta
+        first = data.Z[:, :, None] * (fitted - data.X)[:, None]
+        second = fitted * (fitted @ beta - data.Y)[:, None]
+        lengths = np.linalg.norm(first, axis=(1, 2)), np.linalg.norm(second, axis=1)
+        shares.append([np.mean(lengths[0] > gamma1), np.mean(lengths[1] > gamma2)])
+        first /= np.maximum(1, lengths[0] / gamma1)[:, None, None]
+        second /= np.maximum(1, lengths[1] / gamma2)[:, None]
+        path.append((theta - eta * first.mean(axis=0), beta - alpha * second.mean(axis=0)))
+    yield Fact("clipped run: Theta", found.theta, np.array([theta for theta, _ in path]), 1e-8)
+    yield Fact("clipped run: beta", found.beta, np.array([beta for _, beta in path]), 1e-8)
+    yield Fact("clipped run: shares", np.column_stack([found.clipped_theta, found.clipped_beta]), np.array(shares))
+
+
+def _at_the_end(rng: np.random.Generator) -> Iterator[Fact]:
+    """Shares that are clipped at noisy iterates, each record with its own draws."""
+    m, n, T, target = 300, 70, 6, np.array([0.7, -1.6])
+    drift, s = COVARIANCE @ THETA, np.array([1.4, 0.7])
+    moments = Moments(A=COVARIANCE, G=drift, b=drift @ target, n=9)
+    law = GaussianLaw(np.array([0.5, -1.2]), np.array([[0.4, 0.1], [0.1, 0.2]]))
+    budget = TwoStageBudget(rho1=0.4, rho2=0.7, gamma1=4.0, gamma2=3.0)
+    values, vectors = np.linalg.eigh(law.covariance)
+    of_theta, of_beta = np.random.default_rng(1).standard_normal((2, m, 2))
+    for problem, A, theta in (
+        (Isotropic(singular_values=s, beta=target, q=5, eta=0.6, alpha=0.4), np.eye(2), np.diag(s) + 0.1),
+        (General(moments=moments, eta=0.6, alpha=0.3), COVARIANCE, THETA + 0.1),
+    ):
+        Z = rng.standard_normal((m, len(A))) @ np.linalg.cholesky(A).T
+        lengths = np.sqrt(np.sum(Z**2, axis=1) + (rng.chisquare(3, m) if len(A) == 2 else 0.0))
+        X = Z @ theta + 0.6 * rng.standard_normal((m, 2))
+        Y = X @ target + 0.9 * rng.standard_normal(m)
+        V = 0.36 * sum(np.linalg.matrix_power(np.eye(len(A)) - 0.6 * A, 2 * i) for i in range(T))
+        clipped = np.zeros(2)
+        for i, (z, length, x, y) in enumerate(zip(Z, lengths, X, Y, strict=True)):
+            own = math.sqrt(float(z @ V @ z)) if len(A) == 3 else length * math.sqrt(float(V[0, 0]))
+            fitted = z @ theta + 2 * 4.0 / n * math.sqrt(T / 0.4) * own * of_theta[i]
+            e = fitted @ (law.mean + vectors @ (np.sqrt(values) * of_beta[i])) - y
+            clipped += [length * np.linalg.norm(fitted - x) > 4, np.linalg.norm(fitted) * abs(e) > 3]
+        records = Records(instruments=Z, lengths=lengths, regressors=X, outcome=Y, law=len(A) == 2)
+        found = clipping_at(records, problem, budget, theta=theta, law=law, n=n, steps=T)
+        yield Fact(f"shares at the end, {type(problem).__name__}", found[:2], clipped / m)
+
+
+def _forecast(rng: np.random.Generator) -> Iterator[Fact]:
+    """A forecast at T = 9 from the clipped run, the expansion and what other data change, for a law and a data set."""
+    data, T, budget = small_data(), 9, TwoStageBudget(rho1=70.0, rho2=20.0, gamma1=3.0, gamma2=2.0)
+    moments, records = Moments.of(data.Z, data.X, data.Y), Records.of(data.Z, data.X, data.Y)
+    law = Isotropic(singular_values=np.array([1.4, 0.7]), beta=np.array([0.7, -1.6]), q=5, eta=0.6, alpha=0.3)
+    for n, problem, given in ((300, law, None), (45, General(moments=moments, eta=0.6, alpha=0.3), records)):
+        forecaster = Forecaster(problem=problem, n=n, sigma_1=0.9, sigma_2=0.6, records=given)
+        label = f"forecast, n = {n}"
+        one, two = 2 * 3 / n * math.sqrt(T / 70), 2 * 2 / n * math.sqrt(T / 20)
+        order = forecaster.expansion([1, T])
+        found, run = forecaster.forecast(budget, T, order, 1), clipped_run(forecaster.nodes, problem, T, 3.0, 2.0)
+        F, N = order.first[1], order.second[1]
+        shift, moved = one**2 * order.shift[1], run.beta[T] - order.noiseless[1]
+        end = GaussianLaw(run.beta[T] + shift, one**2 * F + two**2 * N)
+        at = clipping_at(forecaster.nodes, problem, budget, theta=run.theta[T], law=end, n=n, steps=T)
+        off, covariance = end.mean - problem.beta, end.covariance + at.spread + forecaster.sampled(T)
+        stated = {
+            "noiseless": np.linalg.norm(order.noiseless[1] - problem.beta),
+            "first_noise": one * math.sqrt(np.trace(F)),
+            "second_noise": two * math.sqrt(np.trace(N)),
+            "shift": np.linalg.norm(shift),
+            "clip_shift": math.sqrt(moved @ moved + np.trace(at.spread)),
+            "rms": math.sqrt(off @ off + np.trace(covariance)),
+        }
+        for name, value in stated.items():
+            yield Fact(f"{label}: {name}", getattr(found, name), float(value), 1e-11)
+        yield Fact(f"{label}: offset", found.offset, off, 1e-11)
+        yield Fact(f"{label}: covariance", found.covariance, covariance, 1e-11)
+        inside = float(norm_cdf(off, covariance, float(found.median or 0)))
+        yield Fact(f"{label}: half within the median", inside, 0.5, 1e-7)
+        yield Fact(f"{label}: shares", [found.clipped_theta, found.clipped_beta], at[:2], 0.0)
+        if given is None:
+            v = 0.36 * (1 - 0.4 ** (2 * T)) / (1 - 0.16)
+            noise = (math.sqrt(2) + math.sqrt(5)) * one * math.sqrt(v) / 0.7
+            yield Fact(f"{label}: noise in Theta", found.theta_noise, noise, 1e-11)
 
 
 def _nodes(rng: np.random.Generator) -> Iterator[Fact]:
@@ -155,10 +246,14 @@ def _of_a_law() -> Iterator[Fact]:
 
 SEARCH = Claim(
     id="iv/beyond-clip-norm-search",
-    where="clipped runs and the search for clip norms",
+    where="clipped runs, forecasts and the search for clip norms",
     kind="algorithm",
     statement=(
-        "A clipped run is refused beyond $10^9$ products;",
+        (
+            "A clipped run is that of its definition until it settles and after, with the shares of gradients clipped "
+            "on its way and at noisy ends, is refused beyond $10^9$ products, and a forecast is made of it, of the "
+            "expansion and of what other data change;"
+        ),
         "nodes for the records of a law are normal quantiles of Kronecker's sequence, in pairs of opposite errors;",
         (
             "clip norms are searched among quantiles of the gradients, one stage after the other, for the least "
@@ -167,6 +262,9 @@ SEARCH = Claim(
     ),
     checks=(
         Agreement(decides="a", facts=_longest, impostors=_OFF),
+        Agreement(decides="a", facts=_runs, impostors=_OFF),
+        Agreement(decides="a", facts=_at_the_end, impostors=_OFF),
+        Agreement(decides="a", facts=_forecast, impostors=_OFF),
         Agreement(decides="b", facts=_nodes, impostors=_OFF),
         Agreement(decides="c", facts=_search, impostors=_OFF),
     ),

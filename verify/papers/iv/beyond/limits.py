@@ -62,6 +62,15 @@ def _rank(rng: np.random.Generator, *, wrong: float = 1.0) -> Iterator[Fact | Ho
         yield refused(f"{label}, in units of 1e6", "Z'X/n", lambda X=X: Moments.of(Z, 1e-6 * X, free))
         moved = X + np.column_stack([0 * free, 1e-8 * size * Z[:, 1]])
         yield taken(f"one of size {size:g} that is moved a little", lambda X=moved: Moments.of(Z, X, free))
+    for share in (1.02, 0.98):
+        # Two regressors in the span of the instruments: the least singular value of unit columns is share 1e-11.
+        mixed = np.array([[1, 1], [0, math.sqrt(2) * share * wrong * 1e-11]])
+        columns = (signs[:, :2], signs[:, :2] @ mixed, free)
+        yield _if(
+            share > 1, f"regressors that differ by {share:g} of the limit", "Z'X/n", partial(Moments.of, *columns)
+        )
+        call = partial(Moments, A=np.eye(2), G=mixed, b=np.ones(2), n=8)
+        yield _if(share > 1, f"moments of regressors that differ by {share:g} of the limit", "Z'X/n", call)
     for share, label in ((1.2, "above"), (0.8, "below")):
         second = np.array([[1, 1 - share * wrong * 2e-14], [1 - share * wrong * 2e-14, 1]])
         release = MomentRelease(
