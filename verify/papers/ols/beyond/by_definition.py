@@ -22,22 +22,22 @@ EDGES = [2.0 ** (-j / 2) for j in range(15)]
 
 def first_releases(rng: np.random.Generator) -> Iterator[Fact]:
     """Histograms and Hessians with their noise, draw by draw, and what they are used for; rows that weigh 4."""
-    X = rng.uniform(-0.5, 0.5, (400, 3)) * rng.uniform(0.2, 1.0, (400, 1))
+    X = rng.uniform(-0.2, 0.2, (400, 3)) * rng.uniform(0.2, 1.0, (400, 1))
     y = np.clip(X @ [0.9, -0.7, 0.4] + 0.2 * rng.standard_normal(400), -1, 1)
     rows, n, draws = rows_of(X, y).thinned(100), 400, 6
-    norms = np.linalg.norm(rows.X, axis=1)
+    norms = rows.norms  # of the rows that were taken
     one = np.random.default_rng(5)
     bins = one.standard_normal((2, draws, 15))
     square = one.standard_normal((draws, 3, 3))
     Z = (square + np.swapaxes(square, 1, 2)) / 2
-    settings, other = newton.Newton(mu=3.0), tail_averaged.TailAveraged(mu=3.0)
+    settings, other = newton.Newton(mu=1.0), tail_averaged.TailAveraged(mu=1.0)
     scales, sd = newton.noise_scales(settings), tail_averaged.noise_scales(other)
     tail, recentred = _Tail(rows, rows, other, draws, 5), _Recentred(rows, rows, settings, draws, 5)
     for label, made, noise in (("TAP", tail, sd.products), ("PRN", recentred, scales.products)):
         told = newton.gradient_clip(4 * _counts(norms * abs(rows.y)) + noise * bins[1], noise, n=n)
         yield Fact(f"{label}: c to start from", made.c, told)
         yield Fact(f"{label}: noise of counts", made.noise.counts.shape, (draws, other.steps if label == "TAP" else 9))
-    h = newton.hessian_clip(4 * _counts(norms) + scales.norms * bins[0], scales.norms, n=n, d=3, mu=3.0)
+    h = newton.hessian_clip(4 * _counts(norms) + scales.norms * bins[0], scales.norms, n=n, d=3, mu=1.0)
     for draw in range(draws):
         A = 4 * rows.X.T @ rows.X + sd.hessian * Z[draw]
         values, U = np.linalg.eigh(A)

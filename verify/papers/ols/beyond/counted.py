@@ -90,11 +90,11 @@ def _clipped(X: np.ndarray, y: np.ndarray, clip: float, way: Any, rng: np.random
     for place, (theta, (told, share)) in enumerate(zip(thetas, alone, strict=True)):
         residuals = [float(value - x @ theta) for x, value in zip(X, y, strict=True)]
         kept = [max(-most, min(value, most)) for value, most in zip(residuals, limits, strict=True)]
-        yield Fact(f"{label}, estimate {place}: sums", data.eigenvectors @ told[0], np.array(kept) @ X, 1e-9)
+        yield Fact(f"{label}, estimate {place}: sums", data.eigenvectors @ told[0], np.array(kept) @ X, 1e-8)
         yield Fact(f"{label}, estimate {place}: share", share[0], np.mean(np.not_equal(kept, residuals)), 1e-12)
     many = sums.at(np.array(thetas) @ data.eigenvectors)
     for name, all_at_once, one in zip(("sums", "shares"), many, zip(*alone, strict=True), strict=True):
-        yield Fact(f"{label}, all at once: {name}", all_at_once, np.concatenate(one), 1e-10)
+        yield Fact(f"{label}, all at once: {name}", all_at_once, np.concatenate(one), 1e-8)
     first, stated = sums.start(2), np.clip(y, -limits, limits)
     yield Fact(f"{label}: sums at 0", first[0] @ data.eigenvectors.T, np.tile(stated @ X, (2, 1)))
     yield Fact(f"{label}: shares at 0", first[1], np.full(2, np.mean(stated != y)), 1e-12)

@@ -21,6 +21,7 @@ from dpbounds.ols.risk.sketching import sketch_and_solve_law
 from dpbounds.ols.sketch import epsilon, root, smallest_gamma
 from dpbounds.privacy.covariance import excess
 from dpbounds.private import LinearRegression
+from dpbounds.values import Value
 from simulators.engine import Streams
 from simulators.ols import AveragedDescent, LeastSquares, averaged_descent, family
 from simulators.ols.families import perceptron
@@ -28,6 +29,7 @@ from simulators.sources import GaussianSource
 from verify.checks import Agreement, Fact, Holds, Times, Within, refused, taken
 from verify.papers.ols.beyond.by_definition import first_releases, last_digits, made_up, sketches
 from verify.papers.ols.beyond.counted import clipped_sums, counted_laws, enough
+from verify.papers.ols.beyond.laws_by_hand import laws_by_hand
 from verify.statements.claims import Claim
 
 _OFF = {"1 % off": {"facts": Times(1.01)}}
@@ -167,6 +169,23 @@ def _spreads(rng: np.random.Generator) -> Iterator[Fact | Holds]:
     alone = compare(cast(ScaledData, found.problem).gram, 50.0, 1e-6, accountings=("tight",))
     yield Holds("of moments alone", "of X'X alone" in alone.doubt)
     yield from enough(found)
+    by_method = {row.method: row for row in found.rows}
+    for risks, words in (
+        ((2.0, 3.0), "0.667 of that of the next, AdaSSP."),
+        ((2.0, 1.0), "Least predicted risk but for PRN's"),
+        ((7.0, 1.0), "0.143 of that of the next, IHM."),
+    ):
+        second = "AdaSSP" if risks == (2.0, 3.0) else "PRN"
+        rows = [
+            replace(by_method[name], risk=Value(risk, kind="estimate", source=""), clipped=None)
+            for name, risk in zip(("IHM", second), risks, strict=True)
+        ]
+        told = replace(found, rows=tuple(rows))
+        yield Holds(f"IHM's risk {risks[0]:g}, {second}'s {risks[1]:g}: {words}", words in told.reason)
+        signal = found.regime.features.signal
+        for share in (0.49, 0.51):
+            other = replace(rows[0], risk=Value(share * signal, kind="estimate", source=""))
+            yield Holds(f"{share:g} of the risk of zero", replace(told, rows=(other,)).useful is (share < 0.5))
     nothing = compare(found.problem, 1e-3, 1e-6, accountings=("tight",))
     yield Holds("zero is not doubted", nothing.recommended.method == "zero" and nothing.doubt == "")
     yield Holds("nor useful, as the other is", found.useful and not nothing.useful)
@@ -340,7 +359,10 @@ BEYOND_PARTS = Claim(
             "what bounds read off records is theirs, laws of a comparison are those of its settings in units of the "
             "bounds, and its risks are told in the data's units;"
         ),
-        "laws of PRN and TAP start from histograms and Hessians with their own noise, draw by draw.",
+        (
+            "laws of PRN and TAP start from histograms and Hessians with their own noise, draw by draw, and where "
+            "hardly any gradient is clipped they are those of linear steps."
+        ),
     ),
     checks=(
         Agreement(decides="a", facts=_families, impostors=_OFF),
@@ -357,5 +379,6 @@ BEYOND_PARTS = Claim(
         Agreement(decides="g", facts=_units, impostors=_OFF),
         Agreement(decides="g", facts=counted_laws, impostors=_OFF),
         Agreement(decides="h", facts=first_releases, impostors=_OFF),
+        Agreement(decides="h", facts=laws_by_hand, impostors=_OFF),
     ),
 )
