@@ -71,7 +71,7 @@ def made_up(rng: np.random.Generator) -> Iterator[Fact | Within]:
 
 def last_digits(rng: np.random.Generator) -> Iterator[Fact | Holds | Within]:
     """Noise on the side that keeps a budget, and eigenvalues that are 0 but for rounding, in any unit."""
-    for number in np.exp(rng.uniform(0, 12, 60)).tolist():
+    for number in (0.6, 0.9, 1.3, *np.exp(rng.uniform(0, 12, 60)).tolist()):
         found = least(lambda x, number=number: number / x - 1, 0.5)
         yield Within(f"the least number of {number:.17g}: beyond", found / number - 1, 0.0, 1e-13)
         yield Holds(f"{number:.17g} is kept", number / found - 1 <= 0)
