@@ -11,7 +11,7 @@ import numpy as np
 from scipy import optimize
 
 from dpbounds.arithmetic import balls
-from dpbounds.glm import LINKS, assess, bounds, message_rows, messages, predict, what_helps
+from dpbounds.glm import LINKS, assess, bounds, message_rows, messages, predict, privacy, what_helps
 from dpbounds.glm.bounds import Covariance
 from dpbounds.glm.problem import Problem
 from dpbounds.glm.scale import scale_slope
@@ -51,6 +51,9 @@ def rates(rng: np.random.Generator) -> Iterator[Fact]:
             for name, by_hand in zip(("privacy", "public", "bias"), stated, strict=True):
                 yield Fact(f"{label}, unbounded slopes: {name}", float(getattr(found, name)), by_hand)
             yield Fact(f"{label}, unbounded slopes: total", float(found.total), sum(stated))
+    for share in (0.0, 0.21, 0.249):
+        told = privacy.exact_delta(share * 4e8, math.inf, 1e-4, radius=1.0)
+        yield Fact(f"delta of mu = 20000 at epsilon = {share:g} mu^2", float(told), 1.0, 0.0)
     told = bounds.bias_bound(0.7, 1.9, p=P, lipschitz=0.3, radius=1.3, kappa=1.1)
     yield Fact("bias", float(told), 16 * 0.3 * 1.3 * 1.1**3 * 1.9 * 0.49 / math.sqrt(5))
     told = bounds.norm_quantile(np.array([2.0, 0.7, 0.3]), 1.7)

@@ -221,6 +221,7 @@ def _numbers(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
     except DomainError as refusal:
         needed = int(re.findall(r"\d+", refusal.allowed)[0])
     yield taken("the number of rows that it asks for", lambda: hessian_mixing_scales(k=needed, **budget))
+    yield refused("one row fewer", "k * steps", lambda: hessian_mixing_scales(k=needed - 1, **budget))
     few = hessian_mixing_scales(k=needed, **budget).gamma
     yield Within("gamma there over the least", few / 2.5, 1.0, 1.0 + 1.0 / needed)
     try:
