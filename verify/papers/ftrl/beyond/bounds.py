@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -208,7 +209,7 @@ def _printed(rng: np.random.Generator) -> Iterator[Fact | Holds]:
     problem = Regression(eigenvalues=spectrum, eta=eta, rho=BUDGET, clip_norm=CLIP_NORM, sigma_sgd=residual)
     unit, trace, sigma = CLIP_NORM**2 / BUDGET, spectrum.sum(), eta * residual**2 * spectrum.sum()
     slow = np.log(eta * 0.2) ** 2
-    rows: tuple[tuple[linear_regression.Mechanism, float | None, float], ...] = (
+    rows: tuple[tuple[Any, float | None, float], ...] = (
         ("independent", None, eta * 3 * unit),
         ("nu", None, eta**2 * unit * slow * trace),
         ("nu", 0.04, eta**2 * unit * np.log(0.04) ** 2 * trace),

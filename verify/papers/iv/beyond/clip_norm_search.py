@@ -81,7 +81,7 @@ def _at_the_end(rng: np.random.Generator) -> Iterator[Fact]:
         lengths = np.sqrt(np.sum(Z**2, axis=1) + (rng.chisquare(3, m) if len(A) == 2 else 0.0))
         X = Z @ theta + 0.6 * rng.standard_normal((m, 2))
         Y = X @ target + 0.9 * rng.standard_normal(m)
-        V = 0.36 * sum(np.linalg.matrix_power(np.eye(len(A)) - 0.6 * A, 2 * i) for i in range(T))
+        V = 0.36 * np.sum([np.linalg.matrix_power(np.eye(len(A)) - 0.6 * A, 2 * i) for i in range(T)], axis=0)
         clipped = np.zeros(2)
         for i, (z, length, x, y) in enumerate(zip(Z, lengths, X, Y, strict=True)):
             own = math.sqrt(float(z @ V @ z)) if len(A) == 3 else length * math.sqrt(float(V[0, 0]))
@@ -196,7 +196,7 @@ class _Tried:
         off = run.beta[1:] + one[:, None] ** 2 * self.law.shift - problem.beta
         squares = np.sum(off**2, axis=1) + one**2 * self.traces[0] + two**2 * self.traces[1]
         squares[one * self.in_theta > 0.3] = math.inf
-        spread = float(np.trace(clipping_spread(nodes, problem, *pair, self.forecaster.n)))
+        spread = float(np.trace(clipping_spread(nodes, problem, pair[0], pair[1], self.forecaster.n)))
         return math.sqrt(squares.min() + spread), int(self.T[np.argmin(squares)])
 
 
