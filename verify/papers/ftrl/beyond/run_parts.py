@@ -215,8 +215,8 @@ RUN_PARTS = Claim(
         "Runs of other inputs take the gradients of their records, and errors of gradients have the stated size;",
         "losses of the search lie in their class, with ridges at the angles and offsets of their genes;",
         "tables are read as they stand, and what cannot be read is refused by file, line and column;",
-        "runs are their recursions step by step, for batches of every order, fresh records, losses, searches and games, "
-        "and rehearsals are as long as they say, in their units.",
+        "runs are their recursions step by step, for batches of every order, fresh records, losses, searches and "
+        "games, and rehearsals are as long as they say, in their units.",
     ),
     checks=(
         Agreement(decides="a", facts=_runs, impostors=_OFF),
