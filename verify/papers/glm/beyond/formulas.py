@@ -5,14 +5,16 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from scipy import optimize
 
 from dpbounds.arithmetic import balls
-from dpbounds.glm import LINKS, assess, bounds, message_rows, messages, predict, privacy, what_helps
+from dpbounds.glm import LINKS, assess, asymptotics, bounds, message_rows, messages, predict, privacy, what_helps
+from dpbounds.glm.asymptotics import Estimator
 from dpbounds.glm.bounds import Covariance
+from dpbounds.glm.prediction import best_ratio, least_ratio
 from dpbounds.glm.problem import Problem
 from dpbounds.glm.scale import scale_slope
 from verify.checks import Fact, Holds, refused
@@ -58,6 +60,64 @@ def rates(rng: np.random.Generator) -> Iterator[Fact]:
     yield Fact("bias", float(told), 16 * 0.3 * 1.3 * 1.1**3 * 1.9 * 0.49 / math.sqrt(5))
     told = bounds.norm_quantile(np.array([2.0, 0.7, 0.3]), 1.7)
     yield Fact("squared length", float(told), 3.0 + 2 * math.sqrt(1.7 * 4.58) + 2 * 1.7 * 2.0)
+
+
+def messages_mu(rng: np.random.Generator) -> Iterator[Fact]:
+    """mu of one message over a grid of pairs of records, and the split of its noise that costs least."""
+    for a, b in ((0.6, 1.0), (1.0, 2.4), (2.1, 0.9), (3.0, 1.9), (0.4, 5.0), (0.9, 0.62), (1.428, 1.0)):
+        for p in (1, 2, 4):
+            told = privacy.release_mu(a * 1.69, b * 1.3 * 0.7, radius=1.3, label_bound=0.7, p=p)
+            yield Fact(f"p = {p}, noise {a:g}, {b:g}: mu", float(told), _mu(a, b, p), 1e-7)
+        told = privacy.release_mu(a * 1.69, b * 1.3 * 0.7, radius=1.3, label_bound=0.7, p=3, inputs="l1")
+        stated = math.sqrt(max(4 / b**2, 2 / a**2 + 2 / b**2))
+        yield Fact(f"absolute sums, noise {a:g}, {b:g}: mu", float(told), stated, 1e-12)
+    for p, gram, cross in ((1, 0.3, 2.0), (3, 0.3, 2.0), (3, 5.0, 0.4)):
+
+        def noise(log_ratio: float, p: int = p, gram: float = gram, cross: float = cross) -> float:
+            return _mu(math.exp(log_ratio), 1.0, p, 4001) ** 2 * (gram * math.exp(2 * log_ratio) + cross)
+
+        told = math.log(least_ratio(gram, cross, p))
+        logs = np.linspace(math.log(1e-3), math.log(1e3), 121)
+        least = min(noise(one) for one in (*logs, *np.linspace(told - 0.02, told + 0.02, 21)))
+        yield Fact(f"p = {p}, {gram:g}, {cross:g}: least noise", noise(told), least, 1e-6)
+
+
+def predicted(rng: np.random.Generator) -> Iterator[Fact | Holds]:
+    """A prediction is the error at its noise, which is split for the least error and keeps the budget."""
+    for link, noise, n in (("sigmoid", 0.3, 20_000), ("poisson", 0.0, 20_000), ("logistic", 0.0, 10**8)):
+        problem = _problem(link, n=n, m=900, epsilon=3.0, noise=noise)
+        radius, bound = problem.bounds
+        for estimator in get_args(Estimator):
+            setting: dict[str, Any] = {"n": n, "m": 900, "noise_variance": noise**2, "estimator": estimator}
+            unit = asymptotics.error(link, W, SIGMA, gram_scale=radius**2, cross_scale=radius * bound, **setting)
+            ratio = least_ratio(unit.gram_noise, unit.cross_noise, 2)
+            kept = estimator != "public-covariance"
+            row, label = predict(problem, estimator), f"{link}, {estimator}"
+            yield Fact(f"{label}: split", best_ratio(problem, estimator), ratio if kept else 1.0, 1e-9)
+            yield Fact(f"{label}: bounds", [row.radius, row.label_bound], [radius, bound])
+            own = row.scales.gram * bound / (row.scales.cross * radius)
+            yield Fact(f"{label}: split of its noise", own if kept else ratio, ratio, 1e-9)
+            gram = row.scales.gram if kept else 0.0
+            stated = asymptotics.error(link, W, SIGMA, gram_scale=gram, cross_scale=row.scales.cross, **setting)
+            yield Fact(f"{label}: error", [row.terms.total, float(row.relative)], [stated.total, stated.total / 0.65])
+            yield Fact(f"{label}: delta", row.delta_within, 1e-6, 1e-6)
+            sure = stated.excess <= 0.1 and stated.total / 0.65 <= 0.25
+            yield Holds(f"{label}: private, {'' if sure else 'not '}reliable", row.private and row.reliable is sure)
+        printed = predict(problem, "paper", "printed")
+        radius, label_bound = problem.printed_bounds
+        largest = max(label_bound, bound) if link == "poisson" else label_bound
+        noises = printed.scales.gram, printed.scales.cross
+        stated = privacy.exact_delta(3.0, *noises, radius=radius, label_bound=largest, p=2)
+        yield Fact(f"{link}, printed: delta", printed.delta_within, float(stated))
+        yield Holds(f"{link}, printed: not private", not printed.private)
+
+
+def _mu(a: float, b: float, p: int, points: int = 40_001) -> float:
+    """Records 1 and -s on the line, or at the cosine t, labels 1 and 1."""
+    t = np.linspace(-1, 1, points)
+    if p == 1:
+        return math.sqrt(np.max((1 - t * t) ** 2 / a**2 + (1 + t) ** 2 / b**2))
+    return math.sqrt(np.max((2 - 2 * t * t) / a**2 + (2 - 2 * t) / b**2))
 
 
 def slopes(rng: np.random.Generator) -> Iterator[Fact | Holds]:

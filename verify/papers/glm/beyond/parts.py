@@ -24,7 +24,7 @@ from simulators.glm import find_scale
 from simulators.glm.messages import on_sphere
 from simulators.glm.models import _patterns
 from verify.checks import Agreement, Fact, Holds, Times, Within
-from verify.papers.glm.beyond.formulas import helps, rates, slopes, survey
+from verify.papers.glm.beyond.formulas import helps, messages_mu, more_records, predicted, rates, slopes, survey
 from verify.papers.glm.beyond.given_records import estimated, in_law
 from verify.statements.claims import Claim
 
@@ -266,8 +266,11 @@ BEYOND_PARTS = Claim(
     where="what answers are made of",
     kind="number",
     statement=(
-        "Constants of a covariance are the norms of its roots, rates have every factor of their theorems, and enclosed "
-        "Gaussian means of the Poisson link and the cubic are those of quadrature;",
+        (
+            "Constants of a covariance are the norms of its roots, rates have every factor of their theorems, the "
+            "noise of messages is told at the worst of all records and split at the least cost, and enclosed Gaussian "
+            "means of the Poisson link and the cubic are those of quadrature;"
+        ),
         (
             "scores of clamped counts and of noisy regressions, and the moments of messages that are shortened within "
             "a radius, are the means that they stand for;"
@@ -276,7 +279,7 @@ BEYOND_PARTS = Claim(
         "of several roots of the scale's equation the least is taken;",
         (
             "a row of a survey is the forecast over $norm(w^*)^2$, and reliable where all that is to be small is, and "
-            "what is said to help is the least that does;"
+            "what is said to help or to be needed is the least that does;"
         ),
         (
             "on given records every estimator is what its steps give one by one, and many records in law have the "
@@ -291,9 +294,12 @@ BEYOND_PARTS = Claim(
         Agreement(decides="c", facts=_doubts, impostors=_OFF),
         Agreement(decides="a", facts=rates, impostors=_OFF),
         Agreement(decides="a", facts=slopes, impostors=_OFF),
+        Agreement(decides="a", facts=messages_mu, impostors=_OFF),
+        Agreement(decides="a", facts=predicted, impostors=_OFF),
         Agreement(decides="d", facts=_scales, impostors=_OFF),
         Agreement(decides="e", facts=survey, impostors=_OFF),
         Agreement(decides="e", facts=helps),
+        Agreement(decides="e", facts=more_records, impostors=_OFF),
         Agreement(decides="f", facts=estimated, impostors=_OFF),
         Agreement(decides="f", facts=in_law, impostors=_OFF),
     ),
