@@ -29,7 +29,18 @@ from dpbounds.privacy import (
     zcdp_of_gaussian,
     zcdp_rho,
 )
-from verify.checks import Agreement, Fact, GaussianPrivacy, Identity, Inequality, Neighbours, Symbolic, Times
+from verify.checks import (
+    Agreement,
+    Fact,
+    GaussianPrivacy,
+    Holds,
+    Identity,
+    Inequality,
+    Neighbours,
+    Symbolic,
+    Times,
+    refused,
+)
 from verify.checks.audit import gaussian_zcdp
 from verify.checks.domains import Real
 from verify.papers.ftrl.beyond.normal import DIGITS_OFF, REACH, quadrature
@@ -38,7 +49,17 @@ from verify.statements.claims import Claim
 # --- the Gaussian mechanism ---
 
 # From private to not at all, and far into the tails.
-PAIRS = ((0.01, 0.0), (0.1, 0.5), (1.0, 1.0), (1.0, 30.0), (3.0, 0.1), (8.0, 20.0), (30.0, 2.0))
+PAIRS = (
+    (1e-8, 0.0),
+    (1e-6, 3e-6),
+    (0.01, 0.0),
+    (0.1, 0.5),
+    (1.0, 1.0),
+    (1.0, 30.0),
+    (3.0, 0.1),
+    (8.0, 20.0),
+    (30.0, 2.0),
+)
 
 
 def _log_delta(mu: float, epsilon: float) -> Any:
@@ -48,7 +69,7 @@ def _log_delta(mu: float, epsilon: float) -> Any:
         return +mpmath.log(mpmath.ncdf(m / 2 - e / m) - mpmath.exp(e) * mpmath.ncdf(-m / 2 - e / m))
 
 
-def _exact_delta(rng: np.random.Generator) -> Iterator[Fact]:
+def _exact_delta(rng: np.random.Generator) -> Iterator[Fact | Holds]:
     """The shipped delta(epsilon) by digits, and once by the integral of (p - e^epsilon q)_+; its inverses."""
     x = np.linspace(-12, 14, 2_600_001)
     p, q = (np.exp(-((x - mean) ** 2) / 2) / np.sqrt(2 * np.pi) for mean in (1.5, 0.0))
@@ -66,8 +87,20 @@ def _exact_delta(rng: np.random.Generator) -> Iterator[Fact]:
             yield Fact(f"mu at epsilon = {epsilon}, delta = {delta:.2g}", gaussian_mu(epsilon, delta), mu, 1e-9)
             converted = zcdp_epsilon(mu**2 / 2, delta, "gaussian")
             yield Fact(f"epsilon of its zCDP, mu = {mu}", converted + 1, epsilon + 1, 1e-9)
-    yield Fact("delta of zCDP 1/2", zcdp_delta(0.5, 1.0, "gaussian"), gaussian_delta(1.0, 1.0), 1e-14)
-    yield Fact("zCDP of epsilon, delta", zcdp_rho(1.0, float(gaussian_delta(1.0, 1.0)), "gaussian"), 0.5, 1e-10)
+    delta = float(mpmath.exp(_log_delta(0.6, 0.8)))
+    yield Fact("delta of zCDP 0.18", zcdp_delta(0.18, 0.8, "gaussian"), delta, 1e-12)
+    yield Fact("zCDP of epsilon, delta", zcdp_rho(0.8, delta, "gaussian"), 0.18, 1e-10)
+    for mu, delta in ((3.0, 0.6), (3.0, 0.84), (0.7, 0.2)):
+        epsilon = float(gaussian_epsilon(mu, delta))
+        back = [float(mpmath.exp(_log_delta(one, epsilon))) for one in (mu, float(gaussian_mu(epsilon, delta)))]
+        yield Fact(f"delta of its epsilon and mu, {delta:g}", back, [delta, delta], 2e-12)
+    for epsilon, delta in ((300.0, 1e-3), (300.0, 0.99), (1.0, 1 - 1e-6)):
+        back = float(mpmath.exp(_log_delta(float(gaussian_mu(epsilon, delta)), epsilon)))
+        yield Fact(f"delta of mu, epsilon = {epsilon:g}, delta = {delta:g}", back, delta, 2e-12)
+    none = [gaussian_epsilon(mu, delta) for mu, delta in ((1e-50, 0.5), (0.1, 0.3), (1e-50, 5e-51))]
+    yield Fact("no epsilon is needed", none, [0.0] * 3, 0)
+    for numbers in ([1.0, 2e4], [1e-51, 1.0]):
+        yield refused(f"mu of {numbers}", "mu", lambda numbers=numbers: gaussian_log_delta(numbers, 1.0))
 
 
 BEYOND_GAUSSIAN = Claim(
@@ -79,7 +112,7 @@ BEYOND_GAUSSIAN = Claim(
         "exactly for $delta >= Phi(mu\\/2 - epsilon\\/mu) - e^epsilon Phi(-mu\\/2 - epsilon\\/mu)$: the $epsilon$ of a "
         "run, in place of the bounds of footnote 2 and Appendix A.2."
     ),
-    setting="$mu$ from 0.01 to 30, $delta$ down to $10^(-200)$.",
+    setting="$mu$ from $10^(-8)$ to 30, $delta$ down to $10^(-200)$.",
     checks=(Agreement(facts=_exact_delta, impostors={"1e-6 off": {"facts": Times(1 + 1e-6)}}),),
 )
 

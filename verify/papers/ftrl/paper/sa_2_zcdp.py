@@ -186,7 +186,23 @@ def _least_renyi(rng: np.random.Generator) -> Iterator[Fact]:
         least = (rho * alpha + np.log(1 / (alpha * delta)) / (alpha - 1) + np.log1p(-1 / alpha)).min()
         yield Fact(f"infimum, rho = {rho}", zcdp_epsilon(rho, delta), max(least, 0.0), 1e-9)
     yield Fact("no epsilon is needed", rdp_epsilon([2.0], [1e-3], 0.9), 0.0, 0)
+    yield from _extreme_renyi()
     yield from _there_and_back("renyi")
+
+
+def _extreme_renyi() -> Iterator[Fact]:
+    """Budgets large and next to nothing: the infimum by a fine grid, delta of 1, none, and no epsilon."""
+    excess = np.geomspace(1e-6, 1e2, 200_001)
+    for rho, delta in ((1e4, 0.5), (40.0, 0.9), (0.3, 1e-250)):
+        least = (rho * (1 + excess) - np.log((1 + excess) * delta) / excess - np.log1p(1 / excess)).min()
+        yield Fact(f"infimum, rho = {rho:g}", zcdp_epsilon(rho, delta), least, 1e-9)
+    for rho, epsilon in ((100.0, 110.0), (30.0, 20.0), (4.0, 1.0), (0.3, 2.0)):
+        logs = excess * (rho * (1 + excess) - epsilon - np.log1p(1 / excess)) - np.log1p(excess)
+        yield Fact(f"infimum, rho = {rho:g}, epsilon = {epsilon:g}", zcdp_delta(rho, epsilon), np.exp(logs.min()), 2e-8)
+    yield Fact("all is spent", [zcdp_delta(1e4, 1.0), zcdp_delta(5e7, 1e3)], [1.0, 1.0], 1e-12)
+    yield Fact("next to nothing is spent", zcdp_delta(1e-20, 1.0), 5e-324, 0)
+    spent = [zcdp_epsilon(1e-90, delta) for delta in np.linspace(0.01, 0.99, 33).tolist()]
+    yield Fact("and needs no epsilon", spent, [0.0] * 33, 0)
 
 
 A_2_CONV = Claim(
