@@ -156,7 +156,7 @@ def _in_arenas() -> Iterator[Fact]:
     errors = np.concatenate([own.standard_normal((size, TRIALS, 2)) for size in BLOCKS])
     draws = draws + 0.55 * errors / np.linalg.norm(errors, axis=-1, keepdims=True)
     noise = Noise(correlation=CORRELATION, rho=RHO, d=2, clip_norm=CLIP, sigma_sgd=0.55)
-    stated: dict[str, list[list[float]]] = {}
+    stated: dict[str, list[float]] = {}
     for loss in losses:
         last, theta, judged = np.zeros((TRIALS, 2)), np.zeros((TRIALS, 2)), []
         for t in range(STEPS):
