@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+import mpmath
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtr
@@ -28,7 +29,7 @@ from dpbounds.ols import (
 )
 from dpbounds.ols.accounting import gaussian_part
 from dpbounds.privacy import gaussian_delta as shipped_gaussian_delta
-from dpbounds.privacy.covariance import one_way_log_delta
+from dpbounds.privacy.covariance import _stirling_constant, one_way_log_delta
 from verify.checks import Agreement, Audit, Fact, Search, Times, Within
 from verify.checks.domains import Real, Whole
 from verify.checks.pictures import Picture, Series
@@ -66,6 +67,11 @@ def _exact(rng: np.random.Generator) -> Iterator[Fact]:
         logarithm = -cut / 2 + math.log(-math.expm1(epsilon - cut / 2 * leverage / (1 - leverage)))
         found = sketch.exact_log_delta(epsilon, 2, leverage)
         yield Fact(f"log delta of two rows, r = {leverage}, epsilon = {epsilon:g}", found, logarithm, 1e-12)
+    for half in (0.5, 29.5, 30.5, 400.0):
+        with mpmath.workdps(30):
+            stated = half * mpmath.log(half) - half - mpmath.loggamma(half)
+        error = 1e-13 if half < 30 else 3e-15
+        yield Fact(f"Stirling's constant of {half:g}", _stirling_constant(half), float(stated), error)
 
 
 def _renyi_excess(gamma: float, rows: int, epsilon: float, delta: float) -> float:
