@@ -127,6 +127,9 @@ def _edges() -> Iterator[Fact | Holds]:
         found = [*one.coefficients(3), *one.inverse_coefficients(3), float(one.limiting_sensitivity())]
         yield Fact(f"{one.name}: one weight", found, [1, 0, 0, 1, 0, 0, 1], 0)
         yield Fact(f"{one.name}: c(x)", one.filtered_power(RATES), np.ones(3), 1e-14)
+    slow = HalfPowers((0.12,), (0.999,))
+    for T in (1, 7, 300):  # few weights of many
+        yield Fact(f"a pole of 0.999: {T} weights", slow.coefficients(T), _series((0.12,), (0.999,), 0.5)[:T], 1e-11)
     # of sum 1e-5 at decays of 1e-10: the last y cancels, and counts as much as all others
     weights, decays = (0.9, -0.6, -0.29999), [1e-10, 3e-11]
     found = FiniteImpulse(weights).filtered_power(np.array(decays))

@@ -19,11 +19,11 @@ from dpbounds.ftrl.design.acceleration import Anderson
 from dpbounds.ftrl.design.budget import Budget
 from dpbounds.ftrl.design.clipped import by_direction, forecast
 from dpbounds.ftrl.design.clipped.expectations import GaussianInputs
-from dpbounds.ftrl.design.clipped.results import refreshed
+from dpbounds.ftrl.design.clipped.results import ClippedForecast, refreshed
 from dpbounds.ftrl.design.dense import graded_singular_values
 from dpbounds.ftrl.design.fitting import LARGEST_RUN, _shortened, fit_coefficients, fit_minimax_blt, most_buffers
 from dpbounds.ftrl.design.logistic import logistic_minimum
-from dpbounds.ftrl.design.noise_kinds import OF_A_RUN
+from dpbounds.ftrl.design.noise_kinds import OF_A_RUN, UNCORRELATED
 from dpbounds.ftrl.design.participation import encoder_sensitivity
 from dpbounds.ftrl.design.prefix_sums import LONG, prefix_sum
 from dpbounds.ftrl.methods import momentum_gain
@@ -144,6 +144,7 @@ def _forecasts(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
         yield Fact(f"{steps} steps of one pass: bias", run.biases[-1], (1.5 * np.prod(1 - eta)) ** 2 / 2, 1e-9)
         yield Fact(f"{steps} steps of one pass: sampling", run.samplings[-1], spread / 2, 0.05)
     yield from _excursions()
+    yield from _sums()
     for order, momentum in (("fresh", 0.0), ("poisson", 0.0), ("fixed", 0.3), ("poisson", 0.4)):
         yield from _by_direction(order, momentum)
     inputs = GaussianInputs(np.array([1.0, 0.3]), 2.0)
@@ -151,6 +152,7 @@ def _forecasts(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
         yield Fact("without residuals nothing is clipped", value, ones, 0.0)
     marked = refreshed(1000, 200)
     yield Holds("all steps of few", bool(refreshed(200, 200).all()))
+    yield Holds("all steps of fewer than are always looked at", bool(refreshed(6, 4).all()))
     yield Holds("the first and the last", bool(marked[:8].all() and marked[-1]))
     yield Within("looks", int(marked.sum()), 120, 200)
     gaps = np.diff(np.flatnonzero(marked))
@@ -182,6 +184,20 @@ def _excursions() -> Iterator[Fact]:
     sampling = [at_start, (1 - second * h) ** 2 * at_start + second**2 * moved]
     yield Fact("excursions: privacy", run.privacies[0], h * privacy / 2, 1e-9)
     yield Fact("excursions: sampling", run.samplings, h * np.array(sampling) / 2, 0.15)
+
+
+def _sums() -> Iterator[Fact]:
+    """What a forecast adds up, by hand: the last step, the largest noise, weights that differ."""
+    run = ClippedForecast(
+        biases=np.array([0.7, 0.3, 0.11]),
+        privacies=np.array([0.05, 0.9, 0.23]),
+        samplings=np.array([0.02, 0.4, 0.37]),
+        share_clipped=np.array([0.5, 0.2, 0.1]),
+    )
+    yield Fact("the last step", [run.bias, run.privacy, run.sampling, float(run.loss)], [0.11, 0.23, 0.37, 0.71], 1e-15)
+    yield Fact("an excursion", run.excursion, 0.9, 0.0)
+    weighted = 0.2 * 0.77 + 3.0 * 1.6 + 0.5 * 0.71
+    yield Fact("a weighted loss", run.weighted(np.array([0.2, 3.0, 0.5])), weighted, 1e-14)
 
 
 def _by_direction(order: str, momentum: float) -> Iterator[Fact]:
@@ -260,6 +276,19 @@ def _sentences(rng: np.random.Generator) -> Iterator[Fact | Holds]:
         bare._known.update(dict.fromkeys(OF_A_RUN, row))
         yield Holds(f"a sensitivity that is {kind}", any(said in one for one in bare.sentences) is (kind == "upper"))
     planned = plan(np.ones(2), 64, initial=1.0, rho=1.0, batch_sizes=(4,), buffers=1, amplification=False)
+    for label, factor in (("as compared", 1.0), ("of another size", 1.4)):
+        rows = tuple(
+            replace(row, population=row.expected * (factor if row.kind in UNCORRELATED else 1.0))
+            for row in planned.rows
+        )
+        said = list(replace(planned, rows=rows)._on_fresh_records())
+        yield Holds(f"on fresh records a loss {label}", len(said) == (factor > 1))
+        if said:
+            alone, noise = (
+                min(row.expected for row in rows if (row.kind in UNCORRELATED) is kind) for kind in (True, False)
+            )
+            yield Holds("the ratio on them", f"ratio is {noise / (factor * alone):.3g}: 64 records" in said[0])
+    yield Holds("one number of passes leaves none to choose", planned.passes == ())
     own = planned.training.clip_norm
     for clip, share in ((own, 0.2), (own, 0.6), (2 * own, 0.2)):
         clipped = cast(Any, SimpleNamespace(share_clipped=np.array([share, share])))
@@ -283,7 +312,7 @@ PARTS = Claim(
         ),
         (
             "without clipping forecasts of one pass have the variance of sampling without replacement, and those by "
-            "direction the second moments of their recursion;"
+            "direction the second moments of their recursion, and losses are sums of their parts;"
         ),
         "what designs and plans say of passes, momentum, sensitivities and clipping is so.",
     ),
