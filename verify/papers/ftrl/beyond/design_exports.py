@@ -22,6 +22,7 @@ from dpbounds.ftrl.design.exports import SAVED, Export, archive, export, exporte
 from dpbounds.ftrl.design.streams import NoiseStream, noise_stream
 from simulators.ftrl.design_files import read_design
 from verify.checks import Agreement, Fact, Holds, Times
+from verify.papers.ftrl.beyond.design_export_modules import jax_module_facts
 from verify.statements.claims import Claim
 
 OURS = "beyond the paper"
@@ -120,6 +121,11 @@ def _stored(folder: Path) -> Iterator[Fact | Holds]:
         yield Holds(f"the same archive from it, {name}", archive(again) == archive(written))
 
 
+def _modules(rng: np.random.Generator) -> Iterator[Fact | Holds]:
+    del rng
+    yield from jax_module_facts(_mechanisms(), SCALED, STEPS)
+
+
 NOISE = Claim(
     id="ftrl/beyond-design-export-noise",
     where=f"{OURS}: exported noise",
@@ -129,9 +135,16 @@ NOISE = Claim(
             "What is exported (decays and scales of a BLT, coefficients or bands of $C$, scalings before and after) "
             "draws exactly $B w$, one draw a step;"
         ),
-        "files give back what was written.",
+        "files give back what was written;",
+        (
+            "the module for jax_privacy makes $B$ of that library's filters, as they are defined, and says how often a "
+            "record takes part."
+        ),
     ),
-    checks=(Agreement(decides="ab", facts=_noise, impostors={"1 % off": {"facts": Times(1.01)}}),),
+    checks=(
+        Agreement(decides="ab", facts=_noise, impostors={"1 % off": {"facts": Times(1.01)}}),
+        Agreement(decides="c", facts=_modules, impostors={"1 % off": {"facts": Times(1.01)}}),
+    ),
 )
 
 
