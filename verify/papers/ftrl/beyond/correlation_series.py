@@ -225,6 +225,11 @@ def _discs(rng: np.random.Generator, moved: float = 1.0) -> Iterator[Fact | Hold
         for told, disc in zip(("", ", inverse"), _on(made, s, 0.0), strict=True):
             share = float(disc.radius[0] / disc.centre[0]) / (6 * unit * condition)
             yield Within(f"{label}{told}: radius at one frequency over rounding", share * moved, 1.0, 1.02)
+    # factors of 1: 12 units of terms of size 2, 8 of the modulus and 8 of its square, halved by the root; n + 8 of the
+    # product of n, and 4 of the inverse
+    for n in (1, 3):
+        for disc, stated in zip(_on(HalfPowers((0.0,) * n), 0.3, 0.0), (21 * n + 8, 21 * n + 12), strict=True):
+            yield Fact(f"{n} factors of 1: units", moved * float(disc.radius[0]) / unit, stated, 1e-6)
     # |B|^2 = 10^(-n) at s = 0, or 10^n
     for n, known in ((280, True), (300, False)):
         for label, made, sign in (("zeros", HalfPowers((0.9,) * n), -1), ("poles", HalfPowers((), (0.9,) * n), 1)):
