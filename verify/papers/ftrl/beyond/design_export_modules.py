@@ -71,7 +71,7 @@ def jax_module_facts(
                 if isinstance(node, ast.Import | ast.ImportFrom)
                 for alias in node.names
             }
-            kept = [
+            kept: list[ast.stmt] = [
                 node
                 for node in tree.body
                 if isinstance(node, ast.Assign) or (isinstance(node, ast.FunctionDef) and node.name == "noising_matrix")
