@@ -152,7 +152,10 @@ def _before_claims(
     seconds = reached["seconds"]
     trials = {}
     for edit in mutants:
-        claims = sorted(reached["lines"].get(edit.file, {}).get(str(edit.line), []), key=seconds.__getitem__)
+        by_line = reached["lines"].get(edit.file, {})
+        # A line that only children of a claim run is not in the map: all claims that come by its file judge it.
+        near = by_line.get(str(edit.line)) or {claim for claims in by_line.values() for claim in claims}
+        claims = sorted(near, key=seconds.__getitem__)
         source = edit.applied((ROOT / edit.file).read_bytes())
         patience = PATIENCE + SLOWER * sum(seconds[claim] for claim in claims)
         trials[Trial(edit.name, ROOT / edit.file, source, tuple(claims), patience)] = edit

@@ -16,6 +16,7 @@ from scipy.linalg import toeplitz
 from dpbounds.ftrl.correlations import independent, optimal_counting
 from dpbounds.ftrl.design import Objective, Participation, best, optimum, plan
 from dpbounds.ftrl.design.acceleration import Anderson
+from dpbounds.ftrl.design.amplification import _orders
 from dpbounds.ftrl.design.budget import Budget
 from dpbounds.ftrl.design.clipped import by_direction, forecast
 from dpbounds.ftrl.design.clipped.expectations import GaussianInputs
@@ -26,6 +27,7 @@ from dpbounds.ftrl.design.logistic import logistic_minimum
 from dpbounds.ftrl.design.noise_kinds import OF_A_RUN, UNCORRELATED
 from dpbounds.ftrl.design.participation import encoder_sensitivity
 from dpbounds.ftrl.design.prefix_sums import LONG, prefix_sum
+from dpbounds.ftrl.design.tuning import Training
 from dpbounds.ftrl.methods import momentum_gain
 from dpbounds.values import Kind, Value
 from verify.checks import Agreement, Fact, Holds, Times, Within
@@ -241,6 +243,13 @@ def _sentences(rng: np.random.Generator) -> Iterator[Fact | Holds]:
     """Passes, sensitivities, momentum's rate and gradients; clip norms and clipping of plans."""
     for epochs, words in ((1, "for one pass over"), (3, "for all 3 passes over")):
         yield Holds(f"{epochs} passes", words in Budget.of(rho=0.5).sentence(epochs))
+    for epochs, sizes in ((1, [16, 64, 256, 1024, 4096]), (3, [64, 256, 1024, 4096, 16384])):
+        training = Training(eigenvalues=np.array([0.9, 0.2]), n=100_000, rho=0.5, initial=1.0, epochs=epochs)
+        yield Fact(f"batch sizes of 100,000 records, {epochs} passes", list(training.batch_sizes), sizes, 0.0)
+    orders = list(range(2, 65))
+    while orders[-1] < 8192:
+        orders.append(math.ceil(1.1 * orders[-1]))
+    yield Fact("Renyi orders: all to 64, then by a tenth to 8192", _orders(), orders, 0.0)
     settings: dict[str, Any] = {"eigenvalues": np.array([2.0, 0.02]), "steps": 8, "weights": "final", "batch_size": 500}
     settings["noiseless"] = True
     run = Objective(**settings, eta=0.2, momentum=0.5)
@@ -314,7 +323,7 @@ PARTS = Claim(
             "without clipping forecasts of one pass have the variance of sampling without replacement, and those by "
             "direction the second moments of their recursion, and losses are sums of their parts;"
         ),
-        "what designs and plans say of passes, momentum, sensitivities and clipping is so.",
+        "what designs and plans say of passes, batch sizes, momentum, sensitivities and clipping is so.",
     ),
     checks=(
         Agreement(decides="a", facts=_noise, impostors=_OFF),

@@ -19,6 +19,7 @@ from dpbounds.arithmetic import FLOATS
 from dpbounds.circle.arcs import Cells
 from dpbounds.circle.discs import Discs
 from dpbounds.elliptic import balls as elliptic
+from dpbounds.elliptic.floats import integral_ratio
 from dpbounds.ftrl.correlations import damped_anti_pgd, from_coefficients, independent, nu
 from dpbounds.ftrl.correlations.half_powers import HalfPowers
 from dpbounds.ftrl.correlations.interlacing import DampedHalfPowers
@@ -40,8 +41,9 @@ from dpbounds.ftrl.methods.noises import is_rational, noise_system
 from dpbounds.ftrl.methods.problem import GradientNoise
 from dpbounds.ftrl.strongly_convex import Noise, StronglyConvex, best_nu, bound, bound_density
 from dpbounds.ftrl.strongly_convex.floats import REACH, _Harmonics
+from dpbounds.ftrl.strongly_convex.programs import squared_distance
 from dpbounds.ftrl.strongly_convex.show import plot
-from verify.checks import Agreement, Fact, Holds, Times, Within, refused
+from verify.checks import Agreement, Fact, Holds, Times, Within, refused, taken
 from verify.papers.ftrl.beyond.exact import OURS
 from verify.statements.claims import Claim
 
@@ -79,6 +81,11 @@ def _spectra(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
         for function in (elliptic.K, elliptic.E):
             yield refused(f"{function.__name__} of modulus 1.5", "k", partial(function, flint.arb(1.5)))
         yield Fact("E of modulus 1", float(elliptic.E(flint.arb(1)).mid()), 1.0)
+    rates = np.array([0.3, 0.97, 1.04, 1.7])
+    stated = np.abs(1 - rates[:, None] - z) ** 2
+    yield Fact("distances of a column of rates", squared_distance(FREQUENCIES, rates[:, None]), stated)
+    yield refused("a pole beyond the circle", "b", lambda: integral_ratio(0.5, 1.001))
+    yield taken("a pole at its centre", lambda: integral_ratio(0.5, 1.0))
     quotient = 3.0 / Discs(2.0, 0.125)
     yield Fact("3 over a disc of 1.875 to 2.125", [quotient.centre, quotient.radius], [1.5, 3.0 / 1.875 - 1.5], 1e-9)
     for point in (1.875, 2.0, 2.125):

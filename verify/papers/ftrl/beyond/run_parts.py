@@ -26,7 +26,7 @@ from simulators.ftrl.designed import problem_of
 from simulators.ftrl.evolution import RIDGES, Decoder
 from simulators.ftrl.first_order import _errors
 from simulators.ftrl.losses import Logistic
-from simulators.ftrl.piecewise import curvature_range, kinked_quadratic, piecewise_quadratic
+from simulators.ftrl.piecewise import PiecewiseQuadratic, curvature_range, kinked_quadratic, piecewise_quadratic
 from simulators.ftrl.rehearsals import STEP, regression_rehearsal
 from simulators.ftrl.settings import Settings
 from simulators.ftrl.strongly_convex import StronglyConvexLoss, stationary_settings, strongly_convex
@@ -78,8 +78,13 @@ def _runs(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
     yield Fact("the recursion of least squares", _least_squares(Q[:-1].T @ Q[1:], Q[-1]), fitted, 1e-10)
 
 
-def _losses(rng: np.random.Generator) -> Iterator[Fact | Within]:
+def _losses(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
     """Losses of the search lie in their class; ridges by their angles; distances of quadratics by their exact error."""
+    for offsets in ((0.2, -0.1), (-0.1, 0.2)):
+        ridged: dict[str, Any] = {"curvature": 1.0, "directions": ((1.0, 0.0), (0.6, 0.8)), "weights": (0.3, 0.1)}
+        yield refused(
+            f"offsets {offsets}", "offsets", lambda given=ridged, b=offsets: PiecewiseQuadratic(**given, offsets=b)
+        )
     plane = Decoder(0.1, 2.0, 2, (0.5, 1.5), 0.5)
     for seed in range(4):
         genes = np.random.default_rng(seed).random(1 + 3 * RIDGES)

@@ -9,12 +9,14 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any, cast
 
+import flint
 import numpy as np
 
 from dpbounds.iv import Moments, Population, TwoStageBudget, lyapunov_exponent, noise_expansion, predicted_curve
 from dpbounds.iv.clipping import ClippedRun, Records, clipped_run, model_records
 from dpbounds.iv.confidence import MomentRelease, PrivacyBudget, ReleasePlan
 from dpbounds.iv.confidence.answers import ConfidenceAnswer
+from dpbounds.iv.confidence.certified import require_positive
 from dpbounds.iv.confidence.disclosure import Disclosure
 from dpbounds.iv.confidence.signs import SignRelease
 from dpbounds.iv.forecast import Forecaster
@@ -22,6 +24,7 @@ from dpbounds.iv.general import General
 from dpbounds.iv.isotropic import Isotropic, settled_after
 from dpbounds.iv.suggestions import suggested_clip_norms
 from dpbounds.privacy import gaussian_log_delta
+from simulators.iv.confidence import CellModel
 from simulators.iv.confidence.noise import wishart
 from simulators.iv.confidence.records import bounded_records
 from verify.checks import Agreement, Fact, Holds, Times, Within, refused, taken
@@ -101,6 +104,21 @@ def _ranges(rng: np.random.Generator) -> Iterator[Holds]:
             noise = {"lambda1": [0.1] * len(horizons), "lambda2": [0.2] * len(horizons)}
             call = partial(predicted_curve, order, order.noiseless[-1], horizons=horizons, **noise)
             yield _if(last == 4, f"horizons {horizons} of a recursion of 4 steps", "horizons", call)
+
+
+def _cells(rng: np.random.Generator) -> Iterator[Holds]:
+    """Records of cells that may just, or may not, leave [-1, 1]: |a| + 2 noise to 0.8, |b| + |shift| + 2 noise to 1."""
+    for name, given, most in (
+        ("first_stage", {"noise": 0.15}, 0.5),
+        ("slope", {"noise": 0.15, "outcome_shift": -0.2}, 0.5),
+    ):
+        for share in (0.999, 1.001, -0.999, -1.001):
+            call = partial(CellModel, n=50, cells=3, **{**given, name: share * most})
+            yield _if(abs(share) < 1, f"{name} at {share:g} of its limit", name, call)
+    for beside in (2, -2, 0):
+        sigma = flint.fmpq_mat([[1, beside, 0], [beside, 3, 0], [0, 0, 5]])
+        call = partial(require_positive, sigma)
+        yield _if(not beside, f"a covariance of 1 and 3 with {beside} between them", "covariance of the release", call)
 
 
 def _sizes(rng: np.random.Generator) -> Iterator[Holds]:
@@ -293,8 +311,9 @@ BEYOND_LIMITS = Claim(
         ),
         (
             "refused are a regressor of two values where effects are said to be one and the same, records whose "
-            "squares leave the range of floats, a $Theta$ of lower rank, arrays of budgets with any entry out of "
-            "range, and horizons beyond the last step of a recursion;"
+            "squares leave the range of floats, records of cells that could leave their range, a $Theta$ of lower "
+            "rank, covariances with an eigenvalue below 0, arrays of budgets with any entry out of range, and horizons "
+            "beyond the last step of a recursion;"
         ),
         (
             "a run that has settled stays where it is, and one that was cut is counted up to its end and followed if "
@@ -312,6 +331,7 @@ BEYOND_LIMITS = Claim(
         Agreement(decides="b", facts=_stretched),
         Agreement(decides="b", facts=_ranges),
         Agreement(decides="b", facts=_sizes),
+        Agreement(decides="b", facts=_cells),
         Agreement(decides="ce", facts=_runs, impostors=_OFF),
         Agreement(decides="c", facts=_followed),
         Agreement(decides="d", facts=_other_data, impostors=_OFF),

@@ -14,7 +14,10 @@ from dpbounds.ols.clipping.rows import rows_of
 from dpbounds.ols.methods import sketch_sizes
 from dpbounds.ols.sketch import least
 from dpbounds.ols.spectrum import spectrum
-from simulators.ols import assumed_records
+from simulators.ols import LeastSquares, assumed_records
+from simulators.ols.datasets import _bundled_columns
+from simulators.ols.tail_averaging import tail_release
+from simulators.sources import GaussianSource
 from verify.checks import Fact, Holds, Within, refused, taken
 
 EDGES = [2.0 ** (-j / 2) for j in range(15)]
@@ -32,6 +35,10 @@ def first_releases(rng: np.random.Generator) -> Iterator[Fact]:
     Z = (square + np.swapaxes(square, 1, 2)) / 2
     settings, other = newton.Newton(mu=1.0), tail_averaged.TailAveraged(mu=1.0)
     scales, sd = newton.noise_scales(settings), tail_averaged.noise_scales(other)
+    units = {"row_bound": 3.0, "outcome_bound": 0.7}
+    plain, scaled = LeastSquares(regressors=X, outcome=y), LeastSquares(regressors=3.0 * X, outcome=0.7 * y, **units)
+    found = [tail_release(data, other, GaussianSource(np.random.default_rng(3)))[0] for data in (plain, scaled)]
+    yield Fact("TAP in units of its bounds", found[1], found[0] * 0.7 / 3.0, 1e-9)
     tail, recentred = _Tail(rows, rows, other, draws, 5), _Recentred(rows, rows, settings, draws, 5)
     for label, made, noise in (("TAP", tail, sd.products), ("PRN", recentred, scales.products)):
         told = newton.gradient_clip(4 * _counts(norms * abs(rows.y)) + noise * bins[1], noise, n=n)
@@ -57,8 +64,16 @@ def _counts(values: np.ndarray) -> np.ndarray:
     return np.array([np.sum((values <= high) & (values > low)) for high, low in zip(EDGES, ends, strict=True)], float)
 
 
-def made_up(rng: np.random.Generator) -> Iterator[Fact | Within]:
-    """Records of a design: rows of one length, residuals of one size and both signs."""
+def made_up(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
+    """Records of a design: rows of one length, residuals of one size and both signs; columns of a set that is named."""
+    from sklearn import datasets
+
+    whole = np.asarray(datasets.load_wine(return_X_y=True)[0])  # pyright: ignore[reportArgumentType]
+    for part, stated in zip(_bundled_columns("wine"), (whole[:, 1:], whole[:, 0]), strict=True):
+        yield Fact("wine: its first column by the others", part, stated, 0.0)
+    for last, check in ((9.0, taken), (11.0, partial(refused, parameter="spectrum"))):
+        call = partial(AssumedDesign, n=50, d=3, spectrum=(20.0, 20.0, last), theta_norm=0.3, residual=0.04)
+        yield check(f"eigenvalues of sum {40 + last:g} of 50 records", call=call)
     design = AssumedDesign(n=5000, d=3, spectrum=(100.0, 250.0, 900.0), theta_norm=0.3, residual=0.04)
     made = assumed_records(design, seed=2)
     lengths = np.linalg.norm(made.regressors, axis=1)
@@ -84,6 +99,11 @@ def last_digits(rng: np.random.Generator) -> Iterator[Fact | Holds | Within]:
         star = found.basis @ found.theta
         stated = np.linalg.pinv(vectors) @ vectors @ [0.4, -2.0, 1.5]
         yield Fact(f"in units of {unit:g}: theta*", star, stated, 1e-9)
+    one, other = np.linalg.qr(np.random.default_rng(0).standard_normal((400, 2)))[0].T
+    # Singular values of columns of unit length are half of that apart; the limit is 1e-13 times the root of n.
+    for apart, star in ((3e-12, [0.5, 0.5]), (6e-12, [1.0, 0.0])):
+        data = LeastSquares(regressors=np.column_stack([one, one + apart * other]), outcome=one)
+        yield Fact(f"columns {apart:g} apart", data.theta_star, star, 1e-4)
     A = np.array([[2.0, 0.3], [0.3, 0.5]])
     for share, kind in ((1.0, "exact"), (0.8, "estimate")):
         told = newton.risk(A, np.array([0.3, -0.4]), A, newton.Newton(mu=5.0), unclipped=share)
