@@ -21,8 +21,10 @@ def test_moments_and_sampling_error_of_public_records():
 
 
 def test_the_estimate_at_the_averages_is_the_truth():
+    """w, and t = |w| for Cov x = I."""
     w = np.array([0.6, -0.4])
     found = Expansion(link=LINKS["logistic"], w=w, covariance=np.eye(2))
     average, _ = found.moments
     for weight, own in ((1.0, False), (0.3, False), (1.0, True)):
-        assert found.estimate(average, average, weight=weight, own_scale=own) == pytest.approx(w, rel=1e-9)
+        estimate = found.estimate(average, average, weight=weight, own_scale=own)
+        assert estimate == pytest.approx([*w, np.linalg.norm(w)], rel=1e-9)
