@@ -193,7 +193,7 @@ def _streams(rng: np.random.Generator) -> Iterator[Fact | Holds]:
     long, poles = rng.standard_normal(150) * 0.97 ** np.arange(150), (0.6,) * 7
     long[0] = 40.0
     more = (0.6,) * 20
-    B = np.tril(rng.standard_normal((40, 40)))
+    B = np.tril(rng.uniform(-0.2, 0.2, (40, 40)), -1) + np.diag(rng.uniform(0.5, 1.5, 40))
     cases: dict[str, tuple[Any, int, Callable[[int], np.ndarray]]] = {
         "one weight": (from_coefficients((0.7,)), 50, lambda n: 0.7 * np.eye(n)[0]),
         "independent": (independent(), 130, lambda n: np.eye(n)[0]),
