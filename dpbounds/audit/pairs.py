@@ -24,8 +24,9 @@ from dpbounds.privacy.curves import float_log_delta
 
 # Relative differences that count as none, and the relative change at which an integral has settled.
 _EQUAL, _ACCURACY, _SINGULAR = 1e-12, 1e-9, 1e-12
-# Tails below this may have lost their digits.
-_LEAST_TAIL = 1e-290
+# Tails below this may have lost their digits; series of noncentral laws are long, or do not end, beyond this centre,
+# which variances that are nearly equal have.
+_LEAST_TAIL, _FARTHEST_CENTRE = 1e-290, 1e6
 # The integral ends at sinh of this, in units of the saddle point; halvings of its step.
 _FAR, _HALVINGS = 16.0, 9
 
@@ -57,7 +58,7 @@ def _diagonal(epsilon: float, m: np.ndarray, a: np.ndarray) -> float:
     if np.abs(a - 1).max() < _EQUAL:
         mu = float(np.linalg.norm(m))
         return math.exp(float(float_log_delta(mu, epsilon))) if mu else 0.0
-    if np.ptp(a) < _EQUAL * a[0]:
+    if np.ptp(a) < _EQUAL * a[0] and float(m @ m) < _FARTHEST_CENTRE * (a[0] - 1) ** 2 * min(1.0, a[0]):
         first, second = _proportional(epsilon, m, float(a[0]))
         if first == 0:
             return 0.0

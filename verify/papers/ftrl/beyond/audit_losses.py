@@ -239,6 +239,10 @@ def _far() -> Iterator[Fact]:
     ):
         found = pair_delta(epsilon, [m], a, 1.0)
         yield Fact(f"one output, epsilon {epsilon:g}", found, _one_output(epsilon, m, a), 1e-10)
+    for epsilon, m, a in ((0.0, 1e-3, 1 + 1e-10), (0.3, 1.0, 1 - 1e-9), (0.3, 1.0, 1 + 1e-9), (40.0, 8.0, 1 + 1e-8)):
+        both = [pair_delta(epsilon, shift, a, 1.0) for shift in ([m], [0.6 * m, 0.8 * m])]
+        label = f"variances {a - 1:.0e} apart, epsilon {epsilon:g}: one output, and two"
+        yield Fact(label, both, [_one_output(epsilon, m, a)] * 2, 1e-7)
     yield Fact(
         "far out, where a tail is no float",
         pair_delta(1000.0, [0.5], 100.0, 1.0) - _one_output(1000.0, 0.5, 100.0),
