@@ -27,6 +27,8 @@ _EQUAL, _ACCURACY, _SINGULAR = 1e-12, 1e-9, 1e-12
 # Tails below this may have lost their digits; series of noncentral laws are long, or do not end, beyond this centre,
 # which variances that are nearly equal have.
 _LEAST_TAIL, _FARTHEST_CENTRE = 1e-290, 1e6
+# What is below its exponential is nothing beside an error of 1e-8.
+_LOG_NOTHING = -46.0
 # The integral ends at sinh of this, in units of the saddle point; halvings of its step.
 _FAR, _HALVINGS = 16.0, 9
 
@@ -58,12 +60,13 @@ def _diagonal(epsilon: float, m: np.ndarray, a: np.ndarray) -> float:
     if np.abs(a - 1).max() < _EQUAL:
         mu = float(np.linalg.norm(m))
         return math.exp(float(float_log_delta(mu, epsilon))) if mu else 0.0
-    if np.ptp(a) < _EQUAL * a[0] and float(m @ m) < _FARTHEST_CENTRE * (a[0] - 1) ** 2 * min(1.0, a[0]):
+    if np.ptp(a) < _EQUAL * a[0] and max(1.0, a[0]) * float(m @ m) < _FARTHEST_CENTRE * (a[0] - 1) ** 2:
         first, second = _proportional(epsilon, m, float(a[0]))
         if first == 0:
             return 0.0
-        if second > _LEAST_TAIL:
-            return max(0.0, first - math.exp(epsilon + math.log(second)))
+        log_grown = epsilon + math.log(max(second, _LEAST_TAIL))
+        if second > _LEAST_TAIL or log_grown < _LOG_NOTHING:
+            return max(0.0, first - math.exp(log_grown))
     return min(1.0, max(0.0, _quadratic(epsilon, m, a)))
 
 

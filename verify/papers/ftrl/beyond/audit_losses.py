@@ -249,6 +249,8 @@ def _far() -> Iterator[Fact]:
         0.0,
         1e-8,
     )
+    narrow = [pair_delta(5.0, [40.0], a, 1.0) for a in (1e-10, 1e-6, 1e-3)]
+    yield Fact("a narrow law where the other's tail is no float", narrow, [1.0] * 3, 1e-8)
     m, a = (0.5, -0.3), (0.5, 0.8)
     largest = sum(x * x / (1 - v) - math.log(v) for x, v in zip(m, a, strict=True)) / 2
     yield Fact("beyond the largest loss", pair_delta(3 * largest, m, np.diag(a), 1.0), 0.0, 1e-8)
