@@ -99,8 +99,9 @@ class Discs:
         with np.errstate(divide="ignore", invalid="ignore"):
             centre = np.sqrt(self.centre)
             rest = (self.centre - self.radius) / SLACK
+            # a unit of any root is so far above the least float that SLACK covers what goes below the normal range
             reach = self.radius / (centre + np.sqrt(rest)) + UNIT * centre
-        return Discs(centre, np.where(rest > 0, reach * SLACK + TINY, np.inf))
+        return Discs(centre, np.where(rest > 0, reach * SLACK, np.inf))
 
     def widened(self, by: Any) -> Discs:
         """With `by` more to each radius."""

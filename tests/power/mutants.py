@@ -130,8 +130,9 @@ def _fates(
             yield record
             unseen += [edit] if _survives(record) else []
     if arguments.tests:
+        telling = [edit for edit in unseen if edit.name not in _equivalents()]
         with ThreadPoolExecutor(arguments.jobs) as pool:
-            for edit, tests in zip(unseen, pool.map(_before_tests, unseen), strict=True):
+            for edit, tests in zip(telling, pool.map(_before_tests, telling), strict=True):
                 yield {**known[edit.name, edit.start], "tests": tests}
 
 
@@ -203,10 +204,14 @@ def _tests_of(file: str) -> list[str]:
     return [test.relative_to(ROOT).as_posix() for test in found]
 
 
-def _summary(records: Sequence[Mapping[str, Any]]) -> int:
+def _equivalents() -> set[str]:
+    """The names of mistakes that change nothing."""
     lines = EQUIVALENTS.read_text().splitlines() if EQUIVALENTS.exists() else []
-    equivalent = {line.rsplit(" # ", 1)[0] for line in lines if line.strip()}
-    counted = [record for record in records if record["name"] not in equivalent]
+    return {line.rsplit(" # ", 1)[0] for line in lines if line.strip()}
+
+
+def _summary(records: Sequence[Mapping[str, Any]]) -> int:
+    counted = [record for record in records if record["name"] not in _equivalents()]
     missed = [record for record in counted if record["verify"] == "missed"]
     both = [record for record in missed if record["tests"] == "missed"]
     for record in missed:

@@ -98,7 +98,7 @@ def best_nu(
     problem = Regression(eigenvalues=eigenvalues, eta=eta, rho=0.5, kurtosis=kurtosis)
 
     def error(log_nu: float) -> float:
-        return float(suboptimality(nu(min(float(np.exp(log_nu)), 1.0)), problem))
+        return float(suboptimality(nu(float(np.exp(log_nu))), problem))
 
     grid = np.linspace(np.log(problem.decay.min()) - 3.0, 0.0, 24)
     best = int(np.argmin([error(point) for point in grid]))
@@ -106,4 +106,4 @@ def best_nu(
     found: Any = minimize_scalar(error, bounds=(low, high), method="bounded", options={"xatol": 1e-8})
     ratio = found.fun / optimal_suboptimality(problem)
     source = "dpbounds, search over nu"
-    return min(float(np.exp(found.x)), 1.0), Value(ratio, kind="estimate", source=source)
+    return float(np.exp(found.x)), Value(ratio, kind="estimate", source=source)

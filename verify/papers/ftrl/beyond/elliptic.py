@@ -78,6 +78,10 @@ def _all_kinds(rng: np.random.Generator) -> Iterator[Fact]:
     with mpmath.workdps(30):
         quadrature = digits.integral(lambda s: 1 / (1 + s)) / (mpmath.sqrt(2) * mpmath.pi)
         yield Fact("quadrature in digits, less its value", float(quadrature - 1), 0.0, 1e-28)
+        narrow = mpmath.mpf("1e-29")
+        peak = 2 * mpmath.pi / mpmath.agm(mpmath.sqrt(1 + narrow**2), narrow)
+        quadrature = digits.integral(lambda s: 1 / mpmath.sqrt(s + narrow**2)) / peak
+        yield Fact("a peak as narrow as is allowed, less its value", float(quadrature - 1), 0.0, 1e-28)
 
 
 WIDE: dict[str, tuple[tuple[float, float], ...]] = {

@@ -10,12 +10,15 @@ from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
+import flint
 import numpy as np
+from flint import fmpq_poly
 
 from dpbounds.circle import arcs
 from dpbounds.circle import floats as circle_floats
 from dpbounds.circle.arcs import Cells, Points
 from dpbounds.circle.discs import Discs
+from dpbounds.circle.polynomials import Fraction
 from dpbounds.ftrl.strongly_convex import floats
 from verify.checks import Fact, Holds
 
@@ -274,6 +277,16 @@ def formulas(rng: np.random.Generator) -> Iterator[Fact | Holds]:
     yield from _allowed()
     yield from _points()
     yield from _as_printed()
+
+
+def wide_balls(rng: np.random.Generator) -> Iterator[Fact]:
+    """s (1 - s) about m with radius r: m (1 - m) within |1 - 2m| r + r^2, less than what its factors reach."""
+    ratio = Fraction(numerator=fmpq_poly([0, 1, -1]), denominator=fmpq_poly([1]))
+    for middle, radius in ((0.5, 0.125), (0.25, 0.0625)):
+        with flint.ctx.workprec(200):
+            found = ratio.at(flint.arb(middle, radius))
+        expected = [middle * (1 - middle), abs(1 - 2 * middle) * radius + radius**2]
+        yield Fact(f"s (1 - s) about {middle:g}", [float(found.mid()), float(found.rad())], expected, 1e-8)
 
 
 def circles(rng: np.random.Generator) -> Iterator[Fact | Holds]:

@@ -113,10 +113,12 @@ def _printed(name: str, problem: Problem, recommendation: Recommendation) -> Ite
 
 def _advised(name: str, problem: Problem, recommendation: Recommendation) -> Iterator[Fact | Within | Holds]:
     """The advice by the rows' own numbers; what ten times the records buy; which rows are reliable; n for 2 %."""
-    best = min(recommendation.under("tight"), key=lambda row: (not row.reliable, float(row.relative)))
+    best, second, *_ = sorted(recommendation.under("tight"), key=lambda row: (not row.reliable, float(row.relative)))
     advised = best.estimator if float(best.relative) < 1 else "zero"
     yield Holds(f"{name}: the least predicted error is recommended", recommendation.advice == advised)
     yield Holds(f"{name}: its row is the best of least squares", recommendation.best is best)
+    told = f"{second.estimator}, has {float(second.relative) / float(best.relative):.3g} times the error"
+    yield Holds(f"{name}: the reason tells how far off the next is", advised == "zero" or told in recommendation.reason)
     taken = [row.estimator for row in recommendation.rows if recommendation.recommends(row)]
     yield Holds(f"{name}: the row to take is marked, and no other", taken == ([] if advised == "zero" else [advised]))
     share = recommendation.more[0].relative / float(best.relative)

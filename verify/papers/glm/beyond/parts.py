@@ -20,7 +20,7 @@ from dpbounds.glm.messages import cap, message_law, scored, sphere
 from dpbounds.glm.recommendation import Recommendation
 from dpbounds.glm.scale import constant
 from dpbounds.values import Value
-from simulators.glm import find_scale
+from simulators.glm import TwoPointModel, find_scale
 from simulators.glm.messages import on_sphere
 from simulators.glm.models import _patterns
 from verify.checks import Agreement, Fact, Holds, Times, Within
@@ -134,6 +134,9 @@ def _labels(rng: np.random.Generator) -> Iterator[Fact]:
     records, weights = _patterns(skewed)
     yield Fact("records of two points: chances", weights, np.prod(np.where(records == 2.0, 0.2, 0.8), axis=1))
     yield Fact("records of two points: covariance", (records.T * weights) @ records, skewed.variance * np.eye(3), 1e-12)
+    drawn = TwoPointModel(link=LINKS["logistic"], w=np.ones(3) / 3, n=9, m=9, noise=0.0, design=skewed)
+    found = drawn.rows(20_000, np.random.default_rng(3)).mean(axis=0)
+    yield Fact("records of two points: their mean where they are drawn", found, np.zeros(3), 0.04)
     binary = scored("logistic").score(np.array([-3.0, 0.0, 0.5, 1.0, 4.0]))
     yield Fact("binary labels, and others", binary, [-1.0, -1.0, 0.0, 1.0, 1.0], 0.0)
     # On the line (e^eps - 1) E[u - gamma; u >= gamma] = gamma reads (e^eps - 1) (1 - gamma) / 2 = gamma.

@@ -21,6 +21,7 @@ from dpbounds.iv import (
     release_cost,
     unnoised_sensitivity,
 )
+from dpbounds.iv.pairs import joint_pair
 from dpbounds.privacy import Adjacency, gaussian_delta
 from verify.checks import Agreement, Fact, GaussianPrivacy, Neighbours, Search, Symbolic, Times
 from verify.checks.audit import gaussian_zcdp
@@ -36,7 +37,14 @@ ADJACENCIES: tuple[Adjacency, ...] = get_args(Adjacency)
 
 
 def _attained(rng: np.random.Generator) -> Iterator[Fact]:
-    """The law of the release on two data sets that attain the cost; then with the noise calibrated to it."""
+    """The law of the release on two data sets that attain the cost, whose one record that is not 0 is (e_1, K e_1, K);
+    then with the noise calibrated to it.
+    """
+    pair = joint_pair(3, q=2, p=3, magnitude=7.0)
+    for data, K in zip(pair, (7.0, -7.0), strict=True):
+        record = np.concatenate([data.Z[-1], data.X[-1], data.Y[-1:]])
+        yield Fact(f"the record with K = {K:g}", record, [1.0, 0.0, K, 0.0, 0.0, K], 0)
+        yield Fact("other records", [float(abs(part[:-1]).max()) for part in data], np.zeros(3), 0)
     for adjacency in ADJACENCIES:
         for n, T, rho1, rho2 in ((1, 1, 0.5, 2.0), (4, 2, 0.3, 0.9), (7, 5, 2.0, 0.4)):
             label = f"{adjacency}, n = {n}, T = {T}"

@@ -18,6 +18,7 @@ from dpbounds.ols.gram import Gram
 from simulators.engine import Experiment
 from simulators.ols import HessianMixing, LeastSquares, hessian_mixing
 from verify.checks import Agreement, Fact, Holds, Within
+from verify.papers.ols.beyond.clipping_runs import averages
 from verify.papers.ols.tools.clipped_by_hand import descents, toy
 from verify.statements.claims import Claim
 
@@ -199,6 +200,7 @@ BEYOND_CLIPPING_LAW = Claim(
     setting="The toy: steps 1 to 50, with and without averaging and momentum, 1 % to 55 % of the gradients clipped.",
     checks=(
         Agreement(decides="b", facts=_exact, impostors=MORE),
+        Agreement(decides="a", facts=averages, impostors=MORE),
         Agreement(decides="ac", facts=_toy_law, impostors={"1e-5 off": {"facts": {"factor": 1 + 1e-5}}}),
         Agreement(
             decides="c",

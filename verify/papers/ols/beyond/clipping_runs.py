@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dpbounds.ols import clipping
+from dpbounds.ols.clipping.closure import Normal
 from dpbounds.ols.newton import Newton
 from simulators.engine import Experiment
 from simulators.ols import AveragedDescent, LeastSquares, averaged_descent, recentred_newton
@@ -42,6 +43,33 @@ def _newton(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
     found = _simulated(recentred_newton, Newton(mu=MU), int(rng.integers(2**31)))
     yield Fact("mean risk", found, factor * law.relative, 0.12)
     yield Fact("nothing is clipped", law.share_clipped, 0.0, 1e-6)
+
+
+def averages(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
+    """Two iterates and their memory, moved by matrices that do not commute, added up: the sum as a linear map of all
+    noises and of the chance of other records, written out.
+    """
+    d, size, steps = 2, 3, 4
+    slopes, roots, pushes = (rng.normal(size=(steps, 2, size, k)) for k in (size, size, d))
+    law = Normal((2,), d, size)
+    for step in range(steps):
+        law.move(np.full((2, size), float(step)), slopes[step], roots[step] @ roots[step].swapaxes(1, 2), pushes[step])
+        if step > 0:
+            law.add()
+    mean, covariance = law.averaged
+    yield Fact("mean of the average", mean, np.full((2, d), factor * np.mean(range(1, steps))))
+    for draw in range(2):
+        noise, chance = np.zeros((size, steps * size)), np.zeros((size, d))
+        total, moved = np.zeros((d, steps * size)), np.zeros((d, d))
+        for step in range(steps):
+            noise, chance = slopes[step, draw] @ noise, slopes[step, draw] @ chance + pushes[step, draw]
+            noise[:, step * size : (step + 1) * size] += roots[step, draw]
+            if step > 0:
+                total, moved = total + noise[:d], moved + chance[:d]
+        expected = (total @ total.T + moved @ moved.T) / (steps - 1) ** 2
+        yield Fact(f"covariance of the average, draw {draw}", covariance[draw], factor * expected, 1e-12)
+        last = noise[:d] @ noise[:d].T + chance[:d] @ chance[:d].T
+        yield Fact(f"covariance of the last iterate, draw {draw}", law.theta[1][draw], factor * last, 1e-12)
 
 
 BEYOND_CLIPPING_NEWTON = Claim(
