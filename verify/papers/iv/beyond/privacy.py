@@ -21,7 +21,7 @@ from dpbounds.iv import (
     release_cost,
     unnoised_sensitivity,
 )
-from dpbounds.iv.pairs import joint_pair
+from dpbounds.iv.pairs import beta_only_pair, joint_pair
 from dpbounds.privacy import Adjacency, gaussian_delta
 from verify.checks import Agreement, Fact, GaussianPrivacy, Neighbours, Search, Symbolic, Times
 from verify.checks.audit import gaussian_zcdp
@@ -44,7 +44,13 @@ def _attained(rng: np.random.Generator) -> Iterator[Fact]:
     for data, K in zip(pair, (7.0, -7.0), strict=True):
         record = np.concatenate([data.Z[-1], data.X[-1], data.Y[-1:]])
         yield Fact(f"the record with K = {K:g}", record, [1.0, 0.0, K, 0.0, 0.0, K], 0)
-        yield Fact("other records", [float(abs(part[:-1]).max()) for part in data], np.zeros(3), 0)
+        yield Fact("other records", np.abs(np.column_stack(list(data))[:-1]), np.zeros((2, 6)), 0)
+    for adjacency, first, last in (("replace-one", 0.0, -0.6), ("zero-out", -0.3, 0.0), ("add-remove", -0.3, None)):
+        turning = beta_only_pair(3, shift=0.6, magnitude=9.0, adjacency=adjacency)
+        for data, end in zip(turning, (0.6, last), strict=True):
+            ends = {None: [], 0.0: [(0.0, 0.0, 0.0)]}.get(end, [(1.0, end, 9.0)])
+            shown = [(1.0, first, 9.0), (1.0, 0.0, 9.0), *ends]
+            yield Fact(f"records whose first stage turns, {adjacency}", np.column_stack(list(data)), shown, 0)
     for adjacency in ADJACENCIES:
         for n, T, rho1, rho2 in ((1, 1, 0.5, 2.0), (4, 2, 0.3, 0.9), (7, 5, 2.0, 0.4)):
             label = f"{adjacency}, n = {n}, T = {T}"

@@ -144,6 +144,8 @@ def _general(rng: np.random.Generator) -> Iterator[Fact]:
     ours, theirs = general_error_terms(general, 30), isotropic_error_terms(isotropic, 30)
     for name in ("noiseless", "crossed", "shift", "first", "second"):
         yield Fact(name, getattr(ours, name), getattr(theirs, name), 1e-9)
+    # The recursion goes on until it has settled, and no further.
+    yield Fact("steps that are computed", len(general.run.noiseless), 1 + isotropic.settled_after, 0)
     variance = sum(0.7**2 * 0.3 ** (2 * t) for t in range(5))
     noise = (math.sqrt(2) + math.sqrt(3)) * 0.02 * math.sqrt(variance) / 0.7
     yield Fact("noise in Theta", relative_theta_noise(general, 0.02, 5), noise, 1e-10)
