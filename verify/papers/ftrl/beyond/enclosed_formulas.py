@@ -18,7 +18,7 @@ from dpbounds.circle import arcs
 from dpbounds.circle import floats as circle_floats
 from dpbounds.circle.arcs import Cells, Points
 from dpbounds.circle.discs import Discs
-from dpbounds.circle.polynomials import Fraction
+from dpbounds.circle.polynomials import Fraction, exact, in_sine, over_sine
 from dpbounds.ftrl.strongly_convex import floats
 from verify.checks import Fact, Holds
 
@@ -279,14 +279,31 @@ def formulas(rng: np.random.Generator) -> Iterator[Fact | Holds]:
     yield from _as_printed()
 
 
-def wide_balls(rng: np.random.Generator) -> Iterator[Fact]:
-    """s (1 - s) about m with radius r: m (1 - m) within |1 - 2m| r + r^2, less than what its factors reach."""
+def polynomials(rng: np.random.Generator) -> Iterator[Fact | Holds]:
+    """On balls, s (1 - s) about m with radius r: m (1 - m) within |1 - 2m| r + r^2, less than what its factors reach;
+    real and imaginary parts on the circle, in s.
+    """
     ratio = Fraction(numerator=fmpq_poly([0, 1, -1]), denominator=fmpq_poly([1]))
-    for middle, radius in ((0.5, 0.125), (0.25, 0.0625)):
-        with flint.ctx.workprec(200):
-            found = ratio.at(flint.arb(middle, radius))
-        expected = [middle * (1 - middle), abs(1 - 2 * middle) * radius + radius**2]
-        yield Fact(f"s (1 - s) about {middle:g}", [float(found.mid()), float(found.rad())], expected, 1e-8)
+    with flint.ctx.workprec(200):
+        for m, r in ((0.5, 0.125), (0.25, 0.0625)):
+            found = ratio.at(flint.arb(m, r))
+            reach = abs(1 - 2 * m) * r + r**2
+            yield Fact(f"s (1 - s) about {m:g}", [float(found.mid()), float(found.rad())], [m * (1 - m), reach], 1e-8)
+        wide = ratio.at(flint.acb(flint.arb(0.3, 0.01), flint.arb(0.2, 0.01)))
+        around = complex(0.3, 0.2) * complex(0.7, -0.2)
+        yield Fact(
+            "s (1 - s) about 0.3 + 0.2 i", [float(x.mid()) for x in (wide.real, wide.imag)], [around.real, around.imag]
+        )
+    laurent = {k: exact(value) for k, value in {-3: 0.7, -1: -0.4, 0: 1.5, 1: 0.9, 2: -1.3, 4: 0.6}.items()}
+    for omega in (0.4, 1.9, -2.6):
+        s = exact(math.sin(omega / 2) ** 2)
+        parts = [_float(in_sine(laurent)(s)), math.sin(omega) * _float(over_sine(laurent)(s))]
+        summed = sum(_float(value) * np.exp(1j * k * omega) for k, value in laurent.items())
+        yield Fact(f"a sum of waves at {omega:g}", parts, [summed.real, summed.imag], 1e-12)
+
+
+def _float(value: Any) -> float:
+    return float(flint.arb(value).mid())
 
 
 def circles(rng: np.random.Generator) -> Iterator[Fact | Holds]:

@@ -24,7 +24,7 @@ from dpbounds.ftrl.strongly_convex.floats import GROWTH, REACH, Ratio, _distance
 from verify.checks import Agreement, Fact, Holds, Times, Within, refused, taken
 from verify.papers.ftrl.beyond.enclosed_bounds import BITS, OURS, _psi
 from verify.papers.ftrl.beyond.enclosed_discs import beyond_points
-from verify.papers.ftrl.beyond.enclosed_formulas import circles, formulas, wide_balls
+from verify.papers.ftrl.beyond.enclosed_formulas import circles, formulas, polynomials
 from verify.statements.claims import Claim
 
 _OFF = {"1 % off": {"facts": Times(1.01)}}
@@ -359,7 +359,7 @@ PARTS = Claim(
         (
             "at nodes $psi$ is known to twelve digits, and on discs sums of sines, distances and $abs(B)^2$ "
             "are in theirs, whose means are those over the circle, and a polynomial on a wide ball reaches as far "
-            "as its Taylor series at the middle;"
+            "as its Taylor series at the middle, with the values of what it stands for on the circle;"
         ),
         "what is stated of errors of powers and sums, of $D$ on discs and of the ends is its formula, not below "
         "it, and cells are added and halved until they are enough;",
@@ -372,7 +372,7 @@ PARTS = Claim(
         Agreement(decides="b", facts=_nodes, impostors={"a thousandth as wide": {"facts": {"share": 1e-3}}}),
         Agreement(decides="b", facts=_on_rims, impostors={"a third as wide": {"facts": {"share": 0.3}}}),
         Agreement(decides="b", facts=_integrals, impostors=_OFF),
-        Agreement(decides="b", facts=wide_balls, impostors=_OFF),
+        Agreement(decides="b", facts=polynomials, impostors=_OFF),
         Agreement(decides="c", facts=_margins, impostors={"a part in $10^11$ less": {"facts": {"less": 1e-11}}}),
         Agreement(decides="c", facts=formulas, impostors={"1e-10 off": {"facts": Times(1 + 1e-10)}}),
         Agreement(decides="c", facts=circles, impostors=_OFF),
