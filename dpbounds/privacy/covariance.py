@@ -30,6 +30,8 @@ from dpbounds.privacy.curves import float_log_delta
 _NEAR, _ARTANH = 0.4, tuple(1 / n for n in range(27, 1, -2))
 # Epsilons of the Gaussian mechanism beyond which its delta is 0 or 1 for every mu in its range.
 _REACH = 1e9
+# Logarithms of q/K, or of what of it is beyond a kink, between which the peak of an integrand is looked for.
+_ENDS = -400.0, 400.0
 # Window of an integrand in logarithms (e^-75 of its peak is left out), nodes per look, and halvings of the step.
 _DROP, _NODES, _HALVINGS = 75.0, 192, 8
 # Nodes per axis of the first grid in two variables.
@@ -89,7 +91,7 @@ def exchange_log_delta(epsilon: float, rows: int, leverage: float, *, mu: float)
         return _log_density(s, rows)[:, None] + _log_density(t, rows)[None, :] + gain
 
     high = math.log(2 * max(1 + _kink(epsilon, rows, slopes[0]), 1.0) + 4 + 400 / rows)
-    return _log_integral_of_two(integrand, (-400.0, high), (-400.0, high))
+    return _log_integral_of_two(integrand, (_ENDS[0], high), (_ENDS[0], high))
 
 
 def _kink(epsilon: float, rows: int, slope: float) -> float:
@@ -131,9 +133,7 @@ def _alone(epsilon: float, rows: int, slope: float) -> float:
         log_t = log_p + log_expit(v)
         return _log_gain(rate, log_t) + half * log_expit(-v) + half * np.exp(log_t) + log_t
 
-    if slope > 0:
-        return density + log_integral(above, -400.0, math.log(2 * at_kink + 4 + 400 / rows))
-    return density + log_integral(below, -400.0, 400.0)
+    return density + log_integral(above if slope > 0 else below, *_ENDS)
 
 
 def _log_gain(rate: float, log_t: np.ndarray) -> np.ndarray:
@@ -142,14 +142,13 @@ def _log_gain(rate: float, log_t: np.ndarray) -> np.ndarray:
 
 
 def _beside_gaussian(epsilon: float, rows: int, slope: float, mu: float) -> float:
-    at_kink = max(1 + _kink(epsilon, rows, slope), 1.0)
     offset = rows / 2 * excess(slope)
 
     def integrand(s: np.ndarray) -> np.ndarray:
         left = epsilon - offset - rows / 2 * slope * np.expm1(s)
         return _log_density(s, rows) + _log_delta(mu, np.clip(left, -_REACH, _REACH))
 
-    return log_integral(integrand, -400.0, math.log(2 * at_kink + 4 + 400 / rows))
+    return log_integral(integrand, *_ENDS)
 
 
 def _log_delta(mu: float, epsilon: np.ndarray) -> np.ndarray:
