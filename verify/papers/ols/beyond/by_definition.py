@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
+from scipy import optimize
 
-from dpbounds.ols import AssumedDesign, Choices, newton, tail_averaged
+from dpbounds.arithmetic import FLOATS
+from dpbounds.ols import AssumedDesign, Choices, newton, sketch, tail_averaged
 from dpbounds.ols.clipping.preconditioned import _Recentred, _Tail
 from dpbounds.ols.clipping.rows import rows_of
 from dpbounds.ols.methods import sketch_sizes
@@ -130,3 +133,53 @@ def sketches(rng: np.random.Generator) -> Iterator[Fact | Holds]:
         yield check(
             f"d = 6, k = {k}, linear_k = {linear_k}", call=lambda choices=choices: sketch_sizes(6, 0.1, choices)
         )
+
+
+def _by_order(k: int, gamma: float, log_term: float, order: float) -> float:
+    """phi of (17) as it is printed, and what Lemma 3 adds for delta."""
+    phi = k * (order * math.log(1 - 1 / gamma) - math.log(1 - order / gamma)) / (2 * (order - 1))
+    return phi + math.log((order - 1) / order) + (log_term - math.log(order)) / (order - 1)
+
+
+def _best_order(k: int, gamma: float, log_term: float) -> float:
+    """The least over orders, by a search."""
+    top = math.log(gamma - 1)
+    ends, options = (top - 25, top - 1e-9), {"xatol": 1e-9}
+    found: Any = optimize.minimize_scalar(
+        lambda v: _by_order(k, gamma, log_term, 1 + math.exp(v)), bounds=ends, method="bounded", options=options
+    )
+    return float(found.fun)
+
+
+def orders(rng: np.random.Generator) -> Iterator[Fact]:
+    """Epsilons of sketches over all orders, for deltas near 1 too; what is printed, by hand."""
+    for k, gamma, delta, noise in (
+        (1, 1.3, 0.4, 2.0),
+        (3, 8.0, 0.2, 0.7),
+        (40, 30.0, 1e-3, 5.0),
+        (700, 90.0, 1e-9, 3.0),
+        (6, 400.0, 0.6, 0.3),
+        (700, 3.0, 0.99, 0.5),
+        (1, 1.01, 1e-9, 2.0),
+    ):
+        test = math.sqrt(2 * math.log(3.75 / delta))
+        for steps in (1, 3):
+            label, rows = f"k = {k}, T = {steps}, gamma = {gamma:g}, delta = {delta:g}", k * steps
+            alone, rest = (_best_order(rows, gamma, math.log(least / delta)) for least in (1, 3))
+            told = [float(of(gamma, k, delta, steps)) for of in (sketch.renyi_epsilon, sketch.epsilon)]
+            stated = [max(alone, 0.0), max(test * math.sqrt(rows) / gamma + rest, 0.0)]
+            yield Fact(f"{label}: epsilon, and with the test", told, stated, 1e-9)
+        label, rest = f"k = {k}, gamma = {gamma:g}", _best_order(k, gamma, math.log(3 / delta))
+        told = float(sketch.guarantee(noise, gamma, k, delta))
+        yield Fact(f"{label}: with a test of noise {noise:g}", told, max(test / noise + rest, 0.0), 1e-9)
+        for share in (0.1, 0.7):
+            order = 1 + share * (gamma - 1)
+            added = _by_order(0, gamma, 0.3, order)
+            one, printed = sketch.renyi(order, k, gamma), sketch.printed_renyi(FLOATS, order, k, gamma)
+            many = sketch.renyi(np.array([order, 1.001]), k, gamma)[0]
+            phi = _by_order(k, gamma, 0.3, order) - added
+            yield Fact(f"{label}, order {order:g}: divergence", [float(one), printed, float(many)], [phi] * 3, 1e-9)
+            yield Fact(f"{label}, order {order:g}: conversion", sketch.conversion(FLOATS, order, 0.3), added)
+        told = sketch.printed_epsilon(FLOATS, gamma, k, 1.7)
+        yield Fact(f"{label}: (18)", told, (k / gamma + 4 * math.sqrt(3.4 * k)) / (2 * gamma))
+        yield Fact(f"{label}: (18), solved", sketch.printed_gamma(FLOATS, told, k, 1.7), gamma)

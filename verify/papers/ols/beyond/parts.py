@@ -27,7 +27,7 @@ from simulators.ols import AveragedDescent, LeastSquares, averaged_descent, fami
 from simulators.ols.families import perceptron
 from simulators.sources import GaussianSource
 from verify.checks import Agreement, Fact, Holds, Times, Within, refused, taken
-from verify.papers.ols.beyond.by_definition import first_releases, last_digits, made_up, sketches
+from verify.papers.ols.beyond.by_definition import first_releases, last_digits, made_up, orders, sketches
 from verify.papers.ols.beyond.counted import clipped_sums, counted_laws, enough
 from verify.papers.ols.beyond.laws_by_hand import laws_by_hand
 from verify.statements.claims import Claim
@@ -349,7 +349,8 @@ BEYOND_PARTS = Claim(
         ),
         (
             "quantiles have their probabilities, a refusal names the least number of rows or epsilon that is taken, "
-            "noise is the least that keeps a budget, and eigenvalues that are 0 but for rounding are, in any unit;"
+            "noise is the least that keeps a budget, epsilons of sketches are the least over orders, and eigenvalues "
+            "that are 0 but for rounding are, in any unit;"
         ),
         (
             "averaged descent is the mean of its last iterates, it tells the share of gradients that its last step "
@@ -373,6 +374,7 @@ BEYOND_PARTS = Claim(
         Agreement(decides="d", facts=_numbers, impostors=_OFF),
         Agreement(decides="d", facts=last_digits, impostors=_OFF),
         Agreement(decides="d", facts=sketches, impostors=_OFF),
+        Agreement(decides="d", facts=orders, impostors=_OFF),
         Agreement(decides="e", facts=_last_step, impostors=_OFF),
         Agreement(decides="e", facts=clipped_sums, impostors=_OFF),
         Agreement(decides="f", facts=_limits, impostors=_OFF),
