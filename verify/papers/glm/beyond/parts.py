@@ -26,6 +26,7 @@ from simulators.glm.models import _patterns
 from verify.checks import Agreement, Fact, Holds, Times, Within
 from verify.papers.glm.beyond.formulas import helps, messages_mu, more_records, predicted, rates, slopes, survey
 from verify.papers.glm.beyond.given_records import estimated, in_law
+from verify.papers.glm.beyond.messages_draws import drawn
 from verify.statements.claims import Claim
 
 _OFF = {"1 % off": {"facts": Times(1.01)}}
@@ -285,8 +286,8 @@ BEYOND_PARTS = Claim(
             "what is said to help or to be needed is the least that does;"
         ),
         (
-            "on given records every estimator is what its steps give one by one, and many records in law have the "
-            "moments of single ones."
+            "on given records every estimator is what its steps give one by one, messages and their solutions are "
+            "those of each draw, and many records in law have the moments of single ones."
         ),
     ),
     checks=(
@@ -305,5 +306,6 @@ BEYOND_PARTS = Claim(
         Agreement(decides="e", facts=more_records, impostors=_OFF),
         Agreement(decides="f", facts=estimated, impostors=_OFF),
         Agreement(decides="f", facts=in_law, impostors=_OFF),
+        Agreement(decides="f", facts=drawn, impostors=_OFF),
     ),
 )
