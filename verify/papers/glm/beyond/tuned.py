@@ -126,6 +126,9 @@ def _terms(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
         row, label = tuned(problem, estimator), f"{link}, {estimator}"
         assert row is not None
         stated = _by_hand(problem, row)
+        if problem.link.labels != "count":
+            ends = [row.label_center - row.label_bound, row.label_center + row.label_bound]
+            yield Fact(f"{label}: between which labels are sent", ends, label_range(problem))
         yield Fact(f"{label}: bias", row.bias, stated["bias"], 0.01)
         for name in ("sampling", "gram_noise", "cross_noise"):
             yield Fact(f"{label}: {name}", getattr(row.terms, name), stated[name], 0.003)
