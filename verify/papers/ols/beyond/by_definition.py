@@ -183,3 +183,38 @@ def orders(rng: np.random.Generator) -> Iterator[Fact]:
         told = sketch.printed_epsilon(FLOATS, gamma, k, 1.7)
         yield Fact(f"{label}: (18)", told, (k / gamma + 4 * math.sqrt(3.4 * k)) / (2 * gamma))
         yield Fact(f"{label}: (18), solved", sketch.printed_gamma(FLOATS, told, k, 1.7), gamma)
+
+
+def of_newton(rng: np.random.Generator) -> Iterator[Fact | Holds]:
+    """PRN's preconditioner, last factor and clip levels number by number, with two leading axes, one and none."""
+    values, noise, largest = rng.uniform(-1.0, 6.0, (2, 3, 4)), rng.uniform(0.2, 1.5, (2, 3)), 4.5
+    scaled = newton.preconditioner(values, noise, largest)
+    coordinates, known = rng.standard_normal((2, 3, 4)), rng.uniform(0.5, 2.0, (2, 3, 4))
+    factors, counts = newton.shrinkage(coordinates, scaled, known), rng.integers(0, 30, (2, 3, 15)).astype(float)
+    levels, h = newton.clip_level(counts, 2.0, 90.0), newton.hessian_clip(counts, 2.0, n=600, d=3, mu=2.0)
+    c = newton.gradient_clip(counts, 2.0, n=600)
+    for at in np.ndindex(2, 3):
+        e = noise[at] * math.sqrt(8.0)
+        cap, stated = min(e, largest), []
+        for value in values[at].tolist():
+            w = min(max(value, 0.0), largest)
+            stated.append([1 / (w + cap / 2), max(w, 0.3 * cap), 0.3 * cap, w**3 / (w**2 + e**2 / 4)])
+        told = np.column_stack([part[at] for part in scaled])
+        yield Fact(f"PRN {at}: P, curvature, unknown, weights", told, stated)
+        curvature = [row[1] for row in stated]
+        found, alone = (sum(np.multiply(curvature, part[at])) for part in (coordinates**2, known))
+        yield Fact(f"PRN {at}: last factor", factors[at], min(max((found / alone - 0.7) / 0.6, 0.0), 1.0))
+        own = [j for j in range(15) if j == 0 or sum(counts[at][:j]) + 3.0 * math.sqrt(j) <= 90.0]
+        yield Fact(f"PRN {at}: clip level", levels[at], EDGES[max(own)], 0.0)
+        wider = min(1.0, EDGES[max(own)] * math.sqrt(max(1.0, 0.05 * 1200 / 3**1.5)))
+        yield Fact(f"PRN {at}: h", h[at], min(edge for edge in EDGES if edge >= wider * (1 - 1e-12)), 0.0)
+        own = [j for j in range(15) if j == 0 or sum(counts[at][:j]) + 3.0 * math.sqrt(j) <= 180.0]
+        yield Fact(f"PRN {at}: c", c[at], 0.1 if max(own) == 0 else min(EDGES[max(own)], 0.15), 0.0)
+        yield Fact(f"PRN {at}: without leading axes", newton.clip_level(counts[at], 2.0, 90.0), levels[at], 0.0)
+    A = np.array([[2.0, 0.3], [0.3, 0.5]])
+    settings = newton.Newton(mu=5.0, steps=3, growth=2.0)
+    told = newton.risk(A, np.array([0.3, -0.4]), A, settings)
+    yield Holds("PRN's risk is exact where nothing is said of clipping", told.kind == "exact")
+    # Rounds spend 0.78 of mu² in all.
+    stated = 0.09 * float(np.trace(np.linalg.inv(A))) / (0.78 * 25)
+    yield Fact("PRN's leading risk", float(newton.leading_risk(A, settings, gradient_clip=0.3)), stated)

@@ -27,7 +27,7 @@ from simulators.ols import AveragedDescent, LeastSquares, averaged_descent, fami
 from simulators.ols.families import perceptron
 from simulators.sources import GaussianSource
 from verify.checks import Agreement, Fact, Holds, Times, Within, refused, taken
-from verify.papers.ols.beyond.by_definition import first_releases, last_digits, made_up, orders, sketches
+from verify.papers.ols.beyond.by_definition import first_releases, last_digits, made_up, of_newton, orders, sketches
 from verify.papers.ols.beyond.counted import clipped_sums, counted_laws, enough
 from verify.papers.ols.beyond.laws_by_hand import laws_by_hand
 from verify.statements.claims import Claim
@@ -362,8 +362,9 @@ BEYOND_PARTS = Claim(
             "bounds, and its risks are told in the data's units;"
         ),
         (
-            "laws of PRN and TAP start from histograms and Hessians with their own noise, draw by draw, and where "
-            "hardly any gradient is clipped they are those of linear steps."
+            "laws of PRN and TAP start from histograms and Hessians with their own noise, draw by draw, their clip "
+            "levels and preconditioners are those of their definitions, and where hardly any gradient is clipped they "
+            "are those of linear steps."
         ),
     ),
     checks=(
@@ -382,6 +383,7 @@ BEYOND_PARTS = Claim(
         Agreement(decides="g", facts=_units, impostors=_OFF),
         Agreement(decides="g", facts=counted_laws, impostors=_OFF),
         Agreement(decides="h", facts=first_releases, impostors=_OFF),
+        Agreement(decides="h", facts=of_newton, impostors=_OFF),
         Agreement(decides="h", facts=laws_by_hand, impostors=_OFF),
     ),
 )
