@@ -159,6 +159,7 @@ def _best(rng: np.random.Generator) -> Iterator[Fact | Holds]:
     yield Fact("T of its rows", [row["T"] for row in quiet.rows], [1, 2, 5, 10, 20], 0)
     beyond = round(1.25 * max(alone.curve))
     yield Holds("the curve ends where no prediction is reliable", not answer(_plan(), [beyond]).row(beyond)["reliable"])
+    yield Fact("where it begins", min(alone.curve), 1, 0)
     drawn = {T: error for T, error in alone.curve.items() if T in rows}
     yield Fact("the curve", list(drawn.values()), [rows[T]["rms"] for T in drawn], 1e-9)
     # A stage's noise variance goes as 1 over its budget; the first has two thirds of it here.
