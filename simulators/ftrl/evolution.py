@@ -167,7 +167,8 @@ def _first_generation(population: int, decode: Decoder, generator: np.random.Gen
     losses.
     """
     genes = generator.random((population, GENES))
-    curvature, offset, weight, angle = genes[:, 0], genes[:, 1:5], genes[:, 5:9], genes[:, 9:]
+    curvature = genes[:, 0]
+    offset, weight, angle = genes[:, 1:].reshape(population, 3, RIDGES).transpose(1, 0, 2)  # no copies
     angle[:KNOWN], weight[:KNOWN] = (0.0, 0.5, 0.25, 0.75), 0.5
     curvature[:4] = decode.worst, 0.0, 1.0, 1.0
     offset[3, 0], weight[3, 0] = 0.0, 0.0

@@ -35,6 +35,7 @@ from simulators.tables import Table, number_rows, read_columns, read_table, read
 from verify.checks import Agreement, Fact, Holds, Times, Within, refused
 from verify.papers.ftrl.beyond.exact import OURS
 from verify.papers.ftrl.beyond.run_losses import of_noise, of_rehearsals, on_losses
+from verify.papers.ftrl.beyond.run_searches import of_searches
 from verify.papers.ftrl.beyond.run_steps import on_fresh_records, on_records
 from verify.statements.claims import Claim
 
@@ -218,7 +219,10 @@ RUN_PARTS = Claim(
     kind="algorithm",
     statement=(
         "Runs of other inputs take the gradients of their records, and errors of gradients have the stated size;",
-        "losses of the search lie in their class, with ridges at the angles and offsets of their genes;",
+        (
+            "losses of the search lie in their class, with ridges at the angles and offsets of their genes, and each "
+            "generation is made of the best of those before it and of their children;"
+        ),
         "tables are read as they stand, and what cannot be read is refused by file, line and column;",
         "runs are their recursions step by step, for batches of every order, fresh records, losses, searches and "
         "games, and rehearsals are as long as they say, in their units.",
@@ -226,6 +230,7 @@ RUN_PARTS = Claim(
     checks=(
         Agreement(decides="a", facts=_runs, impostors=_OFF),
         Agreement(decides="b", facts=_losses, impostors=_OFF),
+        Agreement(decides="b", facts=of_searches, impostors=_OFF),
         Agreement(decides="c", facts=_tables, impostors=_OFF),
         Agreement(decides="d", facts=on_records, impostors=_OFF),
         Agreement(decides="d", facts=on_fresh_records, impostors=_OFF),
