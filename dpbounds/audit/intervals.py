@@ -24,6 +24,9 @@ from dpbounds.errors import DomainError, choice, count, nonnegative, within
 ALPHA, BETA = 1e-6, 1e-3
 # Relative variance of one |difference| over that of an estimate of its scale: Gaussian 1/2, Laplace 1.75/1.5^2.
 _SPREADS = {"gaussian": 0.5, "laplace": 7 / 9}
+# Of noncentral t: from where on it is summed, and for that values of a normal Z and their chances.
+_FAR_T, _Z = 100.0, np.linspace(-12.0, 12.0, 2401)
+_Z_CHANCES = np.exp(-(_Z**2) / 2) / np.exp(-(_Z**2) / 2).sum()
 Measured = Literal["gaussian", "laplace"]
 Interval = tuple[float, float]
 
@@ -110,16 +113,17 @@ def shift_interval(
         raise DomainError("samples", (n, k), "more than two numbers that are not all equal")
     t = abs(mean - other) * weight / math.sqrt((left + right) / degrees)
 
-    def excess(centre: float, level: float) -> float:
-        chance = float(special.nctdtr(degrees, centre, t))
-        # Far out it has no value: 1 on the left, 0 on the right.
-        return (float(centre < t) if math.isnan(chance) else chance) - level
+    def end(level: float) -> float:
+        """The centre at which t or less has this chance; 0 if it has less at 0."""
+        excess = lambda centre: _student_cdf(t, degrees, centre) - level  # noqa: E731
+        if excess(0.0) <= 0:
+            return 0.0
+        top = t + 1.0
+        while excess(top) > 0:
+            top *= 2.0
+        return _root(excess, 0.0, top)
 
-    reach = 8 * math.sqrt(1 + t * t / (2 * degrees)) + 8 * (1 + t / math.sqrt(degrees))
-    ends = t - reach, t + reach
-    low = _root(lambda c: excess(c, 1 - alpha), *ends) if excess(ends[0], 1 - alpha) > 0 else 0.0
-    high = _root(lambda c: excess(c, alpha), *ends) if excess(ends[1], alpha) < 0 else math.inf
-    return max(low, 0.0) / weight, max(high, 0.0) / weight
+    return end(1 - alpha) / weight, end(alpha) / weight
 
 
 @formula
@@ -133,6 +137,17 @@ def coordinates_needed(error: float, family: Measured = "gaussian", *, alpha: fl
         special.ndtri(within("beta", beta, "(0, 1)"))
     )
     return math.ceil((z / within("error", error, "(0, 1)")) ** 2 * _SPREADS[family])
+
+
+def _student_cdf(t: float, degrees: int, centre: float) -> float:
+    """P((Z + centre) / S <= t), S^2 a mean of squares, centre at least 0. Where t is large SciPy's has few digits, or none:
+    the chances given Z are summed by the trapezoidal rule.
+    """
+    if t < _FAR_T:
+        chance = float(special.nctdtr(degrees, centre, t))
+        return 0.0 if math.isnan(chance) else chance  # that of a centre far above t
+    above = special.gammaincc(degrees / 2, degrees / 2 * (np.maximum(centre + _Z, 0.0) / t) ** 2)
+    return float(above @ _Z_CHANCES)
 
 
 def _root(function: Callable[[float], float], low: float, high: float) -> float:

@@ -62,6 +62,7 @@ def _ends(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact | With
         ((3.0, 5.0, 6), (0.5, 7.0, 9)),
         ((0.5, 40.0, 30), (4.5, 20.0, 12)),
         ((1.0, 5.0, 3), (1.4, 7.0, 4)),
+        ((300.0, 5.0, 6), (0.5, 7.0, 9)),
     ):
         weight = math.sqrt(first[2] * second[2] / (first[2] + second[2]))
         degrees = first[2] + second[2] - 2

@@ -189,7 +189,11 @@ def _ends(rng: np.random.Generator) -> Iterator[Fact | Within]:
         ends = laplace_scale_interval(1.5 * number, number, alpha)
         yield Fact(f"{number} numbers at {alpha:g}", _laplace_tails(1.5 * number, number, ends), [alpha] * 2, 1e-9)
     # Of numbers without end the ratio is known to its own error, by the normal law.
-    for first, second in (((0.0, 5e5, 500_000), (0.02, 4e5, 400_000)), ((3.0, 5e5, 500_000), (0.0, 4e5, 400_000))):
+    for first, second in (
+        ((0.0, 5e5, 500_000), (0.02, 4e5, 400_000)),
+        ((3.0, 5e5, 500_000), (0.0, 4e5, 400_000)),
+        ((0.0, 5e5, 500_000), (2e3, 4e5, 400_000)),
+    ):
         n, k = first[2], second[2]
         ratio, degrees = abs(first[0] - second[0]), n + k - 2
         spread = math.sqrt((1 / n + 1 / k) + ratio**2 / (2 * degrees))
@@ -197,6 +201,17 @@ def _ends(rng: np.random.Generator) -> Iterator[Fact | Within]:
         found = shift_interval(first, second, 1e-4)
         z = float(stats.norm.isf(1e-4))
         yield Fact(f"means {ratio:g} apart", found, [ratio / sigma - z * spread, ratio / sigma + z * spread], 1e-4)
+    # Of few numbers far apart it is known to the error of sigma alone, a chi-squared of as many degrees.
+    for n, k in ((2, 1), (9, 4)):
+        degrees = n + k - 2
+        shares = np.sqrt([stats.chi2.ppf(1e-4, degrees) / degrees, stats.chi2.isf(1e-4, degrees) / degrees])
+        ends = np.array(shift_interval((1e8, 0.7, n), (0.0, 0.0, k), 1e-4)) / (1e8 / math.sqrt(0.7 / degrees))
+        yield Fact(f"means of {n} and {k} far apart: lower end", ends[0], shares[0], 1e-5)
+        yield Fact(f"means of {n} and {k} far apart: upper end", ends[1], shares[1], 1e-5)
+    # Of equal means nothing is known from below, and from above by the normal law of so many numbers.
+    ends = shift_interval((2.5, 3e6, 1_500_000), (2.5, 5e6, 2_500_000), 1e-12)
+    stated = -float(stats.norm.ppf(1e-12)) * math.sqrt(1 / 1_500_000 + 1 / 2_500_000)
+    yield Fact("equal means", ends, [0.0, stated], 1e-4)
 
 
 # --- events ---

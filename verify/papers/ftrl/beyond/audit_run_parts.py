@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Iterator
 from typing import Any
+from unittest import mock
 
 import numpy as np
 from scipy import stats
@@ -169,6 +170,9 @@ def _noise(rng: np.random.Generator) -> Iterator[Fact | Holds]:
         yield Fact(f"differences, least {least}, coordinates {coordinates}", found.rows, expected, 0)
         yield Holds("their seeds", seen[: 2 * number] == [*range(60, 60 + 2 * number)] and found.start == 60)
         yield Holds("are enough", found.enough)
+    with mock.patch("simulators.audit.lawful._MOST_CALLS", 40):
+        most = drawn(Direct(run), PAIR.first, 1000, Seeds.at(60))
+    yield Fact("differences in forty calls, if there are no more", [*most.rows.shape, most.enough], [20, 3, 0], 0)
     for budget, number in ((6.5e-3, 3), (0.0, 0)):
         few = drawn(Direct(run, budget=budget), PAIR.first, 60, Seeds.at(60))
         plain = [run(PAIR.first, 60 + 2 * k) - run(PAIR.first, 61 + 2 * k) for k in range(number)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import os
+import random
 import signal
 import sys
 import tempfile
@@ -27,6 +28,10 @@ from verify.statements.claims import Claim
 
 def _noisy(data: np.ndarray, seed: int | None) -> np.ndarray:
     return np.array([data.sum(), 1.0 if seed is None else seed, np.random.random()])  # noqa: NPY002
+
+
+def _is(outcome: Outcome, stated: list[float]) -> bool:
+    return outcome.values is not None and outcome.values.tolist() == stated
 
 
 def _outcomes(rng: np.random.Generator) -> Iterator[Fact | Holds]:
@@ -95,6 +100,10 @@ def _calls() -> Iterator[Fact | Holds]:
         "global random numbers follow the seed",
         same[:5] == [True, True, False, False, False] and last[5] == last[0] and last[3] != last[4],
     )
+    for seed in (67, 2**31 + 5, 2**32 + 67):
+        told = _outcome(_called(lambda given: [random.random(), np.random.random()], data, seed, False))  # noqa: NPY002
+        stated = [random.Random(seed % 2**32).random(), np.random.RandomState(seed % 2**32).random()]
+        yield Holds(f"both global states are those of seed {seed}, less what 32 bits do not hold", _is(told, stated))
     takes = [
         _takes_seed(one)
         for one in (lambda data: 1, lambda data, seed: 1, lambda *data: 1, lambda data, *, seed=1: 1, _noisy, max)
