@@ -140,8 +140,9 @@ def coordinates_needed(error: float, family: Measured = "gaussian", *, alpha: fl
 
 
 def _student_cdf(t: float, degrees: int, centre: float) -> float:
-    """P((Z + centre) / S <= t), S^2 a mean of squares, centre at least 0. Where t is large SciPy's has few digits, or none:
-    the chances given Z are summed by the trapezoidal rule.
+    """P((Z + centre) / S <= t), S^2 a mean of squares, centre at least 0.
+
+    Where t is large SciPy's has few digits, or none: chances given Z are summed by the trapezoidal rule.
     """
     if t < _FAR_T:
         chance = float(special.nctdtr(degrees, centre, t))
