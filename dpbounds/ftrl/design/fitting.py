@@ -29,8 +29,6 @@ MOST_BUFFERS = 16
 # Where the search stays: rate of the slowest decay (in units of 1/T; absolute), logarithms of the gaps between
 # log-odds, coefficients of log r.
 SLOWEST, FASTEST, GAPS, SHAPE = 0.02, 1.0, (np.log(0.02), np.log(12.0)), (-30.0, 30.0)
-# Weight of the penalty that keeps coefficients from rising.
-STEEP = 100.0
 # Steps up to which bands are fitted to the run itself and not to its stationary part.
 LARGEST_RUN = 1024
 # How much slower the slowest decay of a run four times as long starts (in log-odds); steps of its search, and of the
@@ -126,8 +124,10 @@ def _shortened(objective: Objective) -> Objective:
 
 @typed
 def fit_monotone_blt(objective: Objective, participation: Participation, buffers: int = 6) -> Blt:
-    """The BLT of least value under several participations among those with c_0 >= c_1 >= ...: their sensitivity is
-    ||sum_{i<k} c shifted by i b||. By L-BFGS on value and sensitivity; c_1 <= 1 by a penalty, then exactly.
+    """The BLT of least value under several participations, by L-BFGS on value and sensitivity.
+
+    Decays of C and of its inverse alternate, so c_1 = sum (phi_i - phi^_i) < phi_1 < c_0, and later c_t are smaller:
+    the sensitivity is ||sum_{i<k} c shifted by i b||.
     """
     T = participation.checked(objective.steps)
     buffers = fitting_buffers(buffers, T)
@@ -143,17 +143,14 @@ def fit_monotone_blt(objective: Objective, participation: Participation, buffers
         shifted = _shifted(c, participation)
         square = float(shifted @ shifted)
         by_c = 2.0 * _shifted(shifted[::-1], participation)[::-1] / square
-        excess = max(0.0, float(c[1]) - 1.0)
-        by_c[1] += 2.0 * STEEP * excess
         by_decay = decays.omega * ((powers[:, :-1] * lags[1:]) @ by_c[2:])
         pulled = decays.pulled_back(by_decay, np.zeros(buffers), powers @ by_c[1:], np.zeros(buffers))
         slopes = by_outer / power + pulled[0], by_inner / power + pulled[1]
-        return float(np.log(power * square)) + STEEP * excess**2, _by_gaps(point, decays, slopes)
+        return float(np.log(power * square)), _by_gaps(point, decays, slopes)
 
     iterations = 60 + 20 * buffers if T <= LARGEST_RUN else LONG_ITERATIONS
     decays = Decays.at(_ascending(_minimised(target, T, buffers, _start(directions, T, buffers, 0), iterations)))
-    scale = decays.omega / max(1.0, float(decays.omega.sum()) * (1.0 + 1e-12))
-    return Blt(tuple(decays.outer.tolist()), tuple(scale.tolist()))
+    return Blt(tuple(decays.outer.tolist()), tuple(decays.omega.tolist()))
 
 
 @typed
@@ -190,20 +187,15 @@ def fit_scales(objective: Objective, times: int) -> MatrixCorrelation:
 
     s(C)^2 is the sum of the `times` largest v, and the value s^2 sum_t G_tt / v_t. Raising a v that is not among the
     largest costs nothing; among these Cauchy-Schwarz gives v = G_tt^{1/2}. With j of them above the floor it is best at
-    (sum of the other G_tt / (times - j))^{1/2}. Raises `DomainError` beyond 1024 steps.
+    (sum of the other G_tt / (times - j))^{1/2}, which falls with j as long as the next G_tt is above its square: the
+    least of them is the floor. Raises `DomainError` beyond 1024 steps.
     """
     costs = np.maximum(objective.diagonal(), LEAST_COST * objective.diagonal().max())
     steps = count("steps", len(costs), most=LARGEST_SCALED)
     k = min(count("times", times), steps)
     others = np.cumsum(np.sort(costs))[::-1][:k]  # of all but the j largest
-    floors = np.sqrt(others / (k - np.arange(k)))
-
-    def value(floor: float) -> float:
-        v = np.maximum(np.sqrt(costs), floor)
-        return float(np.sort(v)[-k:].sum() * np.sum(costs / v))
-
-    best = min(floors.tolist(), key=value)
-    return from_matrix(np.diag(np.maximum(np.sqrt(costs), best) ** -0.5), name="independent, scaled")
+    floor = np.min(others / (k - np.arange(k)))
+    return from_matrix(np.diag(np.maximum(costs, floor) ** -0.25), name="independent, scaled")
 
 
 @typed
@@ -224,7 +216,7 @@ def fit_coefficients(c: Float[np.ndarray, " T"], buffers: int = 6) -> Blt:
         return Blt((), ())
     lags = np.unique(np.geomspace(1, len(c) - 1, SAMPLES).round().astype(int))
     # Each sampled lag stands for those up to half way to its neighbours.
-    weights = np.sqrt(np.maximum(np.gradient(lags.astype(float)), 1.0) if len(lags) > 1 else np.ones(1))
+    weights = np.sqrt(np.gradient(lags.astype(float)) if len(lags) > 1 else np.ones(1))
     target = c[lags] / c[0]
 
     def missed(logs: np.ndarray) -> np.ndarray:
