@@ -156,9 +156,9 @@ def rational_root(lower: float, upper: float, *, slack: float) -> tuple[np.ndarr
     for number in numbers_from(4):
         sn, cn, dn, _ = special.ellipj((np.arange((number + 1) // 2) + 0.5) * quarter / number, 1.0 - complement)
         shifts = lower * (sn / cn) ** 2
-        weights = 2.0 * quarter * np.sqrt(lower) / (np.pi * number) * dn / cn**2
+        weights = np.sqrt(lower) * dn / cn**2  # up to a factor of about 1, which the largest ratio divides out
         # The other half by x -> lower upper / x: near the quarter period floats lose cn.
-        mirrored = slice(number // 2 - 1, None, -1) if number > 1 else slice(0, 0)
+        mirrored = slice(number // 2 - 1, None, -1)
         weights = np.append(weights, (weights * np.sqrt(lower * upper) / shifts)[mirrored])
         shifts = np.append(shifts, (lower * upper / shifts)[mirrored])
         ratio = np.sum(weights * np.sqrt(x)[:, None] / (x[:, None] + shifts), axis=1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 from unittest import mock
 
@@ -12,10 +13,12 @@ from scipy.optimize import minimize
 
 from dpbounds.ftrl.correlations import FiniteImpulse, MatrixCorrelation, nu
 from dpbounds.ftrl.design import Objective, lower_bound, optimum, smoother
+from dpbounds.ftrl.design.duality import refuse_degenerate
 from dpbounds.ftrl.design.objective import largest_stable_rate
 from dpbounds.ftrl.design.smoother import compressed, hat_diagonals, rational_root, streamed_bound
 from verify.checks import Agreement, Fact, Holds, Search, Times, Within, refused, taken
 from verify.checks.domains import Real, Whole
+from verify.papers.ftrl.beyond.design_streams import streams
 from verify.papers.ftrl.tools.design import heavy_ball_loss, random_mechanism, random_objective, weighted_loss
 from verify.statements.claims import Claim
 
@@ -179,7 +182,7 @@ def _solved(rng: np.random.Generator, gap: float = 1e-5) -> Iterator[Fact]:
             yield Fact(f"its columns, {name}, {weights}", columns, np.ones(T), 1e-12)
 
 
-def _by_search(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
+def _by_search(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact | Holds]:
     """At T = 4 a direct search over encoders with unit columns finds no less, and finds it."""
     run = _run([1.0, 0.2], 4, schedule=[0.5, 0.4, 0.3, 0.1], batch_size=3, weights=[0.1, 0.2, 0.3, 1.0])
     lower = np.tril_indices(4)
@@ -198,6 +201,13 @@ def _by_search(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
     # Noiseless and final, one direction: only the last step's noise cannot be undone.
     alone = _run([0.7], 6, eta=0.3, weights="final")
     yield Fact("one direction, final, noiseless", float(lower_bound(alone)), factor * 0.5 * 0.3**2 * 0.7, 2e-6)
+    # Two directions of a final loss hold as many steps, twice as many with momentum.
+    for momentum, most in ((0.0, 2), (0.3, 4)):
+        for steps in (most, most + 1):
+            few = _run([0.9, 0.2], steps, eta=0.5, weights="final", noiseless=True, momentum=momentum)
+            told = f"{steps} steps of two directions, mu = {momentum:g}"
+            call = partial(refuse_degenerate, few)
+            yield taken(told, call) if steps == most else refused(told, "weights", call)
 
 
 BOUND = Claim(
@@ -364,5 +374,6 @@ STREAMED = Claim(
     checks=(
         Agreement(facts=_streamed, impostors={"0.1 % off": {"facts": {"factor": 1.001}}}),
         Agreement(facts=_below_the_root, impostors={"0.1 % more": {"facts": {"factor": 1.001}}}),
+        Agreement(facts=streams, impostors={"0.1 % off": {"facts": Times(1.001)}}),
     ),
 )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cache
+from unittest import mock
 
 import numpy as np
 from scipy.special import ndtr
@@ -16,6 +18,7 @@ from dpbounds.ftrl.design import (
     Objective,
     Participation,
     best,
+    curves,
     learning_rates,
     loss_curve,
     lower_bound,
@@ -28,7 +31,7 @@ from dpbounds.ftrl.design.fitting import fit_bands
 from dpbounds.ftrl.design.mechanisms import cyclic, unit_columns
 from dpbounds.ftrl.design.noise_kinds import OF_A_RUN
 from dpbounds.ftrl.design.objective import largest_stable_rate, start_in_equal_parts
-from verify.checks import Agreement, Fact, Within
+from verify.checks import Agreement, Fact, Holds, Times, Within, refused
 from verify.papers.ftrl.beyond.exact import OURS
 from verify.papers.ftrl.tools.design import weighted_loss
 from verify.statements.claims import Claim
@@ -227,6 +230,33 @@ def _of_plans(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
     yield Fact("losses of independent noise at factors 1/2 and 1", factor * curve.total, np.array(totals), 1e-10)
 
 
+def _drawn_where(rng: np.random.Generator) -> Iterator[Fact | Holds]:
+    """Thirteen factors from a quarter to four; fewer bounds in long runs; factors at which a run is not stable."""
+    del rng
+    design = best(Objective(EIGENVALUES, 16, eta=0.05, batch_size=4, initial=0.3), buffers=1, rho=RHO)
+    rows = design.rows
+    for steps, every in ((16, 1), (128, 1), (129, 3)):
+        run = Objective(EIGENVALUES, steps, eta=0.05, batch_size=4, initial=0.3)
+        longer = replace(design, objective=run)
+        for row in rows:
+            longer._known[row.kind] = replace(row, correlation=independent())
+        with mock.patch.object(curves, "lower_bound", return_value=3.0) as asked:
+            *lines, least = run_curves(longer)
+        etas = 0.0125 * 2.0 ** (np.arange(13) / 3)
+        for curve in lines:
+            yield Fact(f"{steps} steps, {curve.label}: learning rates", curve.eta, etas)
+        yield Fact(f"{steps} steps, bounds: learning rates", least.eta, etas[::every])
+        told = [(call.args[1].times, call.kwargs["tolerance"]) for call in asked.call_args_list]
+        yield Fact(f"{steps} steps, bounds: uses, tolerance", told, [(1, 1e-3)] * len(least.eta))
+        noise = 3.0 / 16 / (2 * RHO)
+        fastest = Objective(EIGENVALUES, steps, eta=0.05 * 4, batch_size=4, initial=0.3)
+        yield Fact(f"{steps} steps, the last bound", least.total[-1], fastest.bias + fastest.sgd_noise + noise, 1e-12)
+    fast = Objective(EIGENVALUES, 8, eta=0.99 * largest_stable_rate(EIGENVALUES, 0.5), batch_size=2)
+    curve = loss_curve(fast, lambda _: 0.0, factors=(0.5, 1.02, 1.0, 3.0))
+    yield Fact("factors at which a run is stable", curve.eta / fast.learning_rates[0], [0.5, 1.0])
+    yield refused("a factor of 0", "schedule[0]", lambda: loss_curve(fast, lambda _: 0.0, factors=(0.0,)))
+
+
 CURVES = Claim(
     id="ftrl/beyond-design-curves",
     where=f"{OURS}: losses over the learning rate",
@@ -242,5 +272,6 @@ CURVES = Claim(
     checks=(
         Agreement(decides="ab", facts=_drawn, impostors={"0.2 % more": {"facts": {"factor": 1.002}}}),
         Agreement(decides="a", facts=_of_plans, impostors={"1e-4 off": {"facts": {"factor": 1.0001}}}),
+        Agreement(decides="ab", facts=_drawn_where, impostors={"1 % off": {"facts": Times(1.01)}}),
     ),
 )
