@@ -54,7 +54,7 @@ class Directions:
         future = chains.future[:, order, 0, 0]
         merged = np.add.reduceat(future, starts, axis=1)
         # The mean rate, weighted by what each eigenvalue adds over the run.
-        weight = future.sum(axis=0) + 1e-300
+        weight = future.sum(axis=0)
         mean = np.add.reduceat(weight * spectrum[order], starts) / np.add.reduceat(weight, starts)
         rates = objective.learning_rates
         gain = merged * rates[:, None]
@@ -236,6 +236,6 @@ def _residues(own: np.ndarray, other: np.ndarray) -> np.ndarray:
 def _residue_slopes(own: np.ndarray, other: np.ndarray, bar: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Gradients by `own` and `other` of the residues, whose logarithms have the gradient `bar`."""
     across = 1.0 / (own[:, None] - other)
-    among = 1.0 / (own[:, None] - own + np.eye(len(own))) - np.eye(len(own))
+    among = 1.0 / (own[:, None] - own + np.eye(len(own)))  # the diagonal cancels
     by_own = bar * (across.sum(axis=1) - among.sum(axis=1)) + bar @ among
     return by_own, -(bar @ across)

@@ -219,7 +219,6 @@ def _best_sum(weights: np.ndarray, k: int, b: int) -> float:
     best = np.zeros((len(weights) + b, k + 1))
     for n, weight in enumerate(weights):
         # Row n + b is for the first n + 1 places, row n for those at least b before the last of them.
-        best[n + b] = best[n + b - 1]
         best[n + b, 1:] = np.maximum(best[n + b - 1, 1:], weight + best[n, :-1])
     return float(best[-1, -1])
 

@@ -79,6 +79,45 @@ def _search_cost(rng: np.random.Generator) -> Iterator[Fact]:
         yield Fact(f"slopes by rows, unit columns {unit}", list(by_rows[::6]), numeric, 1e-6)
 
 
+def _directions(rng: np.random.Generator) -> Iterator[Fact]:
+    """Curvatures within a factor of 1.25 of the least of theirs are one direction, at their mean by what each costs; no
+    more directions than there may be.
+    """
+    del rng
+    rates, omega = np.array([0.9, 0.3, 0.5, 0.2, 0.6]), np.array([0.3, 0.0, 0.7, 0.2, 0.9])
+    curvatures = [0.6, 0.75, 0.72, 0.03, 0.96, 0.6]
+    found = Directions.of(design.Objective(np.array(curvatures), 5, schedule=rates, weights=omega, noiseless=True))
+    # From 0.03 on, in powers of 1.25: 0.6 and 0.72 between 13 and 15, 0.75 and 0.96 beyond.
+    groups: dict[int, list[float]] = {}
+    for one in sorted(curvatures):
+        groups.setdefault(int(np.log(one / 0.03) / np.log(1.25)), []).append(one)
+    costs = {one: _costs_ahead(one, rates, omega) for one in curvatures}
+    means = [sum(x * costs[x].sum() for x in group) / sum(costs[x].sum() for x in group) for group in groups.values()]
+    yield Fact("directions: how many", [len(group) for group in groups.values()], [1, 2, 2, 1], 0)
+    yield Fact("directions: what is kept", found.kept, 1 - np.outer(rates, means), 1e-14)
+    gains = np.array([sum(costs[x] for x in group) for group in groups.values()]).T * rates[:, None]
+    yield Fact("directions: what they cost", found.gain, gains, 1e-14)
+    yield Fact("directions: rates", found.drive, rates, 0)
+    yield Fact("directions: the diagonal", found.diagonal, rates**2 * sum(costs[x] for x in curvatures), 1e-14)
+    for steps, most in ((1024, 24), (1025, 10)):
+        run = design.Objective(np.geomspace(1e-6, 1.0, 97)[::-1], steps, eta=0.5, weights="final")
+        kept = Directions.of(run).kept
+        yield Fact(f"{steps} steps: most directions", kept.shape, (steps, most), 0)
+    close = np.geomspace(0.1, 1.0, 97)
+    yield Fact("a factor of ten: directions", Directions.of(design.Objective(close, 5, eta=0.5)).kept.shape, (5, 11), 0)
+
+
+def _costs_ahead(curvature: float, rates: np.ndarray, omega: np.ndarray) -> np.ndarray:
+    """What a unit of squared distance after each step costs later, with exact gradients."""
+    T = len(rates)
+    return np.array(
+        [
+            sum(omega[u] * curvature / 2 * np.prod(1 - rates[t + 1 : u + 1] * curvature) ** 2 for u in range(t, T))
+            for t in range(T)
+        ]
+    )
+
+
 def _blt(decays: Decays) -> design.Blt:
     """Its C, from the decays of C."""
     return design.Blt(tuple(decays.outer), tuple(decays.omega))
@@ -170,6 +209,7 @@ EXACT_COST = Claim(
     checks=(
         Agreement(decides="a", facts=_by_definition, impostors={"1e-6 off": {"facts": Times(1 + 1e-6)}}),
         Agreement(decides="a", facts=_search_cost, impostors={"1e-4 off": {"facts": Times(1 + 1e-4)}}),
+        Agreement(decides="a", facts=_directions, impostors={"1 % off": {"facts": Times(1.01)}}),
         Agreement(decides="b", facts=_filters, impostors={"1e-4 off": {"facts": Times(1 + 1e-4)}}),
         Agreement(decides="a", facts=_long_run_bands, impostors={"1e-4 off": {"facts": Times(1 + 1e-4)}}),
         Agreement(decides="a", facts=_deviation, impostors={"1e-4 off": {"facts": Times(1 + 1e-4)}}),

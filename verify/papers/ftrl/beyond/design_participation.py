@@ -105,6 +105,32 @@ def _upper(rng: np.random.Generator) -> Iterator[Fact | Holds]:
         yield Holds(f"{epochs} epochs in {steps} steps, separation {separation}", found_of == stated)
 
 
+def _signs_and_rounding(rng: np.random.Generator) -> Iterator[Fact | Holds]:
+    """Signed cycles that cost most from their second step on; what rounding leaves of zeros, in any units."""
+    del rng
+    c = np.array([1.0, -0.9, -0.9, -0.9, -0.9, 0.6, -0.9, -0.9])
+    lags = np.subtract.outer(np.arange(8), np.arange(8))
+    whole = np.where(lags >= 0, c[np.abs(lags)], 0.0)
+    sums = [float(np.abs(whole[:, o::2].T @ whole[:, o::2]).sum()) for o in range(2)]
+    yield Holds("the second offset costs more", sums[1] > 1.1 * sums[0])
+    for label, encoder in (("Toeplitz", whole), ("dense", whole * np.r_[np.ones(7), 1.0 + 1e-14])):
+        found = encoder_sensitivity(encoder, Participation.cyclic(4, 2))
+        yield Fact(f"{label}: rule (iii), the largest sum", float(found) ** 2, max(sums))
+    bands = np.diag([1.0, 2.0, 3.0, 1.5, 0.5, 2.5]) - np.diag([0.5, 0.2, 0.1, 0.4, 0.3], -1)
+    bands[5, 0] = 1e-17
+    for units in (1e-9, 1.0, 1e9):
+        falling = units * np.array([1.0, 0.5, 0.2, -1e-17, 0.0, 0.0])
+        places = np.subtract.outer(np.arange(6), np.arange(6))
+        found = encoder_sensitivity(
+            np.where(places >= 0, falling[np.abs(places)], 0.0), Participation.min_separation(2, 2)
+        )
+        yield Holds(f"rounding, units {units:g}: rule (i)", found.kind == "exact" and "(i)" in found.source)
+        yield Fact(f"rounding, units {units:g}: sensitivity", float(found) / units, np.sqrt(2.98))  # 1, .5, 1.2, .5, .2
+        found = encoder_sensitivity(units * bands, Participation.min_separation(2, 3))
+        yield Holds(f"rounding, units {units:g}: rule (ii)", found.kind == "exact" and "(ii)" in found.source)
+        yield Fact(f"rounding, units {units:g}: columns 3 and 6", float(found) / units, np.sqrt(9.01 + 6.25))
+
+
 def _dense(correlation: Correlation, T: int) -> Correlation:
     """The same without its structure."""
     encoder = correlation.encoder(T)
@@ -174,6 +200,7 @@ SENSITIVITY = Claim(
             impostors={"1 % less": {"sides": {"factor": 1.01}}},
         ),
         Agreement(decides="c", facts=_upper, impostors={"0.1 % off": {"facts": Times(1.001)}}),
+        Agreement(decides="ab", facts=_signs_and_rounding, impostors={"0.1 % off": {"facts": Times(1.001)}}),
         Agreement(decides="c", facts=_understated, impostors={"a tenth": {"facts": {"factor": 0.1}}}),
     ),
 )
