@@ -17,7 +17,7 @@ from dpbounds.arguments import typed
 from dpbounds.arithmetic import FLOATS, Arithmetic
 from dpbounds.circle.arcs import Points
 from dpbounds.circle.balls import integrate
-from dpbounds.circle.discs import SLACK, TINY, UNIT, Discs
+from dpbounds.circle.discs import SLACK, UNIT, Discs
 from dpbounds.circle.floats import means
 from dpbounds.circle.polynomials import Fraction, exact
 from dpbounds.circle.quadrature import even_integral
@@ -114,7 +114,7 @@ class HalfPowers(ToeplitzCorrelation):
 
     @cached_property
     def _limit(self) -> Value:
-        found = means(lambda points: [self.power_on(points)[1]], 1, self.degree)
+        found = means(lambda points: [self.power_on(points)[1]], 0, self.degree)
         (squared,) = found or integrate(lambda m, s: [1 / self.spectral_density(m, s)], self.degree)
         quadrature = even_integral(lambda omega: 1.0 / self.power_spectrum(omega)) / (2.0 * np.pi)
         return limit_of(squared.sqrt(), "ftrl eq. (5)", float(np.sqrt(quadrature)))
@@ -149,8 +149,8 @@ def _inside(name: str, roots: np.ndarray) -> tuple[complex, ...]:
     if roots.dtype.kind not in "iufc" or not (np.abs(roots) <= LARGEST).all():
         raise DomainError(name, roots, f"complex numbers of a size of at most {LARGEST:g}")
     upper = roots[np.imag(roots) <= 0].astype(complex)  # q has the other sign
-    middle, distance = 1.0 - 2.0 * upper, 2.0 * np.sqrt(upper) * np.sqrt(upper - 1.0)
-    outside = np.where(np.abs(middle + distance) >= 1.0, middle + distance, middle - distance)
+    # both roots change sign at once below 0, so that off [0, 1] this is the solution outside the disc everywhere
+    outside = 1.0 - 2.0 * upper - 2.0 * np.sqrt(upper) * np.sqrt(upper - 1.0)
     inside = 1.0 / outside
     between = (np.real(upper) >= 0.0) & (np.real(upper) <= 1.0)
     refused = (np.abs(inside) >= 1.0) | ((np.imag(upper) == 0) & between)
@@ -161,7 +161,7 @@ def _inside(name: str, roots: np.ndarray) -> tuple[complex, ...]:
 
 def _squared(numbers: tuple[complex, ...], s: Any) -> Any:
     """prod |1 - q e^{i omega}|^2; with its conjugate q gives |4 q s + (1 - q)^2|^2."""
-    product = 1.0 + 0.0 * s
+    product = np.ones_like(s, dtype=float)
     for q in numbers:
         factor = np.abs(4.0 * q * s + (1.0 - q) ** 2)
         product = product * (factor**2 if q.imag else factor)
@@ -174,7 +174,8 @@ def _on_discs(numbers: tuple[complex, ...], points: Points) -> tuple[np.ndarray,
 
     f = 4 q s + (1 - q)^2 has the real part 4 a s + (1 - a)^2 - b^2 and the imaginary part 2 b (2 s - (1 - a)), each
     with an error of at most 12 units of the sum of the sizes of its terms and 4 |q| times that of s. |f| moves by at
-    most 4 |q| times the radius in s, and the factor is |f|, or |f|^2 for a pair.
+    most 4 |q| times the radius in s, and the factor is |f|, or |f|^2 for a pair. As a float, 1 - a is at least 2^-53,
+    so that no bound is below the normal range.
     """
     q = np.array(numbers, dtype=complex)[:, None]
     a, b = np.real(q), np.imag(q)
@@ -185,7 +186,7 @@ def _on_discs(numbers: tuple[complex, ...], points: Points) -> tuple[np.ndarray,
     # (1 - a)^2 and b^2 bound the terms of the product, since (1 - a - b)(1 - a + b) is their difference
     sizes = 4.0 * np.abs(q) * s + 2.0 * (rest * rest + b * b) + 2.0 * np.abs(b * rest)
     modulus = np.sqrt(real * real + imaginary * imaginary)
-    moved = (12.0 * UNIT * sizes + 4.0 * np.abs(q) * spread + 8.0 * UNIT * modulus) * SLACK + TINY
+    moved = (12.0 * UNIT * sizes + 4.0 * np.abs(q) * spread + 8.0 * UNIT * modulus) * SLACK
     share = moved / modulus
     pair = b != 0.0
     values = np.where(pair, real * real + imaginary * imaginary, np.abs(real))
@@ -202,7 +203,7 @@ def _root_of_quotient(above: np.ndarray, below: np.ndarray) -> np.ndarray:
     exponent = up.sum(axis=0) - down.sum(axis=0)
     odd = exponent % 2
     quotient = np.prod(top, axis=0) / np.prod(bottom, axis=0)
-    return np.ldexp(np.sqrt(np.ldexp(quotient, odd)), (exponent - odd) // 2)
+    return np.ldexp(np.sqrt(np.ldexp(quotient, odd)), exponent // 2)
 
 
 def _polynomial(numbers: tuple[complex, ...]) -> Any:

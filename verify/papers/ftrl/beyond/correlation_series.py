@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any
+from unittest import mock
 
 import numpy as np
 from scipy.special import binom
 
-from dpbounds import arithmetic
+from dpbounds import DomainError, arithmetic
 from dpbounds.arithmetic import FLOATS
 from dpbounds.circle.arcs import Points
 from dpbounds.circle.discs import Discs
@@ -20,6 +21,7 @@ from dpbounds.ftrl.correlations import (
     ToeplitzCorrelation,
     anti_pgd,
     damped_anti_pgd,
+    half_powers,
     half_powers_from_roots,
     independent,
     nu,
@@ -127,6 +129,10 @@ def _edges() -> Iterator[Fact | Holds]:
         found = [*one.coefficients(3), *one.inverse_coefficients(3), float(one.limiting_sensitivity())]
         yield Fact(f"{one.name}: one weight", found, [1, 0, 0, 1, 0, 0, 1], 0)
         yield Fact(f"{one.name}: c(x)", one.filtered_power(RATES), np.ones(3), 1e-14)
+    with mock.patch.object(half_powers, "means", return_value=None):  # where floats have too few digits
+        for label, (above, below) in HALF_POWERS.items():
+            found = float(HalfPowers(above, below).limiting_sensitivity())
+            yield Fact(f"{label}: norm, in balls", found, float(np.linalg.norm(_series(below, above, 0.5))), 1e-7)
     slow = HalfPowers((0.12,), (0.999,))
     for T in (1, 7, 300):  # few weights of many
         yield Fact(f"a pole of 0.999: {T} weights", slow.coefficients(T), _series((0.12,), (0.999,), 0.5)[:T], 1e-11)
@@ -155,6 +161,7 @@ def _roots(rng: np.random.Generator) -> Iterator[Fact | Holds]:
         ("real ones", [-0.3, 1.2], [-2.0]),
         ("pairs", [0.4 + 0.3j, 0.4 - 0.3j], [1.3, -0.01]),
         ("pairs below", [], [-0.7 + 1.1j, -0.7 - 1.1j]),
+        ("beside the ends", [1.02], [-0.02]),
         ("far ones", [40.0, 0.5 + 30j, 0.5 - 30j], [1.0 + 1e-3j, 1.0 - 1e-3j]),
     ):
         made = half_powers_from_roots(np.array(zeros, complex), np.array(poles, complex), name=label)
@@ -168,6 +175,12 @@ def _roots(rng: np.random.Generator) -> Iterator[Fact | Holds]:
     for wrong in (0.0, 0.3, 1.0):
         for name, given in (("zeros", (np.array([wrong + 0j]), nothing)), ("poles", (nothing, np.array([wrong + 0j])))):
             yield refused(f"{name} at s = {wrong:g}", name, lambda given=given: half_powers_from_roots(*given))
+    beside = np.array([0.7 - 1e-17j, 0.7 + 1e-17j])  # on [0, 1] but for rounding
+    try:
+        told = repr(half_powers_from_roots(beside, nothing))
+    except DomainError as refusal:
+        told = str(refusal)
+    yield Holds("a pair next to s = 0.7 is refused as on the interval", "off the interval [0, 1]" in told)
     yield refused("a root of 1e200", "zeros", lambda: half_powers_from_roots(np.array([1e200 + 0j]), nothing))
     for name, given in (("zeros", (1.0,)), ("zeros", (0.8 + 0.6j,)), ("poles", (0.5 - 0.1j,)), ("poles", (-1.5,))):
         yield refused(f"{name} {given}", name, lambda name=name, given=given: HalfPowers(**{"zeros": (), name: given}))

@@ -17,7 +17,8 @@ from dpbounds.ftrl import correlations
 from dpbounds.ftrl.strongly_convex import Noise, Program, ProgramName, bound_program
 from dpbounds.ftrl.strongly_convex.certificate import enclosed
 from dpbounds.ftrl.strongly_convex.floats import Ratio
-from verify.checks import Agreement, Fact, Within
+from verify.checks import Agreement, Fact, Times, Within
+from verify.papers.ftrl.beyond.enclosed_powers import powers_of_roots
 from verify.statements.claims import Claim
 
 OURS = "beyond the paper"
@@ -261,9 +262,15 @@ SPECTRA = Claim(
     where=f"{OURS}: discs of spectra",
     kind="inequality",
     statement=(
-        "The discs of $abs(B)^2$ and of its inverse hold their values on discs of $s$, and reach no further than these "
-        "by more than 1 % where the discs are small and all roots are real."
+        (
+            "The discs of $abs(B)^2$ and of its inverse hold their values on discs of $s$, and reach no further than "
+            "these by more than 1 % where the discs are small and all roots are real;"
+        ),
+        "what rounding adds to them is what is stated of each root, and nothing is known where a factor may vanish.",
     ),
-    setting="$B$ a ratio of half powers: one zero, one pole, zeros and a pole, pairs.",
-    checks=(Agreement(facts=_spectra, impostors={"1e-8 narrower": {"facts": {"narrower": 1e-8}}}),),
+    setting="$B$ a ratio of half powers: one zero, one pole, zeros and a pole, pairs; units of rounding of any size.",
+    checks=(
+        Agreement(decides="a", facts=_spectra, impostors={"1e-8 narrower": {"facts": {"narrower": 1e-8}}}),
+        Agreement(decides="b", facts=powers_of_roots, impostors={"1e-9 off": {"facts": Times(1 + 1e-9)}}),
+    ),
 )
