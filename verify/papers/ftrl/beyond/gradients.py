@@ -17,6 +17,7 @@ from dpbounds.ftrl.strongly_convex import Noise, newton
 from dpbounds.ftrl.strongly_convex.causal import CausalObjective
 from dpbounds.ftrl.strongly_convex.programs import Grid, Program
 from verify.checks import Agreement, Fact, Holds, Times
+from verify.papers.ftrl.beyond import multipliers
 from verify.papers.ftrl.beyond.exact import OURS
 from verify.statements.claims import Claim
 
@@ -125,7 +126,7 @@ def _nodes(rng: np.random.Generator) -> Iterator[Fact]:
         stiff = grid.mean(1 / ((1 - eta * L - np.cos(grid.omega)) ** 2 + np.sin(grid.omega) ** 2))
         yield Fact(f"{label}: the stiffest", stiff, 1 / (eta * L * (2 - eta * L)), 1e-9)
         yield Fact(f"{label}: the last lag", grid.mean(np.cos(lags * grid.omega) ** 2), 0.5, 1e-9)
-    omega, widest = np.array([0.1, 0.3, 0.35, 0.7, 1.6]), np.array([0.0, 0.2, 0.35, 0.9, 0.0])
+    omega, widest = np.array([0.1, 0.3, 0.35, 0.7, 0.8]), np.array([0.0, 0.2, 0.35, 0.35, 0.0])
     for bend in (1.7, -1.7):
         D = 0.4 + bend * (omega - 0.5) ** 2
         yield Fact(f"between nodes, {bend:g}", newton._least_nearby(omega, D), D - max(bend, 0) * widest**2 / 2)
@@ -138,12 +139,21 @@ GRADIENTS = Claim(
     statement=(
         "The gradients that searches for buffers, bands and cyclic bounds are given are those of what they minimise;",
         "the gradients and Hessians of the programs by their multipliers are too;",
-        "the nodes of these programs have the weights of the circle and resolve its quadratics.",
+        "the nodes of these programs have the weights of the circle and resolve its quadratics;",
+        (
+            "the search for multipliers starts at the best single one, ends where no other search finds a lower value, "
+            "drops what does not matter and is lifted where $D$ is not positive between nodes."
+        ),
     ),
     setting="Central differences, at two points near where each search begins.",
     checks=(
         Agreement(decides="a", facts=_designs, impostors=_OFF),
         Agreement(decides="b", facts=_multipliers, impostors=_OFF),
         Agreement(decides="c", facts=_nodes, impostors=_OFF),
+        Agreement(decides="d", facts=multipliers.singles, impostors=_OFF),
+        Agreement(decides="d", facts=multipliers.least_values, impostors=_OFF),
+        Agreement(decides="d", facts=multipliers.dropped, impostors=_OFF),
+        Agreement(decides="d", facts=multipliers.lifts, impostors=_OFF),
+        Agreement(decides="d", facts=multipliers.steps, impostors=_OFF),
     ),
 )
