@@ -53,7 +53,7 @@ class _Harmonics:
     def variation(self, points: Points) -> np.ndarray:
         """Bound of |f(z) - f(omega)| for |z - omega| <= r, inf where r times the largest t is above `REACH`."""
         last, r, powers = len(self.coefficients) - 1, points.radius, points.powers
-        t, k = np.arange(1, last + 1), np.arange(1, ORDERS + 1)
+        t, k = np.arange(last) + 1, np.arange(ORDERS) + 1
         # t^k / k! as products, each factor and the coefficient rounded: less than 3 ORDERS units
         scales = np.cumprod(t[:, None] / k, axis=1)
         a, sizes = self.coefficients[1:], np.abs(self.coefficients[1:]) + self.errors[1:]
@@ -70,7 +70,7 @@ class _Harmonics:
         for j in range(ORDERS // 2):
             total += power * (size_odd[:, j] + r * size_even[:, j])
             power *= square
-        beyond = float(np.sum(sizes * np.cumprod(t[:, None] / np.arange(1, ORDERS + 2), axis=1)[:, -1]))
+        beyond = float(np.sum(sizes * np.cumprod(t[:, None] / (np.arange(ORDERS + 1) + 1), axis=1)[:, -1]))
         total += 2.0 * GROWTH * power * beyond
         total = np.where(r * last <= REACH, total * (1.0 + 64 * UNIT) * SECOND_ORDER, np.inf)
         return np.where(r == 0, 0.0, total)

@@ -133,7 +133,7 @@ def _half_powers(problem: StronglyConvex, damping: float, nodes: int) -> tuple[H
             return np.inf
         return bound(correlation(logarithms), problem, max_lag=SEARCHED, certify=False, nodes=nodes).grid_value
 
-    start = np.log([min(damping, 1.0), 0.5, 0.5])  # the last two cancel
+    start = np.log([damping, 0.5, 0.5])  # the last two cancel
     simplex = np.vstack([start, start + np.diag([0.3, 0.5, 0.5])])
     limits = {"xatol": np.inf, "fatol": CLOSE * value(start), "maxfev": EVALUATIONS, "initial_simplex": simplex}
     found: Any = minimize(value, start, method="Nelder-Mead", options=limits)
@@ -173,17 +173,15 @@ def alternation(
     floor = sum(rest)
     quadratics = grid.quadratics(program, max_lag)
     shape, history = np.ones_like(grid.omega) if start is None else start(grid.omega), []
-    multipliers = np.zeros(2 * max_lag + 1)
     for _ in range(ROUNDS):
         scale = power * grid.mean(1.0 / shape)
         candidate = newton.solve(program, grid, scale * shape + floor, max_lag)
-        history.append(candidate.value)
-        multipliers = np.concatenate([candidate.multipliers, np.zeros(len(multipliers) - len(candidate.multipliers))])
-        psi = quadratics.psi(multipliers)
+        psi = quadratics.psi(candidate.multipliers)
         shape = psi**-0.5
-        history.append(power * grid.mean(1.0 / shape) * grid.mean(shape * psi) + floor * grid.mean(psi))
-        if history[-2] - history[-1] <= CONVERGED * history[-1]:
-            return multipliers, tuple(history)
+        value = power * grid.mean(1.0 / shape) * grid.mean(shape * psi) + floor * grid.mean(psi)
+        history += [candidate.value, value]
+        if candidate.value - value <= CONVERGED * value:
+            return candidate.multipliers, tuple(history)
     raise AccuracyError(f"alternation: still gains more than {CONVERGED:.0e} of the value after {ROUNDS} rounds")
 
 
@@ -225,8 +223,9 @@ def _searched(problem: StronglyConvex, program: ProgramName, max_lag: int, certi
     """Kept for the correlation that is optimised next, which is compared with it."""
 
     def value(log_nu: float, lags: int) -> float:
-        correlation = nu(min(float(np.exp(log_nu)), 1.0))
-        return bound(correlation, problem, program=program, max_lag=lags, certify=False, nodes=nodes).grid_value
+        return bound(
+            nu(float(np.exp(log_nu))), problem, program=program, max_lag=lags, certify=False, nodes=nodes
+        ).grid_value
 
     grid = np.linspace(min(np.log(problem.eta * problem.mu), 0.0) - SLOWER, 0.0, POINTS)
     best = int(np.argmin([value(point, 0) for point in grid]))
@@ -234,7 +233,7 @@ def _searched(problem: StronglyConvex, program: ProgramName, max_lag: int, certi
     from scipy.optimize import minimize_scalar
 
     found: Any = minimize_scalar(lambda x: value(x, max_lag), bounds=ends, method="bounded", options={"xatol": 1e-4})
-    candidates = min(float(np.exp(found.x)), 1.0), 1.0
+    candidates = float(np.exp(found.x)), 1.0
     searched, white = (
         bound(nu(damping), problem, program=program, max_lag=max_lag, certify=certify, nodes=nodes)
         for damping in candidates

@@ -26,7 +26,8 @@ from dpbounds.ftrl.strongly_convex import (
 )
 from dpbounds.ftrl.strongly_convex.answers import ENDS, condition_number, contradiction, least_work
 from dpbounds.ftrl.strongly_convex.programs import ProgramName
-from verify.checks import Agreement, Fact, Holds, Within
+from verify.checks import Agreement, Fact, Holds, Times, Within
+from verify.papers.ftrl.beyond import best_noises
 from verify.statements.claims import Claim
 
 CONVEX, SMOOTH, ETA, BUDGET = 0.3, 2.5, 0.2, 1.3
@@ -222,7 +223,10 @@ ANSWERS = Claim(
     kind="algorithm",
     statement=(
         "The row of a bound has the tightest of its ends, a little outside what was proved, and says which that is;",
-        "the best $nu$ is as good as any $nu$ of a grid and the optimal correlation as good as that;",
+        (
+            "the best $nu$ is as good as any $nu$ of a grid and the optimal correlation as good as that, "
+            "whose search makes the half steps of its definition, or starts at the best $nu$ for half powers;"
+        ),
         "a row that was changed after it was saved is refused by the name of what was changed, its $kappa$ too;",
         "mechanisms have the weights of their definitions;",
         "no proof costs less than the least that is said of it.",
@@ -241,6 +245,9 @@ ANSWERS = Claim(
                 "the program's end, always": {"facts": {"row_of": _of_the_program}},
             },
         ),
+        Agreement(decides="b", facts=best_noises.alternations, impostors={"1 % off": {"facts": Times(1.01)}}),
+        Agreement(decides="b", facts=best_noises.dampings, impostors={"1 % off": {"facts": Times(1.01)}}),
+        Agreement(decides="b", facts=best_noises.half_powers, impostors={"1 % off": {"facts": Times(1.01)}}),
         Agreement(decides="b", facts=_searches, impostors={"1 % worse": {"facts": {"factor": 1.01}}}),
         Agreement(
             decides="c",

@@ -71,6 +71,16 @@ def _harmonics() -> Iterator[Fact | Holds]:
         with mock.patch.object(floats, "UNIT", LARGE):
             told = floats._Harmonics(a, errors).variation(cells.discs)
             still = floats._Harmonics(a, errors).variation(cells.nodes)
+            # powers with errors that are large too, on the widest discs, and a rest that counts
+            found = cells.discs.powers
+            rows = 1e-3 * own.uniform(0.5, 1, (3, lags + 2)) * (np.arange(lags + 2) + 1)
+            powers = arcs.Powers(found.versines, found.sines, *rows)
+            rough: Any = SimpleNamespace(radius=np.array([1.45, 1.2, 0.9, 0.5, 0.1, 1.6]) / lags, powers=powers)
+            with mock.patch.object(floats, "GROWTH", 1e6):
+                wide = floats._Harmonics(a, errors).variation(rough)
+                by_hand = np.array([_variation(a, errors, rough, k) for k in range(6)])
+        yield Fact(f"{lags} lags: with powers that are rough", wide[:5] / by_hand[:5], np.ones(5), 1e-11)
+        yield Fact(f"{lags} lags: beyond the reach", [wide[5], by_hand[5]], [np.inf, np.inf], 0)
         stated = np.array([_variation(a, errors, cells.discs, k) for k in range(6)])
         known = np.isfinite(stated)
         yield Fact(f"{lags} lags: how far D moves", told[known], stated[known], 1e-11)

@@ -19,7 +19,7 @@ from dpbounds.circle.discs import UNIT, Discs
 from dpbounds.elliptic import balls as elliptic
 from dpbounds.elliptic import digits
 from dpbounds.ftrl import correlations
-from dpbounds.ftrl.strongly_convex import Noise, Program, ProgramName
+from dpbounds.ftrl.strongly_convex import Noise, Program, ProgramName, floats
 from dpbounds.ftrl.strongly_convex.floats import GROWTH, REACH, Ratio, _distance, _power_of, _term_by_term, integrals
 from verify.checks import Agreement, Fact, Holds, Times, Within, refused, taken
 from verify.papers.ftrl.beyond.enclosed_bounds import BITS, OURS, _psi
@@ -158,6 +158,13 @@ def _integrals(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
         yield Within(f"{name}, {correlation.name}: relative radius", widest, least=1e-16, most=1e-10)
     program, white = Program(name="f", mu=0.7, L=2.0, eta=0.8), correlations.nu(0.9)
     wide = correlations.HalfPowers((0.1,) * 102), correlations.HalfPowers((0.1,) * 103)
+    asked: list[tuple[int, int]] = []
+    with mock.patch.object(floats, "means", side_effect=lambda values, lags, degree: asked.append((lags, degree))):
+        for zeros, lags in ((1, 1), (9, 1), (1, 7), (50, 29)):
+            noise = Noise(correlation=correlations.HalfPowers((0.1,) * zeros), rho=0.5)
+            integrals(noise, program, 1.0, np.r_[2.0, np.zeros(2 * lags)])
+    # two lags more than the multipliers, in D too, and what is next above that; polynomials in s by twice that
+    yield Holds("lags and degrees of means", asked == [(4, 6), (4, 9), (12, 18), (32, 62)])
     for label, correlation, lags, known in (
         ("100 lags", white, 100, True),
         ("101 lags", white, 101, False),
