@@ -158,8 +158,7 @@ def solved(chain: Chain, squared: float, variance: float, margin: float = MARGIN
         block, row = blocks[id(link)], len(right)
         triplets.add(row, starts[t], block.incoming)
         triplets.add(row, starts[t] + squares + held, block.multipliers)
-        if t + 1 < len(links):
-            triplets.add(row, starts[t + 1], block.following)
+        triplets.add(row, starts[t + 1], block.following)  # of the end nothing
         right += (-block.judged - margin * upper(np.eye(link.width))).tolist()
         cones.append(clarabel.PSDTriangleConeT(link.width))
     cost = np.zeros(starts[-1])

@@ -232,14 +232,16 @@ def _chain(
     links, T = [], len(methods)
     known: dict[tuple[Any, ...], Link] = {}
     for t, method in enumerate(methods):
-        key = (t == 0, id(method), noise[t].tobytes(), min(t, window), min(t + 1, window), float(weights[t]))
+        following = methods[min(t + 1, T - 1)]
+        key = (t == 0, id(method), id(following), noise[t].tobytes(), min(t, window), float(weights[t]))
         if key not in known:
-            loop = Loop.of(method, _register(noise[t], number), mu, L, min(t + 1, window), number)
+            register = _register(noise[t], number)
+            loop = Loop.of(method, register, mu, L, min(t + 1, window), number, following=following)
             known[key] = _link(
                 loop, method, rest if t == 0 else None, min(t, window), float(weights[t]), scales, number
             )
         links.append(known[key])
-    last = Loop.of(methods[-1], _register(noise[-1], number), mu, L, min(T, window), number)
+    last = Loop.of(methods[-1], _register(noise[0], number), mu, L, min(T, window), number)  # nothing is drawn there
     return Chain(tuple(links), _end(last, float(weights[-1]), scales, number), scales.value)
 
 
@@ -306,11 +308,10 @@ def _link(
 
 def _end(loop: Loop, weight: float, scales: _Scales, number: Number) -> Link:
     """What V_T has to pay for: F at x_T, with a gradient of its own, by the past points."""
-    basis = zeros_of((loop.width, loop.width), number)
-    for k in range(loop.width):
-        basis[k, k] = number(1.0)
+    gradient = zeros_of(loop.width, number)
+    gradient[loop.size] = number(1.0)
     past = [point for point in loop.points if point.kind == "" or point.lag]
-    rows = [*past, Point(loop.x, basis[loop.size], "x", 0)]
+    rows = [*past, Point(loop.x, gradient, "x", 0)]
     judged = np.outer(loop.x, loop.x) * (loop.mu / 2 * number(weight))
     nothing = zeros_of((0, loop.width), number)
     return Link(

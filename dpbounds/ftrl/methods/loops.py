@@ -77,8 +77,11 @@ class Loop:
         number: Number,
         *,
         own_slope: bool = False,
+        following: LinearMethod | None = None,
     ) -> Loop:
-        """The loop with `memory` past points; `own_slope` gives the output a gradient of its own."""
+        """The loop with `memory` past points; `own_slope` gives the output a gradient of its own. `following` is the
+        method of the next step, whose points those of this step are held against, where it is another.
+        """
         n, K, T = len(method.A), noise.memory, memory
         kinds = ("y", "x") if own_slope else ("y",)
         size = n + K + 2 * T * len(kinds)
@@ -87,9 +90,10 @@ class Loop:
             raise DomainError("memory", f"{T}, with {size} numbers of state", allowed, "take a smaller memory")
         width = size + len(kinds)
         low, high = number(mu), number(L)
-        A, B, C, row = (
+        after = following or method
+        A, B, C, row, next_C, next_row = (
             array_of([number(float(x)) for x in part.ravel()], number).reshape(part.shape)
-            for part in (method.A, method.B, method.C, method.row)
+            for part in (method.A, method.B, method.C, method.row, after.C, after.row)
         )
 
         def unit(k: int) -> np.ndarray:
@@ -113,9 +117,9 @@ class Loop:
             step[n + k] = on_state(noise.A[k], n) - unit(n + k)
             draw[n + k] = noise.b[k]
         points = [Point(zeros_of(width, number), zeros_of(width, number), "", 0)]
-        for index, (kind, place, ahead) in enumerate(zip(kinds, (y, x), (C, row), strict=False)):
+        for index, (kind, place, ahead) in enumerate(zip(kinds, (y, x), (next_C, next_row), strict=False)):
             start = n + K + 2 * T * index
-            moved = sum((ahead[i] * step[i] for i in range(n)), zeros_of(width, number))
+            moved = sum((ahead[i] * step[i] for i in range(n)), on_state(ahead) - place)
             points.append(Point(place, unit(size + index), kind, 0))
             for k in range(T):
                 # q_1' = -(y_{t+1} - y_t) and q_{k+1}' = q_k - (y_{t+1} - y_t); p moves on

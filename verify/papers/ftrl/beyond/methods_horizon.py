@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from functools import partial
+from itertools import permutations
 from typing import Any
 from unittest import mock
 
@@ -17,13 +18,15 @@ from dpbounds.ftrl.correlations import from_coefficients
 from dpbounds.ftrl.methods import (
     bound_horizon,
     bound_run,
+    chain,
     gradient_descent,
     heavy_ball,
     horizon,
     nesterov,
     triple_momentum,
 )
-from dpbounds.ftrl.methods.chain import MARGINS, solved
+from dpbounds.ftrl.methods.chain import MARGINS, Link, solved
+from dpbounds.ftrl.methods.loops import Point
 from verify.checks import Agreement, Fact, Holds, Times, Within, refused, taken
 from verify.papers.ftrl.tools.gram_programs import worst_error
 from verify.statements.claims import Claim
@@ -55,9 +58,9 @@ def _horizon(rng: np.random.Generator, factor: float = 1.0, foreseen: int = 0) -
         yield Fact(f"{label}, a window of T", float(whole.value), oracle, 1e-5)
         larger = bound_horizon(SCALE * B, method, T, window=T, **{**options, "initial": SCALE})
         yield Fact(f"{label}, in other units", float(larger.value) / SCALE**2, oracle, 1e-5)
-        chain = bound_horizon(B, method, T, window=1, **options)
-        yield Within(f"{label}: a window of 1 over it", float(chain.value) / oracle, 1 - 1e-6, 1.2)
-        yield Within(f"{label}: over the worst quadratic, at least", chain.ratio, 1.0)
+        short = bound_horizon(B, method, T, window=1, **options)
+        yield Within(f"{label}: a window of 1 over it", float(short.value) / oracle, 1 - 1e-6, 1.2)
+        yield Within(f"{label}: over the worst quadratic, at least", short.ratio, 1.0)
         gamma = np.linalg.norm(np.linalg.inv(B), axis=0).max()
         run = bound_run(from_coefficients(weights), method, T, window=T, rho=gamma**2 / 2.0, **options)
         yield Fact(f"{label}, of that privacy", float(run.value), oracle, 1e-5)
@@ -80,6 +83,51 @@ def _quadratic(h: float, mean: bool, initial: float, variance: float) -> float:
         out = place + SCHEDULE[min(t + 1, 3)][3] * step
         errors.append(h / 2 * float(out @ out))
     return sum(errors) / 4 if mean else errors[-1]
+
+
+def _schedules(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact | Within]:
+    """Of methods that differ from step to step, the last two as well; and the units of the program."""
+    methods = [triple_momentum(eta=eta, b=b, g=g, d=d) for eta, b, g, d in SCHEDULE]
+    for mean, T in ((False, 3), (True, 2), (False, 4)):
+        chosen, B = methods[:T], DRAWS[:T, :T]
+        options: dict[str, Any] = {"mu": MU, "L": L, "initial": 1.0, "objective": "mean" if mean else "last"}
+        found = bound_horizon(B, chosen, T, window=T, certify=False, **options)
+        oracle = factor * worst_error(B, chosen, MU, L, 1.0, mean=mean)
+        yield Fact(f"{T} steps of a schedule, {options['objective']}", float(found.value), oracle, 1e-5)
+        yield Within("seconds that it took", found.seconds, 1e-6, 600.0)
+    rest = np.array([1.0, 0.0])  # a place and a step
+    for initial, variance, place, draw in ((0.7, 2.25, 1.8, 1.5), (9.0, 2.25, 9.0, 1.5), (0.8, 0.0, 0.8, 0.6 * 0.8)):
+        units = horizon._Scales.of(methods, rest, 0.5, 1.1, initial, variance)
+        # four steps of 0.6 at most; draws of 1.5 move it by 0.6 (1.5) 2; without draws gradients are their unit
+        told = [units.place, units.slope, units.draw, units.step, units.value, *units.of_state(3, 1)]
+        slope, drawn = 0.6 * place, math.sqrt(variance)
+        step = 0.6 * (slope + drawn)
+        stated = [place, slope, draw, step, 1.1 * place**2, place, step, draw, step, slope]
+        yield Fact(f"units from {initial:g} and {variance:g}", told, [factor * x for x in stated])
+
+
+def _balances(rng: np.random.Generator) -> Iterator[Fact | Holds]:
+    """gamma ahead - gamma + omega where it is judged + (multipliers from the point - those to it) is 0 at each point,
+    exactly, by multipliers that are raised, of pairs with theta*.
+    """
+    own, one = np.random.default_rng(19), np.zeros(1)
+    for own_slope in (False, True):
+        kinds = [("", 0), ("y", 0), ("y", 1), ("y", 2), *([("x", 0)] if own_slope else [])]
+        points = tuple(Point(one, one, kind, lag) for kind, lag in kinds)
+        weight, square = 0.3, np.zeros((1, 1))
+        link = Link(square, one, 1, points, square, weight, 1.0, one, one)
+        pairs, number = list(permutations(points, 2)), len(points) * (len(points) - 1)
+        given, gamma, ahead = ([exact(x) for x in own.uniform(-1, 1, n).tolist()] for n in (number, 2, 3))
+        given = [abs(x) for x in given]
+        found = chain._balanced(link, list(given), gamma, ahead)
+        judged = points[-1] if own_slope else points[1]
+        for point in points[1:]:
+            total = exact(weight) if point is judged else exact(0.0)
+            total += (ahead[point.lag] if point.kind == "y" else 0) - (gamma[point.lag - 1] if point.lag else 0)
+            total += sum(x * ((i is point) - (j is point)) for x, (i, j) in zip(found, pairs, strict=True))
+            yield Fact(f"at {point.kind} {point.lag}, {len(points)} points", float(total), 0.0, 0)
+        raised = [(x - y, points[0] in pair) for x, y, pair in zip(found, given, pairs, strict=True)]
+        yield Holds("raised, and only with theta*", all(x == 0 or (x > 0 and star) for x, star in raised))
 
 
 def _lower(rng: np.random.Generator) -> Iterator[Fact | Holds | Within]:
@@ -171,7 +219,7 @@ HORIZON = Claim(
     statement=(
         r"After $T$ steps of a linear method with noise $B e$, draws independent of the past, a chain of $T$ storage "
         r"functions that know all past gradients gives the largest $EE F(x_T) - F^*$, or mean over $x_1, ..., x_T$, "
-        "that the interpolation inequalities between all points allow.",
+        "that the interpolation inequalities between all points allow, for methods that differ from step to step too.",
         "With one past gradient it is not below that, nor below the error of the worst quadratic.",
         "The lower end, of schedules too, is the largest error among 41 quadratics, by the response to the start and "
         "to each draw.",
@@ -189,6 +237,8 @@ HORIZON = Claim(
                 "gradients that know a draw ahead": {"facts": {"foreseen": 1}},
             },
         ),
+        Agreement(decides="ac", facts=_schedules, impostors={"1 % off": {"facts": {"factor": 1.01}}}),
+        Agreement(decides="a", facts=_balances),
         Agreement(decides="c", facts=_lower, impostors={"1e-9 off": {"facts": Times(1 + 1e-9)}}),
         Agreement(decides="d", facts=_margins),
         Agreement(decides="d", facts=_units, impostors={"1e-5 off": {"facts": Times(1 + 1e-5)}}),

@@ -102,6 +102,12 @@ def _without_elimination() -> Iterator[Holds | Within]:
         gram = (roots @ roots.T).astype(int).tolist()
         rows = [[x * a * b for x, b in zip(row, units, strict=True)] for row, a in zip(gram, units, strict=True)]
         yield Holds(f"{size} rows, units to 10^{spread}", _dominates(_matrix(rows)))
+    with mock.patch.object(
+        np.linalg, "cholesky", return_value=np.eye(2)
+    ):  # any factor: a diagonal has to outweigh rows
+        for side, outweighs in ((2, True), (3, False), (4, False), (5, False)):
+            told = _dominates(_matrix([[Fraction(3), Fraction(side)], [Fraction(side), Fraction(3)]]))
+            yield Holds(f"3 on the diagonal, {side} beside it", told == outweighs)
     for _ in range(40):
         v = [Fraction(int(x), 2**20) for x in own.integers(2**19, 2**21, 3)]
         w = [Fraction(int(x), 2**20) for x in own.integers(-(2**20), 2**20, 3)]

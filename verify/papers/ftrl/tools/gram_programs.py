@@ -6,6 +6,7 @@ Written from the recursion and the usual interpolation inequalities, for small T
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import permutations
 from typing import Any
 
@@ -16,7 +17,7 @@ from dpbounds.ftrl.methods import LinearMethod
 
 def worst_error(
     noise_matrix: np.ndarray,
-    method: LinearMethod,
+    method: LinearMethod | Sequence[LinearMethod],
     mu: float,
     L: float,
     initial: float,
@@ -24,7 +25,8 @@ def worst_error(
     mean: bool = False,
     foreseen: int = 0,
 ) -> float:
-    """The largest E F(x_T) - F*, or its mean over x_1, ..., x_T, at variance 1.
+    """The largest E F(x_T) - F*, or its mean over x_1, ..., x_T, at variance 1; of a schedule if there is a method for
+    each step, x_{t+1} being where the next one has it.
 
     For impostors: the gradient at t may know the draws up to t + `foreseen` - 1.
     """
@@ -32,18 +34,22 @@ def worst_error(
 
     T = len(noise_matrix)
     judged = range(1, T + 1) if mean else [T]
+    methods = [method] * T if isinstance(method, LinearMethod) else list(method)
     # theta_0, draws, gradients at y_0, ..., y_{T-1}, and at the x that are judged
     size = 1 + 2 * T + len(judged)
     unit = np.eye(size)
     rest = np.linalg.lstsq(
-        np.vstack([method.A - np.eye(len(method.A)), method.C]), np.append(np.zeros(len(method.A)), 1.0), rcond=None
+        np.vstack([methods[0].A - np.eye(len(methods[0].A)), methods[0].C]),
+        np.append(np.zeros(len(methods[0].A)), 1.0),
+        rcond=None,
     )[0]
     state, points = np.outer(rest, unit[0]), [(np.zeros(size), np.zeros(size))]
     for t in range(T):
-        points.append((method.C @ state, unit[1 + T + t]))
-        state = method.A @ state + np.outer(method.B, unit[1 + T + t] + noise_matrix[t] @ unit[1 : 1 + T])
+        one, following = methods[t], methods[min(t + 1, T - 1)]
+        points.append((one.C @ state, unit[1 + T + t]))
+        state = one.A @ state + np.outer(one.B, unit[1 + T + t] + noise_matrix[t] @ unit[1 : 1 + T])
         if t + 1 in judged:
-            points.append((method.row @ state, unit[1 + 2 * T + list(judged).index(t + 1)]))
+            points.append((following.row @ state, unit[1 + 2 * T + list(judged).index(t + 1)]))
     outputs = [k for k, (_, slope) in enumerate(points) if slope[1 + 2 * T :].any()]
     G, f = cp.Variable((size, size), PSD=True), cp.Variable(len(points))
 
