@@ -114,7 +114,8 @@ def _bands() -> Iterator[Fact | Holds]:
 
             return evaluated
 
-        with mock.patch.multiple(fitting, **{name: cost(name) for name in ("banded_cost", "stationary_cost")}):
+        costs: dict[str, Any] = {name: cost(name) for name in ("banded_cost", "stationary_cost")}
+        with mock.patch.multiple(fitting, **costs):
             (search,), _ = _told(lambda steps=steps: fit_bands(_run(steps), 3))
         label = f"bands, {steps} steps"
         yield Holds(f"{label}: which cost", asked == [stated])

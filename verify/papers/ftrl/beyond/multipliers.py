@@ -145,7 +145,7 @@ def _ended() -> Found:
     grid = Grid.graded(program, 2)
     spectrum = _spectrum(grid)
 
-    def found(**limits: float) -> tuple[newton.Candidate | None, int]:
+    def found(**limits: Any) -> tuple[newton.Candidate | None, int]:
         counted = mock.patch.object(
             newton.Objective, "derivatives", autospec=True, side_effect=newton.Objective.derivatives
         )

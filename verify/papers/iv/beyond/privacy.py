@@ -45,7 +45,10 @@ def _attained(rng: np.random.Generator) -> Iterator[Fact]:
         record = np.concatenate([data.Z[-1], data.X[-1], data.Y[-1:]])
         yield Fact(f"the record with K = {K:g}", record, [1.0, 0.0, K, 0.0, 0.0, K], 0)
         yield Fact("other records", np.abs(np.column_stack(list(data))[:-1]), np.zeros((2, 6)), 0)
-    for adjacency, first, last in (("replace-one", 0.0, -0.6), ("zero-out", -0.3, 0.0), ("add-remove", -0.3, None)):
+    turned: dict[Adjacency, tuple[float, float | None]] = {
+        "replace-one": (0.0, -0.6), "zero-out": (-0.3, 0.0), "add-remove": (-0.3, None)
+    }  # fmt: skip
+    for adjacency, (first, last) in turned.items():
         turning = beta_only_pair(3, shift=0.6, magnitude=9.0, adjacency=adjacency)
         for data, end in zip(turning, (0.6, last), strict=True):
             ends = {None: [], 0.0: [(0.0, 0.0, 0.0)]}.get(end, [(1.0, end, 9.0)])
