@@ -135,6 +135,12 @@ def _told(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact | Hold
     root = _root_of(short, q)
     reached = factor * float(np.trace(root)) ** 2 / q.sum()
     yield Fact("by the root of M", float(bound), reached, 1e-9)
+    for units in (1e-16, 1e16):
+        yield Fact(f"q in units of {units:g}", float(certified_bound(short, q=units * q)), reached, 1e-12)
+    # One direction, and only the last iterate: M is of rank 1, and the root of its trace is the norm.
+    alone = Objective(np.array([0.9]), 7, schedule=rates[:7], noiseless=True, weights="final")
+    whole = factor * float(np.trace(alone.gram() * np.diag(q))) / q.sum()
+    yield Fact("M of rank 1", float(certified_bound(alone, q=q)), whole, 1e-9)
     above = root + np.triu(np.full((7, 7), 5.0), 1)
     yield Fact("the lower triangle counts", float(certified_bound(short, q=q, guess=above)), reached, 1e-4)
     for label, participation, c in (("cyclic", Participation.cyclic(2, 4), 4), ("apart", TWICE, 3.5)):
