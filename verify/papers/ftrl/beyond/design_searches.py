@@ -264,9 +264,10 @@ def _bounds(rng: np.random.Generator) -> Iterator[Fact | Holds | Within]:
     yield Fact("slopes by weights where epochs are alike, in other units", large[2], 1e4 * plain[2], 1e-9)
     first = np.eye(T)[0] + np.eye(T)[b]
     for units in (1.0, 1e8):  # what rounding leaves of the other eigenvalues would add a part in 10^8
-        one, *_, slope = Blocks(units * gram, k, b).norm(alike, np.array([800.0, 0.0, 0.0]))
+        one, turned, slope = Blocks(units * gram, k, b).norm(alike, np.array([800.0, 0.0, 0.0]))
         yield Fact(f"a Q of rank 1: norm, units {units:g}", one, float(np.sqrt(units * first @ gram @ first)), 1e-12)
         yield Fact(f"a Q of rank 1: slopes by weights, units {units:g}", slope, np.zeros(3), 1e-9 * units)
+        yield Fact(f"a Q of rank 1: slopes by rows, units {units:g}", turned, np.zeros((b, k, k)), 1e-9 * units)
     yield from _best_mechanism(gram, blocks.best_factor, Q)
     yield from _told()
 
