@@ -239,7 +239,13 @@ def _far() -> Iterator[Fact]:
     ):
         found = pair_delta(epsilon, [m], a, 1.0)
         yield Fact(f"one output, epsilon {epsilon:g}", found, _one_output(epsilon, m, a), 1e-10)
-    for epsilon, m, a in ((0.0, 1e-3, 1 + 1e-10), (0.3, 1.0, 1 - 1e-9), (0.3, 1.0, 1 + 1e-9), (40.0, 8.0, 1 + 1e-8)):
+    for epsilon, m, a in (
+        (0.0, 1e-3, 1 + 1e-10),
+        (0.3, 1.0, 1 - 1e-9),
+        (0.3, 1.0, 1 + 1e-9),
+        (40.0, 8.0, 1 + 1e-8),
+        (578.0, 34.0, 1 + 3.2e-5),
+    ):
         both = [pair_delta(epsilon, shift, a, 1.0) for shift in ([m], [0.6 * m, 0.8 * m])]
         label = f"variances {a - 1:.0e} apart, epsilon {epsilon:g}: one output, and two"
         yield Fact(label, both, [_one_output(epsilon, m, a)] * 2, 1e-7)
