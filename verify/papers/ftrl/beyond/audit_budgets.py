@@ -75,9 +75,32 @@ def _short(rng: np.random.Generator) -> Iterator[Fact | Holds]:
         number = min((_calls(budget, 0.1) - rest) // 2, math.ceil((z / resolution) ** 2 / 2))
         words = f" in {number} differences"
         yield Holds(f"an ascent of {climbed} calls, then{words}", found.steps[2].found.endswith(words))
+    yield from _least_rows()
     yield from _short_scales()
     yield from _short_means()
     yield from _short_events()
+
+
+def _least_rows() -> Iterator[Fact | Holds]:
+    """Of 64 outputs or fewer as many differences as show a direction without noise; two where time ends; the two ways
+    in which the law refutes.
+    """
+    z = float(stats.norm.isf(ALPHA / 2) + stats.norm.isf(1e-3))
+    wanted = math.ceil((z / 0.2) ** 2 / 2)
+    for outputs, number in ((60, 68), (64, 72), (65, math.ceil(wanted / 65)), (400, 6)):
+        run = scaled_noise(np.full(outputs, 0.01), 1.0)
+        _, work = audited(run, {"mu": 1.0}, gaussian(1.0), budget=9.0, domain=ONE)
+        yield Fact(f"differences of {outputs} outputs", (work.runner.calls - FIRST - STILL - AGAIN) / 2, number, 0)
+    for rows, needs in ((1, f"{wanted} noise coordinates: 1 came in the time"), (2, None)):
+        budget = (FIRST + STILL + AGAIN + 2 * rows - 0.5) / 900
+        found, _ = audited(scaled_noise([0.3], 1.0), {"mu": 1.0}, gaussian(1.0), budget=budget, domain=ONE)
+        seen = [step.found for step in found.steps if step.name == "2 noise"]
+        yield Holds(
+            f"{rows} differences", (found.needs == needs) if needs else seen[0].endswith(f" in {rows} differences")
+        )
+    for claim, words in ((0.3, ""), (0.97, " with the noise declared")):
+        found, _ = audited(scaled_noise([1.0], 1.0), {"mu": claim}, gaussian(1.0), budget=9.0, domain=ONE)
+        yield Holds(f"refuted at {claim:g}{words}", found.steps[-1].found == f"the curve of the shift{words}")
 
 
 def _short_scales() -> Iterator[Fact | Holds]:
