@@ -14,6 +14,7 @@ from dpbounds.arithmetic import balls
 from dpbounds.ftrl import correlations, design
 from dpbounds.ftrl.design.banded_cost import stationary_cost
 from dpbounds.ftrl.design.buffered_cost import Decays, Directions, cost
+from dpbounds.ftrl.design.gram import Chains
 from dpbounds.ftrl.design.mechanisms.spectral import gain_spectrum
 from simulators.ftrl import DesignedTraining, designed_noise
 from verify.checks import Agreement, Fact, Times
@@ -24,8 +25,32 @@ from verify.statements.claims import Claim
 BLT = design.Blt((0.97, 0.8, 0.3), (0.05, 0.12, 0.2))
 
 
+def _chains() -> Iterator[Fact]:
+    """G from products of matrices, one pair of steps at a time, over several blocks; G v for one vector and three."""
+    own, T = np.random.default_rng(16), 70
+    for d, p in ((2, 1), (2, 2), (1, 2)):
+        M, b = own.uniform(-0.9, 0.9, (T, d, p, p)), own.uniform(0.3, 1.2, (T, d, p))
+        roots = own.uniform(-1.0, 1.0, (T, d, p, p))
+        Z = roots @ roots.swapaxes(-1, -2)
+        chains, G = Chains(transition=M, drive=b, future=Z, start=np.zeros(d)), np.zeros((T, T))
+        for j in range(d):
+            for s in range(T):
+                pushed = b[s, j]
+                for t in range(s, T):
+                    pushed = M[t, j] @ pushed if t > s else pushed
+                    G[s, t] += pushed @ Z[t, j] @ b[t, j]
+        G = np.triu(G) + np.triu(G, 1).T
+        label = f"of {d} chains of {p} states"
+        yield Fact(f"the Gram matrix {label}", chains.gram(), G)
+        for shape in ((T,), (T, 3)):
+            v = own.standard_normal(shape)
+            yield Fact(f"its product {label}, {len(shape)} axes", chains.apply(v), G @ v)
+        yield Fact(f"its diagonal {label}", chains.diagonal(), np.diag(G))
+
+
 def _by_definition(rng: np.random.Generator) -> Iterator[Fact]:
     """tr(G B B^T) in O(T) against the definition of G, by runs, and B by inversion; T = 7."""
+    yield from _chains()
     rates, rows = np.array([0.5, 0.4, 0.4, 0.3, 0.3, 0.2, 0.1]), np.exp(0.3 * np.arange(7))
     omega, eigenvalues = np.array([0.0, 0.1, 0, 0, 0.4, 0.2, 1.0]), np.array([1.0, 0.3])
     cases: tuple[tuple[dict[str, Any], int, float], ...] = (
