@@ -51,6 +51,11 @@ def _chains() -> Iterator[Fact]:
 def _by_definition(rng: np.random.Generator) -> Iterator[Fact]:
     """tr(G B B^T) in O(T) against the definition of G, by runs, and B by inversion; T = 7."""
     yield from _chains()
+    for growth in (0.3, -3.0):  # and where rows fall so fast that a transform would lose the last ones
+        scales, band = np.exp(growth * np.arange(7)), np.diag(np.full(7, 0.5)) + np.diag(np.full(6, 0.1), -1)
+        found = design.ScaledToeplitz(design.Bands((0.5, 0.1)), 7, scales).encoder(7)
+        band *= scales[:, None]
+        yield Fact(f"two bands, rows growing by {growth:g}", found, band / np.linalg.norm(band, axis=0))
     rates, rows = np.array([0.5, 0.4, 0.4, 0.3, 0.3, 0.2, 0.1]), np.exp(0.3 * np.arange(7))
     omega, eigenvalues = np.array([0.0, 0.1, 0, 0, 0.4, 0.2, 1.0]), np.array([1.0, 0.3])
     cases: tuple[tuple[dict[str, Any], int, float], ...] = (
