@@ -63,6 +63,9 @@ def _by_definition(rng: np.random.Generator) -> Iterator[Fact]:
         ({"noiseless": True}, 0, 0.0),
         ({"noiseless": True, "momentum": 0.6}, 0, 0.6),
     )
+    weights = [1.0, *(sum(w * a**k for a, w in zip(BLT.buf_decay, BLT.output_scale, strict=True)) for k in range(2))]
+    for steps in (1, 2, 3):
+        yield Fact(f"the first {steps} of C", BLT.inverse_coefficients(steps), np.array(weights[:steps]))
     for options, examples, momentum in cases:
         objective = design.Objective(eigenvalues, 7, schedule=rates, weights=omega, **options)
         mechanism = design.ScaledBlt(BLT, 7, rows)
