@@ -158,7 +158,7 @@ def residual_moments(released: StageZero, means: np.ndarray, kept: np.ndarray, s
     """
     counts = np.where(kept, released.cells[..., 1], 0.0)
     x, y = means[..., 1], means[..., 2]
-    inverse = np.where(kept, 1.0 / np.where(kept, released.cells[..., 1], 1.0), 0.0)
+    inverse = 1.0 / np.where(kept, released.cells[..., 1], np.inf)
     between = [
         (counts * left * right - scale**2 * inverse * (same + left * right)).sum(axis=1)
         for left, right, same in ((x, x, 1.0), (x, y, 0.0), (y, y, 1.0))
