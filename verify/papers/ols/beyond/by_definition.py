@@ -211,6 +211,23 @@ def of_newton(rng: np.random.Generator) -> Iterator[Fact | Holds]:
         own = [j for j in range(15) if j == 0 or sum(counts[at][:j]) + 3.0 * math.sqrt(j) <= 180.0]
         yield Fact(f"PRN {at}: c", c[at], 0.1 if max(own) == 0 else min(EDGES[max(own)], 0.15), 0.0)
         yield Fact(f"PRN {at}: without leading axes", newton.clip_level(counts[at], 2.0, 90.0), levels[at], 0.0)
+    yield from _gains(scaled, noise)
+    for d, mu in ((3, 1e-3), (40, 4.0), (40, 8.5), (40, 11.0), (40, 12.5), (40, 14.0)):
+        wider = EDGES[6] * math.sqrt(max(1.0, 0.05 * mu * 600 / d**1.5))
+        told = newton.hessian_clip(np.eye(15)[6] * 600, 1e-9, n=600, d=d, mu=mu)
+        yield Fact(f"PRN, d = {d}, mu = {mu:g}: h", told, min(e for e in EDGES if e >= wider * (1 - 1e-12)), 0.0)
+    t = np.linspace(0.0, 1.0, 20_001)
+    for rounds, hessian in ((0.2, 0.5), (5.0, 0.1), (1.0, 0.9)):
+        worst = np.max(rounds * (2 + 2 * t) + hessian * np.maximum(1.0, 2 - 2 * t**2))
+        yield Fact(f"PRN, {rounds:g} and {hessian:g}: the dearest pair", newton.steepest(rounds, hessian), worst, 1e-8)
+    path = newton.clip_path(0.2, lambda c: 0.4 + c, newton.Newton(mu=1.0, steps=3), n=500, d=4)
+    own, noise_of_counts = [0.2], newton.noise_scales(newton.Newton(mu=1.0, steps=3)).counts
+    for _ in range(2):
+        trust = 1 / (1 + (noise_of_counts / 75) ** 2)
+        own.append(own[-1] * math.exp(1.5 * trust * (0.3 - own[-1])))
+    yield Fact(
+        "PRN: clip levels where counts have no noise", path, np.minimum(np.array(own) * 0.3 * math.sqrt(125), 1.0)
+    )
     A = np.array([[2.0, 0.3], [0.3, 0.5]])
     settings = newton.Newton(mu=5.0, steps=3, growth=2.0)
     told = newton.risk(A, np.array([0.3, -0.4]), A, settings)
@@ -218,3 +235,23 @@ def of_newton(rng: np.random.Generator) -> Iterator[Fact | Holds]:
     # Rounds spend 0.78 of mu² in all.
     stated = 0.09 * float(np.trace(np.linalg.inv(A))) / (0.78 * 25)
     yield Fact("PRN's leading risk", float(newton.leading_risk(A, settings, gradient_clip=0.3)), stated)
+
+
+def _gains(scaled: newton.Preconditioner, noise: np.ndarray) -> Iterator[Fact]:
+    """Three rounds in each direction: the gain of least variance, which is a parabola's, and the variances after it."""
+    gains, path = newton.Gains(scaled), [0.8, 0.5, 0.05]
+    told = [(gains.step(size * noise), gains.error, gains.known.copy()) for size in path]
+    for at in np.ndindex(2, 3, 4):
+        inverse, curvature, unknown, weight = (float(part[at]) for part in scaled)
+        variance, alone = 1e6 * (path[0] * noise[at[:2]] * inverse) ** 2, 0.0
+        for size, (gain, error, known) in zip(path, told, strict=True):
+            own = (size * noise[at[:2]] * inverse) ** 2
+            # (1 - g P k)² V + g² (v + (P u)² V), highest power first.
+            square = variance * inverse**2 * (curvature**2 + unknown**2) + own
+            parabola = [square, -2 * variance * inverse * curvature, variance]
+            best = min(1.0, -parabola[1] / (2 * square))
+            variance = float(np.polyval(parabola, best))
+            alone = alone * (1 - best * inverse * weight) ** 2 + best**2 * own
+            assert error is not None
+            yield Fact(f"PRN {at}, noise {size:g}: gain", gain[at], best, 1e-10)
+            yield Fact(f"PRN {at}, noise {size:g}: variances", [error[at], known[at]], [variance, alone], 1e-9)
