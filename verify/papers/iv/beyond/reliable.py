@@ -13,7 +13,15 @@ import numpy as np
 from scipy.optimize import root
 
 from dpbounds.iv import LeadingOrder, Moments, TwoStageBudget, answer, noise_expansion
-from dpbounds.iv.clipping import Records, clipped_run, clipping_at, clipping_spread, gradient_norms, longest_run
+from dpbounds.iv.clipping import (
+    Records,
+    clipped_run,
+    clipping_at,
+    clipping_spread,
+    gradient_norms,
+    longest_run,
+    model_records,
+)
 from dpbounds.iv.forecast import LIMITS, Measure
 from dpbounds.iv.general import General, general_error_terms, general_expansion, relative_theta_noise
 from dpbounds.iv.isotropic import Isotropic, isotropic_error_terms
@@ -60,7 +68,42 @@ def _clipped(rng: np.random.Generator) -> Iterator[Fact]:
     at = clipping_at(records, problem, budget, theta=theta, law=law, n=80, steps=STEPS)
     yield Fact("share at the end, first stage", at.theta, float(np.mean(np.array(first) > GAMMA1)), 1e-12)
     yield Fact("share at the end, second stage", at.beta, float(np.mean(np.array(second) > GAMMA2)), 1e-12)
+    yield Fact("the longest run", longest_run(records), int(1e9 / (80 * 14 * 2)), 0)
+    short = clipped_run(records, problem, STEPS, 0.4, 0.3)
+    settings = replace(settings, gamma1=0.4, gamma2=0.3)
+    simulated = Experiment(algorithm=two_stage_descent, problem=data, settings=settings, block_trials=1).run(1, seed=0)
+    yield Fact("beta with short clip norms", short.beta[1:], simulated["beta_path"][0], 1e-10)
+    yield from _noisy_shares()
     yield Fact("no law, no spread", float(np.abs(clipping_spread(records, problem, GAMMA1, GAMMA2, 80)).max()), 0.0)
+
+
+def _noisy_shares() -> Iterator[Fact]:
+    """Shares clipped at noisy iterates, by fresh records and a draw of the noise for each: more instruments than
+    regressors, where A = I, and A given.
+    """
+    draws, s, beta = 100_000, np.array([1.4, 0.7]), np.array([0.6, -0.9])
+    z, own = np.random.default_rng(2).standard_normal((2, draws, 5))
+    x = z[:, :2] * s + 0.5 * own[:, :2]
+    y = x @ beta + 0.8 * own[:, 2]
+    law = GaussianLaw(np.array([0.7, -1.1]), np.array([[0.06, 0.05], [0.05, 0.09]]))
+    drawn = law.mean + own[:, 3:] @ np.linalg.cholesky(law.covariance).T
+    noise = np.random.default_rng(3).standard_normal((draws, 5, 2))
+    budget = TwoStageBudget(rho1=2.0, rho2=1.0, gamma1=4.0, gamma2=3.0)
+    scale = 2 * 4.0 / 100 * math.sqrt(4 / 2.0)
+    theta = np.vstack([np.diag(s), np.zeros((3, 2))])
+    general = General(moments=Moments(A=np.eye(5), G=theta, b=theta @ beta, n=100), eta=0.6, alpha=0.3)
+    isotropic = Isotropic(singular_values=s, beta=beta, q=5, eta=0.6, alpha=0.3)
+    variance = 0.36 * sum(0.4 ** (2 * t) for t in range(4))
+    moved = theta + scale * math.sqrt(variance) * noise
+    fitted = np.einsum("mq,mqp->mp", z, moved)
+    first = np.linalg.norm(z, axis=1) * np.linalg.norm(fitted - x, axis=1)
+    second = np.linalg.norm(fitted, axis=1) * np.abs(np.einsum("mp,mp->m", fitted, drawn) - y)
+    for problem in (isotropic, general):
+        records = model_records(problem, 0.8, 0.5)
+        at = np.diag(s) if records.instruments.shape[1] == 2 else theta
+        told = clipping_at(records, problem, budget, theta=at, law=law, n=100, steps=4)
+        stated = [float(np.mean(first > 4.0)), float(np.mean(second > 3.0))]
+        yield Fact(f"{type(problem).__name__}: shares at noisy iterates", [told.theta, told.beta], stated, 0.02)
 
 
 # Clip norms between the lengths of gradients below.
@@ -119,7 +162,8 @@ CLIPPED = Claim(
     statement=(
         "On a data set the clipped run without noise is that of Algorithm 1, with the same shares of clipped "
         "gradients;",
-        "the lengths of gradients and the shares at 2SLS are those record by record;",
+        "the lengths of gradients and the shares at 2SLS are those record by record, and at noisy iterates those of "
+        "fresh records;",
         "the covariance that clipping other records adds is that of what each record moves, where residuals of the "
         "first stage are spread evenly over directions.",
     ),
