@@ -155,7 +155,7 @@ def _stretched(rng: np.random.Generator) -> Iterator[Holds]:
 # --- ends ---
 
 
-def _runs(rng: np.random.Generator) -> Iterator[Fact | Within]:
+def _runs(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
     """A run that settles goes on as it is; one that was cut stands where it ended; nodes in many coordinates."""
     A, theta, beta = np.diag([1.0, 0.5]), np.array([[1.0, 0.3], [0.2, -1.5]]), np.array([0.7, -0.4])
     problem = General(moments=Moments(A=A, G=A @ theta, b=A @ theta @ beta, n=9), eta=0.9, alpha=0.6)
@@ -180,6 +180,10 @@ def _runs(rng: np.random.Generator) -> Iterator[Fact | Within]:
     yield Within("a run of the law is clipped", float(clipped.clipped_beta[-1]), 0.1, 0.9)
     # Errors come in pairs of opposite signs, whose clipped gradients add up to nothing there.
     yield Fact("and ends at beta", clipped.beta[-1], model.beta, 1e-6)
+    yield Fact("shares that are clipped once it has settled", np.ptp(clipped.clipped_beta[-40:]), 0.0)
+    still = replace(model, beta=np.array([0.6, 0.0]))
+    unclipped = clipped_run(model_records(still, 1.0, 0.7), still, 120, math.inf, math.inf)
+    yield Fact("one of whose coefficients never moves", unclipped.beta[-1], [0.6, 0.0], 1e-9)
     many = Isotropic(singular_values=np.full(14, 2.0), beta=np.full(14, 0.5), q=14, eta=0.5, alpha=0.1)
     nodes = model_records(many, 1.5, 0.5)
     residuals = nodes.outcome - nodes.regressors @ many.beta
@@ -191,6 +195,8 @@ def _runs(rng: np.random.Generator) -> Iterator[Fact | Within]:
         moments = Moments(A=2 * np.eye(1), G=np.full((1, 1), 2 * first), b=np.ones(1), n=9)
         rate, share = float(lyapunov_exponent(moments, 0.3, alpha, 0.0)), 2 * alpha * first**2
         yield Fact(f"rate without noise, alpha H = {share:g}", rate, math.log(abs(1 - share)))
+    moments = Moments(A=np.eye(1), G=np.eye(1), b=np.ones(1), n=9)
+    yield Holds("rate without noise, alpha H = 1", float(lyapunov_exponent(moments, 0.3, 1.0, 0.0)) == -math.inf)
     yield Fact("steps after which nothing is left at rate 0", settled_after(0.0), 2.0, 0.0)
     yield Fact("at rate 1/2, until e^-60 is left", settled_after(0.5), math.ceil(60 / math.log(2)) + 2.0, 0.0)
 
