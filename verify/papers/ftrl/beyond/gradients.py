@@ -15,7 +15,7 @@ from dpbounds.ftrl.design.fitting import fit_bands, fit_minimax_blt, fit_monoton
 from dpbounds.ftrl.design.repeated import repeated_bound
 from dpbounds.ftrl.strongly_convex import Noise, newton
 from dpbounds.ftrl.strongly_convex.causal import CausalObjective
-from dpbounds.ftrl.strongly_convex.programs import Grid, Program
+from dpbounds.ftrl.strongly_convex.programs import PANEL, Grid, Program
 from verify.checks import Agreement, Fact, Holds, Times
 from verify.papers.ftrl.beyond import multipliers
 from verify.papers.ftrl.beyond.exact import OURS
@@ -117,7 +117,8 @@ def _nodes(rng: np.random.Generator) -> Iterator[Fact]:
         yield Fact(f"{n} steps", grid.omega, 2 * np.pi / n * np.arange(last + 1))
         yield Fact(f"weights of {n} steps", grid.weights, 2 * np.pi / n * np.array(counts))
     for eta, mu, L, lags in ((0.45, 0.2, 2.0, 3), (0.9, 1e-4, 2.2, 12)):
-        grid = Grid.graded(Program(name="f", mu=mu, L=L, eta=eta), lags, 200)
+        grid_of = Program(name="f", mu=mu, L=L, eta=eta)
+        grid = Grid.graded(grid_of, lags, 200)
         label = f"eta L = {eta * L:g}, {lags} lags"
         yield Fact(f"{label}: whole", float(grid.weights.sum()), 2 * np.pi)
         x = eta * mu
@@ -126,6 +127,10 @@ def _nodes(rng: np.random.Generator) -> Iterator[Fact]:
         stiff = grid.mean(1 / ((1 - eta * L - np.cos(grid.omega)) ** 2 + np.sin(grid.omega) ** 2))
         yield Fact(f"{label}: the stiffest", stiff, 1 / (eta * L * (2 - eta * L)), 1e-9)
         yield Fact(f"{label}: the last lag", grid.mean(np.cos(lags * grid.omega) ** 2), 0.5, 1e-9)
+        panels, cut = grid.omega.reshape(-1, PANEL), Grid.graded(grid_of, lags, 200, pieces=3).omega
+        thirds = cut.reshape(-1, 3, PANEL).mean(axis=2)
+        yield Fact(f"{label}: panels cut in three", thirds.mean(axis=1), panels.mean(axis=1), 1e-12)
+        yield Fact(f"{label}: thirds of one width", np.diff(thirds, 2, axis=1), np.zeros((len(panels), 1)), 1e-12)
     omega, widest = np.array([0.1, 0.3, 0.35, 0.7, 0.8]), np.array([0.0, 0.2, 0.35, 0.35, 0.0])
     for bend in (1.7, -1.7):
         D = 0.4 + bend * (omega - 0.5) ** 2

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 
 from dpbounds import AccuracyError, DomainError
 from dpbounds.arithmetic import FLOATS, Arithmetic
@@ -28,7 +30,7 @@ from dpbounds.ftrl.methods.coordinates import Units
 from dpbounds.ftrl.methods.loops import Loop, Measure
 from dpbounds.ftrl.methods.noises import noise_system
 from dpbounds.ftrl.methods.program import solve
-from dpbounds.ftrl.methods.quadratics import quadratic_error
+from dpbounds.ftrl.methods.quadratics import quadratic_error, worst_curvature
 from dpbounds.ftrl.strongly_convex import Noise
 from verify.checks import Agreement, Fact, Holds, Inequality, Times, Within
 from verify.checks.domains import Real
@@ -173,6 +175,20 @@ def _quadratics(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]
         omega = 2 * np.pi * np.arange(4096) / 4096
         power = np.abs(method.transfer(0.4, omega)) ** 2 * np.abs(1 - 0.5 * np.exp(-1j * omega)) ** 2
         yield Fact(f"{name} by spectra", factor * quadratic_error(loop, 0.4, "distance")[0], power.mean(), 1e-9)
+    waves = correlations.from_coefficients([0.9**k * math.cos(0.45 * k) for k in range(10)])
+    loop = Loop.of(heavy_ball(eta=0.9, momentum=0.8), noise_system(waves, float), MU, L, 0, float)
+    found = worst_curvature(loop, L, "f", 1.3, 0.2)
+    least: Any = minimize_scalar(
+        lambda x: -float(np.dot(quadratic_error(loop, math.exp(x), "f"), (1.3, 0.2))),
+        bounds=(math.log(2 * MU), math.log(4 * MU)), method="bounded", options={"xatol": 1e-7},
+    )  # fmt: skip
+    yield Fact("the worst curvature of noise in waves: its logarithm", factor * math.log(found[0]), least.x, 1e-4)
+    yield Fact("its error", factor * found[1], -least.fun, 1e-8)
+    loop = Loop.of(NESTEROV, noise_system(correlations.from_coefficients([1.0, -0.5]), float), MU, L, 0, float)
+    ends: dict[Measure, float] = {"f": L, "distance": MU}
+    for measure, end in ends.items():
+        found = worst_curvature(loop, L, measure, 1.3, 0.2)
+        yield Fact(f"where the worst is at an end, {measure}", factor * found[0], end)
 
 
 QUADRATICS = Claim(
@@ -181,7 +197,8 @@ QUADRATICS = Claim(
     kind="identity",
     statement=(
         r"On $F = h theta^2 \/ 2$ heavy ball with white noise has $F_oo = N (eta (1 + b))/(2 (1 - b) (2 (1 + b) - eta "
-        r"h))$, and the other methods the mean of $abs(B X \/ W)^2$ over the circle."
+        r"h))$, and the other methods the mean of $abs(B X \/ W)^2$ over the circle, of which a "
+        "search finds the largest over $h$."
     ),
     hypotheses="Stable recursions.",
     checks=(Agreement(facts=_quadratics, impostors={"0.1 % off": {"facts": {"factor": 1.001}}}),),

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
 from dpbounds.ols import clipping
 from dpbounds.ols.clipping.closure import Normal
+from dpbounds.ols.clipping.descent import Descent
 from dpbounds.ols.newton import Newton
 from simulators.engine import Experiment
 from simulators.ols import AveragedDescent, LeastSquares, averaged_descent, recentred_newton
-from verify.checks import Agreement, Fact, Within
+from verify.checks import Agreement, Fact, Holds, Within, refused, taken
 from verify.statements.claims import Claim
 
 MU, RUNS, DRAWS = 10.0, 4000, 64
@@ -45,12 +46,16 @@ def _newton(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
     yield Fact("nothing is clipped", law.share_clipped, 0.0, 1e-6)
 
 
-def averages(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
+def averages(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact | Holds]:
     """Two iterates and their memory, moved by matrices that do not commute, added up: the sum as a linear map of all
-    noises and of the chance of other records, written out.
+    noises and of the chance of other records, written out. Rates at which iterates run away are refused.
     """
     d, size, steps = 2, 3, 4
     slopes, roots, pushes = (rng.normal(size=(steps, 2, size, k)) for k in (size, size, d))
+    for momentum, most in ((0.0, 2.0), (0.5, 3.0)):
+        descent = partial(Descent, steps=1, clip=1.0, momentum=momentum)
+        yield taken(f"momentum {momentum:g}, a rate below {most:g}", partial(descent, rate=most - 1e-9))
+        yield refused(f"momentum {momentum:g}, a rate of {most:g}", "rate", partial(descent, rate=most))
     law = Normal((2,), d, size)
     for step in range(steps):
         law.move(np.full((2, size), float(step)), slopes[step], roots[step] @ roots[step].swapaxes(1, 2), pushes[step])

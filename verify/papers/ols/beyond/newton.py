@@ -13,7 +13,8 @@ from dpbounds.ols import newton
 from dpbounds.ols.newton import Newton, Shares
 from dpbounds.privacy import gaussian_mu
 from simulators.ols import LeastSquares, NewtonDraws, newton_runs
-from verify.checks import Agreement, Fact, Search, Times, Within
+from simulators.ols.sketches import MOST_DRAWS
+from verify.checks import Agreement, Fact, Holds, Search, Times, Within, refused
 from verify.checks.domains import Real
 from verify.papers.ols.tools import newton_by_hand
 from verify.statements.claims import Claim
@@ -55,7 +56,7 @@ def _by_hand(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
             yield Fact(f"case {case}, mu = {mu:g}, T = {steps}, run {trial}", found[trial], factor * stated, 1e-9)
 
 
-def _drawn(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
+def _drawn(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact | Holds]:
     """Second moments of the noise: variance 1, of the Hessian's 1 on and 1/2 off the diagonal, symmetric."""
     draws = NewtonDraws.fresh(rng, 4000, 3, 4)
     yield Fact("symmetric", np.abs(draws.hessian - np.swapaxes(draws.hessian, 1, 2)).max(), 0.0, 1e-15)
@@ -66,6 +67,8 @@ def _drawn(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
         yield Fact(f"variance of {name}", float(np.mean(values**2)), factor, 0.12)
     shapes = [draws.norms.shape, draws.gradients.shape[1:], draws.counts.shape[1:]]
     yield Fact("shapes", str(shapes), str([(4000, 15), (4, 3), (3,)]), 0)
+    for d, steps in ((1, MOST_DRAWS), (MOST_DRAWS, 1)):
+        yield refused(f"d = {d}, T = {steps}", "shape", lambda d=d, steps=steps: NewtonDraws.fresh(rng, 2, d, steps))
 
 
 def _anchors(rng: np.random.Generator) -> Iterator[Fact]:
