@@ -25,6 +25,7 @@ from dpbounds.ftrl.design.dense import graded_singular_values
 from dpbounds.ftrl.design.fitting import LARGEST_RUN, _shortened, fit_coefficients, fit_minimax_blt, most_buffers
 from dpbounds.ftrl.design.logistic import logistic_minimum
 from dpbounds.ftrl.design.noise_kinds import OF_A_RUN, UNCORRELATED
+from dpbounds.ftrl.design.objective import Loss
 from dpbounds.ftrl.design.participation import encoder_sensitivity
 from dpbounds.ftrl.design.prefix_sums import LONG, prefix_sum
 from dpbounds.ftrl.design.tuning import Training
@@ -298,6 +299,14 @@ def _sentences(rng: np.random.Generator) -> Iterator[Fact | Holds]:
             )
             yield Holds("the ratio on them", f"ratio is {noise / (factor * alone):.3g}: 64 records" in said[0])
     yield Holds("one number of passes leaves none to choose", planned.passes == ())
+    for ratio, words in ((0.5, "take"), (0.93, "probably"), (0.99, "level")):
+        rows = tuple(
+            replace(row, loss=Loss(1.0 if row.kind in UNCORRELATED else ratio, 0.0, 0.0)) for row in planned.rows
+        )
+        said = [replace(planned, rows=rows, momentum=momentum).verdict for momentum in (0.0, 0.5)]
+        yield Holds(
+            f"{ratio:g} of the loss, also with momentum", said == [words, "probably" if words == "take" else words]
+        )
     own = planned.training.clip_norm
     for clip, share in ((own, 0.2), (own, 0.6), (2 * own, 0.2)):
         clipped = cast(Any, SimpleNamespace(share_clipped=np.array([share, share])))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,7 +18,7 @@ from dpbounds.ftrl.methods.conic import Infeasible
 from dpbounds.ftrl.methods.coordinates import Units, units, whitened
 from dpbounds.ftrl.methods.loops import Loop, Measure
 from dpbounds.ftrl.methods.noises import noise_system
-from dpbounds.ftrl.methods.program import Storage
+from dpbounds.ftrl.methods.program import Storage, at_lags, carried, solve
 from dpbounds.ftrl.methods.proof import Unproved
 from dpbounds.ftrl.methods.refining import Search
 from verify.checks import Fact, Holds
@@ -137,6 +138,7 @@ def searches(rng: np.random.Generator) -> Iterator[Fact | Holds]:
     scale = Units(np.eye(loop.width), np.eye(loop.size), 1.0, 1.0)
     yield from _worst_case(loop)
     yield from _memories()
+    yield from _weights()
     for label, errors, solutions, best in (
         ("accurate at once", (1e-8, 1e-9), 1, 1e-8),
         ("falling", (1e-3, 1e-4, 1e-9, 1e-12), 3, 1e-9),
@@ -158,6 +160,21 @@ def searches(rng: np.random.Generator) -> Iterator[Fact | Holds]:
         yield Holds(f"errors that are {label}", (len(asked), found.error) == (solutions, best) and {*asked} == {FIRST})
     for limit in (*(margin for margin, _ in (FIRST, *PROVING, *LAST)), 1.0):
         yield Holds(f"proved from margin {limit:g}", _margins_tried(loop, scale, limit))
+
+
+def _weights() -> Iterator[Fact]:
+    """For stability the weights between past points carry those of the others, in any unit of the multipliers."""
+    method, memory = heavy_ball(eta=0.4, momentum=0.3).output("y"), 2
+    bare, loop = (
+        Loop.of(method, noise_system(from_coefficients((1.0, -0.6)), float), MU, L, T, float) for T in (0, memory)
+    )
+    scale = units(bare, loop, L, "distance", DRAWS, ERRORS)
+    for unit in (1.0, 3.0):
+        own = replace(scale, multiplier=unit * scale.multiplier)
+        found = solve(loop, own, "distance", DRAWS, ERRORS, stable=True)
+        held = at_lags(loop, loop.past_pairs())[1:] @ found.past
+        stated = carried(loop, loop.pairs()) @ found.multipliers
+        yield Fact(f"weights of past points, unit {unit:g}", held, stated, 1e-6)
 
 
 def _memories() -> Iterator[Holds]:

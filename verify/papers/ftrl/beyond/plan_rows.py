@@ -12,6 +12,7 @@ from dpbounds.ftrl.design.tuning import Setting, Training
 from simulators.ftrl import planned_on_records
 from verify.checks import Agreement, Fact, Holds, Times, Within
 from verify.papers.ftrl.beyond.exact import OURS
+from verify.papers.ftrl.beyond.plan_searches import searches
 from verify.statements.claims import Claim
 
 
@@ -119,11 +120,16 @@ PLANS = Claim(
         "On records, each row of a plan has the forecast with clipping at its own learning rate and clip norm, which "
         "is no worse than at those that are best without clipping, and the plan's advice goes by these losses.",
         "With momentum, each row has the forecasts of heavy ball, with clipping and without, and no bound.",
+        (
+            "Noise and learning rate are tuned in turn while that gains, and with clipping each learning rate as long "
+            "as a step by $sqrt(2)$ helps, at each clip norm, from the two best places on."
+        ),
     ),
     setting="64 records, $d = 3$, two passes; momentum 0.8.",
     checks=(
         Agreement(decides="a", facts=_planned, impostors={"1 % off": {"facts": {"factor": 1.01}}}),
         Agreement(decides="b", facts=_with_momentum, impostors={"less momentum": {"facts": {"told": 0.99}}}),
+        Agreement(decides="c", facts=searches, impostors={"1 % off": {"facts": Times(1.01)}}),
     ),
 )
 
