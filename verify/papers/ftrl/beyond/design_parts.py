@@ -33,6 +33,7 @@ from dpbounds.ftrl.methods import momentum_gain
 from dpbounds.values import Kind, Value
 from verify.checks import Agreement, Fact, Holds, Times, Within
 from verify.papers.ftrl.beyond.exact import OURS
+from verify.papers.ftrl.beyond.plan_sentences import sentences
 from verify.papers.ftrl.tools.design import patterns
 from verify.statements.claims import Claim
 
@@ -332,11 +333,15 @@ PARTS = Claim(
             "without clipping forecasts of one pass have the variance of sampling without replacement, and those by "
             "direction the second moments of their recursion, and losses are sums of their parts;"
         ),
-        "what designs and plans say of passes, batch sizes, momentum, sensitivities and clipping is so.",
+        (
+            "what designs and plans say of rows, passes, batch sizes, momentum, sensitivities and clipping is so, and "
+            "a plan hands on what it is given."
+        ),
     ),
     checks=(
         Agreement(decides="a", facts=_noise, impostors=_OFF),
         Agreement(decides="b", facts=_forecasts, impostors=_OFF),
         Agreement(decides="c", facts=_sentences, impostors=_OFF),
+        Agreement(decides="c", facts=sentences, impostors=_OFF),
     ),
 )
