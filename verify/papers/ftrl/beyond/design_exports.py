@@ -23,6 +23,7 @@ from dpbounds.ftrl.design.streams import NoiseStream, noise_stream
 from simulators.ftrl.design_files import read_design
 from verify.checks import Agreement, Fact, Holds, Times
 from verify.papers.ftrl.beyond.design_export_modules import jax_module_facts
+from verify.papers.ftrl.beyond.design_stream_forms import stream_forms
 from verify.statements.claims import Claim
 
 OURS = "beyond the paper"
@@ -97,6 +98,7 @@ def _noise(rng: np.random.Generator) -> Iterator[Fact | Holds]:
         yield Fact(f"bands below each column, {name}", stream.columns(), below, 1e-10)
         yield Holds(f"scalings are handed on where there are some, {name}", stream.scaled == (name in SCALED))
         yield Fact(f"arrays kept, {name}", stream.buffers, KEPT[name], 0)
+    yield from stream_forms(_mechanisms(), SCALED, STEPS)
     with tempfile.TemporaryDirectory() as folder:
         yield from _stored(Path(folder))
 
@@ -133,7 +135,7 @@ NOISE = Claim(
     statement=(
         (
             "What is exported (decays and scales of a BLT, coefficients or bands of $C$, scalings before and after) "
-            "draws exactly $B w$, one draw a step;"
+            "draws exactly $B w$, one draw a step, and so do recursions in buffers or bands;"
         ),
         "files give back what was written;",
         (
