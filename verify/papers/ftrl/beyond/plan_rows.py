@@ -122,7 +122,8 @@ PLANS = Claim(
         "With momentum, each row has the forecasts of heavy ball, with clipping and without, and no bound.",
         (
             "Noise and learning rate are tuned in turn while that gains, and with clipping each learning rate as long "
-            "as a step by $sqrt(2)$ helps, at each clip norm, from the two best places on."
+            "as a step by $sqrt(2)$ helps, at each clip norm, from the two best places on, and a row is made anew "
+            "where something else is then best for it."
         ),
     ),
     setting="64 records, $d = 3$, two passes; momentum 0.8.",

@@ -15,6 +15,7 @@ from dpbounds.ftrl.design.judged import Judge
 from dpbounds.ftrl.design.planner import Planner
 from dpbounds.ftrl.design.tuning import Setting, Training
 from verify.checks import Fact, Holds
+from verify.papers.ftrl.beyond.plan_judged import judged_rows
 
 START = Setting(batch_size=8, schedule="linear", eta=1.0)
 OTHER = Setting(batch_size=4, schedule="linear", eta=1.0)
@@ -24,9 +25,9 @@ NOISE: Any = independent()
 
 def searches(rng: np.random.Generator) -> Iterator[Fact | Holds]:
     """Noise and learning rate in turn; which settings get a design; learning rates, places and clip norms with
-    clipping; places with momentum.
+    clipping; places with momentum; what becomes of the rows.
     """
-    del rng
+    yield from judged_rows(rng)
     yield from _turns()
     yield from _designs()
     yield from _rates()
