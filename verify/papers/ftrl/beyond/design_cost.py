@@ -6,6 +6,7 @@ G is the Gram matrix of a training run, C = B^{-1}; tr(G B B^T) is the cost at s
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from dpbounds.ftrl.design.buffered_cost import Decays, Directions, cost
 from dpbounds.ftrl.design.gram import Chains
 from dpbounds.ftrl.design.mechanisms.spectral import gain_spectrum
 from simulators.ftrl import DesignedTraining, designed_noise
-from verify.checks import Agreement, Fact, Times
+from verify.checks import Agreement, Fact, Holds, Times, refused, taken
 from verify.papers.ftrl.beyond.exact import OURS
 from verify.papers.ftrl.tools.design_problems import impulse_gram, mean_loss
 from verify.statements.claims import Claim
@@ -156,7 +157,7 @@ def _blt(decays: Decays) -> design.Blt:
     return design.Blt(tuple(decays.outer), tuple(decays.omega))
 
 
-def _filters(rng: np.random.Generator) -> Iterator[Fact]:
+def _filters(rng: np.random.Generator) -> Iterator[Fact | Holds]:
     """BLT and bands as correlations, by long sums; streams against B on the same draws."""
     long, x = 6000, np.array([0.02, 0.3, 1.0])
     for filtered in (BLT, design.Bands((1.0, 0.6, 0.3, 0.1)), design.truncated(BLT, 4)):
@@ -193,11 +194,31 @@ def _filters(rng: np.random.Generator) -> Iterator[Fact]:
         yield Fact(f"stream of {mechanism.name}", stream.tolist(), (mechanism.matrix(61) @ draws).tolist(), 1e-9)
 
 
-def _many_bands() -> Iterator[Fact]:
-    """90 coefficients of (1 - z / 2)^{1/2}."""
+def _many_bands() -> Iterator[Fact | Holds]:
+    """90 coefficients of (1 - z / 2)^{1/2}; few and many with zeros near the circle."""
     c = np.cumprod([1.0, *(0.5 * (k - 1.5) / k for k in range(1, 90))])
     bands = design.Bands(tuple(c))
     yield Fact("many bands: B C = 1", list(np.convolve(c, bands.coefficients(90))[:90]), [1.0] + [0.0] * 89, 1e-12)
+    yield taken("one band", lambda: design.Bands((-2.0,)))
+    for size, trailing in ((2, 0), (64, 0), (64, 30), (65, 0), (200, 0), (3, 70)):
+        for far in (1e-4, 0.5e-12, 2e-12, -1e-4):
+            if far < 1e-4 and size > 2:
+                continue
+            c = np.zeros(size + trailing)
+            c[0], c[size - 1] = 1.0, -((1.0 - far) ** (size - 1))
+            label = f"{size} coefficients and {trailing} zeros, {far:g} outside the circle"
+            call = partial(design.Bands, tuple(c))
+            yield taken(label, call) if far > 1e-12 else refused(label, "c", call)
+    for size in (50, 90):
+        for far in (0.1, 1e-4, 0.0, -1e-4, -0.1):
+            # one zero, or two pairs, at 1 / (1 - far), and the others at 2
+            pair = np.array([1.0, -2 * (1 - far) * np.cos(1.23), (1 - far) ** 2])
+            for zeros, near in (("one zero", np.array([1.0, 1 - far])), ("two pairs", np.convolve(pair, pair))):
+                c = np.convolve(near, [1.0, *np.zeros(size - 6), 0.5 ** (size - 5)])
+                label, call = f"{zeros}, {len(c)} coefficients, {far:g} outside", partial(design.Bands, tuple(c))
+                yield taken(label, call) if far > 0 else refused(label, "c", call)
+    c = [1.0, *np.zeros(70), -(1.0 - 1e-9)]
+    yield refused("zeros nearer than a grid can tell", "c", lambda: design.Bands(tuple(c)))
 
 
 def _long_run_bands(rng: np.random.Generator) -> Iterator[Fact]:
@@ -237,7 +258,7 @@ EXACT_COST = Claim(
             "phi_i^(t-1)$ follows from the joint second moments of buffers and iterate, in $O(T)$, for every schedule, "
             "batch size and momentum;"
         ),
-        "its noise needs one vector per buffer.",
+        "its noise needs one vector per buffer, and bands one less than coefficients, all of whose zeros are outside.",
     ),
     checks=(
         Agreement(decides="a", facts=_by_definition, impostors={"1e-6 off": {"facts": Times(1 + 1e-6)}}),

@@ -21,6 +21,7 @@ from simulators.ftrl import DesignedTraining, LinearRegression, designed_trainin
 from verify.checks import Agreement, Case, Fact, Means, MonteCarlo, Search, Times, Within
 from verify.checks.domains import Real, Whole
 from verify.checks.pictures import Picture, Series
+from verify.papers.ftrl.beyond.design_spectra import endings
 from verify.papers.ftrl.beyond.exact import OURS
 from verify.papers.ftrl.tools.design_problems import final_loss, least, mean_loss, spectra
 from verify.statements.claims import Claim
@@ -125,6 +126,7 @@ SPECTRAL = Claim(
         Agreement(decides="b", facts=_stationary, impostors={"1e-6 off": {"facts": Times(1 + 1e-6)}}),
         Agreement(decides="b", facts=_references, impostors={"1e-5 off": {"facts": Times(1 + 1e-5)}}),
         Agreement(decides="c", facts=_aliases, impostors={"1e-4 off": {"facts": Times(1 + 1e-4)}}),
+        Agreement(decides="ac", facts=endings, impostors={"1e-4 off": {"facts": Times(1 + 1e-4)}}),
     ),
 )
 
