@@ -14,6 +14,7 @@ from dpbounds.ftrl.design.acceleration import FAINTEST_LOG, FARTHEST, MEMORY, ST
 from dpbounds.ftrl.design.fitting import SHARPNESS, fit_minimax_blt
 from dpbounds.ftrl.design.repeated import Blocks, repeated_bound, repeated_optimum
 from verify.checks import Agreement, Fact, Holds, Times, Within, refused
+from verify.papers.ftrl.beyond.design_dense import dense_searches
 from verify.papers.ftrl.beyond.design_fits import fits
 from verify.papers.ftrl.beyond.exact import OURS
 from verify.papers.ftrl.tools.design_problems import impulse_gram
@@ -350,12 +351,13 @@ SEARCHES = Claim(
             "nuclear norms for cyclic patterns and the mechanism of a $Q$ are those of matrix square roots, and bounds "
             "tell the diagonal of $Q$ and the evaluations that they took;"
         ),
-        "fits begin, stay and stop where they are said to, and the nearest coefficients are nearest.",
+        "fits and dense searches begin, stay and stop where they are said to, nearest coefficients are nearest.",
     ),
     checks=(
         Agreement(decides="a", facts=_fits, impostors={"half a percent beside": {"facts": {"moved": 0.005}}}),
         Agreement(decides="b", facts=_steps, impostors={"1 % off": {"facts": {"moved": 1.01}}}),
         Agreement(decides="c", facts=_bounds, impostors=_OFF),
         Agreement(decides="d", facts=fits, impostors=_OFF),
+        Agreement(decides="d", facts=dense_searches, impostors=_OFF),
     ),
 )
