@@ -32,6 +32,7 @@ def fits(rng: np.random.Generator) -> Iterator[Fact | Holds | Within]:
     """What SciPy is told, and what comes of its answers; weights in any units; nearest coefficients; scales."""
     del rng
     yield from _beginnings()
+    yield from _targets()
     yield from _long()
     yield from _bands()
     yield from _answers()
@@ -40,13 +41,14 @@ def fits(rng: np.random.Generator) -> Iterator[Fact | Holds | Within]:
     yield from _scales()
 
 
-def _told(call: Callable[[], Any], end: float = 0.0) -> tuple[list[SimpleNamespace], Any]:
-    """What each search is given, and what comes out if it ends with this value where it began."""
+def _told(call: Callable[[], Any], end: float = 0.0, moved: float = 0.0) -> tuple[list[SimpleNamespace], Any]:
+    """What each search is given, and what comes out if it ends with this value where it began, or beside that."""
     searches: list[SimpleNamespace] = []
 
     def stayed(target: Any, start: np.ndarray, **given: Any) -> SimpleNamespace:
-        searches.append(SimpleNamespace(target=target, start=np.array(start), **given))
-        return SimpleNamespace(x=np.array(start), fun=end, message="stayed")
+        end_point = np.array(start) + moved * np.cos(1.7 * np.arange(len(start)))
+        searches.append(SimpleNamespace(target=target, start=np.array(start), end=end_point, **given))
+        return SimpleNamespace(x=end_point, fun=end, message="stayed")
 
     with mock.patch.object(optimize, "minimize", stayed):
         return searches, call()
@@ -86,6 +88,41 @@ def _beginnings() -> Iterator[Fact | Holds]:
             value, slope = search.target(np.full(len(search.start), 1e3))
             above = value > 1e2 and not slope.any()
             yield Holds(f"{label}: where floats end, no way on", bool(above))
+
+
+def _targets() -> Iterator[Fact]:
+    """What is minimised is the logarithm of the value, of a family the norm of its ratios; slopes by differences."""
+    run, other = _run(12), Objective(EIGENVALUES, 12, eta=0.3, batch_size=2)
+    twice, family = Participation.min_separation(2, 5), [run, other]
+    for moved in (0.0, 0.3):
+        _, (near, _) = _told(lambda: fit_minimax_blt(family, np.ones(2), 2), moved=moved)
+        references = np.array([float(one.value(near)) for one in family]) * [1.0, 1.01]
+        targets: dict[str, tuple[Callable[[], Any], Callable[[Any], float]]] = {
+            "scaled": (lambda: fit_scaled_blt(run, 2), lambda made: float(run.value(made))),
+            "plain": (lambda: fit_scaled_blt(run, 2, rows=False), lambda made: float(run.value(made))),
+            "monotone": (lambda: fit_monotone_blt(run, twice, 2), lambda made: float(run.value(made, twice))),
+            "minimax": (
+                lambda references=references: fit_minimax_blt(family, references, 2)[0],
+                lambda made, references=references: float(
+                    np.linalg.norm([float(one.value(made)) for one in family] / references, 80)
+                ),
+            ),
+        }
+        for label, (call, value) in targets.items():
+            (search,), made = _told(call, moved=moved)
+            found, slope = search.target(search.end)
+            yield Fact(f"{label}, {moved:g} from the start: value", found, np.log(value(made)), 1e-9)
+            moves = 1e-5 * np.eye(len(slope))
+            sides = [(search.target(search.end + e)[0] - search.target(search.end - e)[0]) / 2e-5 for e in moves]
+            yield Fact(f"{label}, {moved:g} from the start: slopes", slope, sides, 1e-6)
+    t = np.arange(12) / 12
+    shapes = np.column_stack([*(np.log(1 - t) ** k for k in (1, 2, 3)), t, np.log(run.learning_rates)])
+    for label, one, number in (("rates that fall", run, 5), ("constant rates", other, 4)):
+        features = fitting._features(one)
+        inside = shapes[:, :number] - shapes[0, :number]
+        left = inside - features @ np.linalg.lstsq(features, inside, rcond=None)[0]
+        yield Fact(f"{label}: shapes of rows, {features.shape[1]}", 1 + left, np.ones((12, number)))
+        yield Fact(f"{label}: number of shapes", features.shape[1], number, 0)
 
 
 def _long() -> Iterator[Fact]:
