@@ -16,6 +16,7 @@ from dpbounds.ftrl.design.planner import Planner
 from dpbounds.ftrl.design.tuning import Setting, Training
 from verify.checks import Fact, Holds
 from verify.papers.ftrl.beyond.plan_judged import judged_rows
+from verify.papers.ftrl.beyond.plan_tuning import tuned_rates
 
 START = Setting(batch_size=8, schedule="linear", eta=1.0)
 OTHER = Setting(batch_size=4, schedule="linear", eta=1.0)
@@ -25,9 +26,10 @@ NOISE: Any = independent()
 
 def searches(rng: np.random.Generator) -> Iterator[Fact | Holds]:
     """Noise and learning rate in turn; which settings get a design; learning rates, places and clip norms with
-    clipping; places with momentum; what becomes of the rows.
+    clipping; places with momentum; what becomes of the rows; learning rates that are tried.
     """
     yield from judged_rows(rng)
+    yield from tuned_rates(rng)
     yield from _turns()
     yield from _designs()
     yield from _rates()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -279,12 +280,22 @@ def _designed() -> Iterator[Fact]:
     yield Fact("a batch from its law", _average(problem, m, theta, streams().data), [first, second])
 
 
+class _Even(np.random.Generator):
+    """Chances that are evenly spaced."""
+
+    def random(self, size: Any = None, dtype: Any = None, out: Any = None) -> Any:
+        return np.linspace(5e-4, 1 - 5e-4, math.prod(size)).reshape(size)
+
+
 def on_fresh_records(rng: np.random.Generator) -> Iterator[Fact]:
     """Regressions, means and batches; fourth moments of the entries."""
     laws: dict[Any, dict[float, float]] = {"sign": {1.0: 0.5, -1.0: 0.5}, "skewed": {2.0: 0.2, -0.5: 0.8}}
     for inputs, atoms in laws.items():
         kurtosis = LinearRegression(eigenvalues=(0.9,), inputs=inputs).kurtosis
         yield Fact(f"kurtosis, {inputs}", kurtosis, sum(weight * z**4 for z, weight in atoms.items()))
+    drawn = LinearRegression(eigenvalues=(0.25,), inputs="skewed").draw(_Even(np.random.PCG64(0)), (200, 5)) / 0.5
+    moments = [np.mean(drawn**k) for k in (1, 2, 4)]
+    yield Fact("moments of skewed entries of even chances", moments, [0.0, 1.0, 3.25])
     yield Fact("kurtosis, Gaussian", LinearRegression(eigenvalues=(0.9,)).kurtosis, 3.0)
     for inputs, clipping in (("gaussian", True), ("sign", False), ("skewed", True)):
         yield from _in_regression(inputs, clipping)
