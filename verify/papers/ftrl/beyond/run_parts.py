@@ -34,6 +34,7 @@ from simulators.noise.recursions import _least_squares
 from simulators.tables import Table, number_rows, read_columns, read_table, read_texts
 from verify.checks import Agreement, Fact, Holds, Times, Within, refused
 from verify.papers.ftrl.beyond.exact import OURS
+from verify.papers.ftrl.beyond.run_blocks import of_blocks
 from verify.papers.ftrl.beyond.run_losses import of_noise, of_rehearsals, on_losses
 from verify.papers.ftrl.beyond.run_searches import of_searches
 from verify.papers.ftrl.beyond.run_steps import on_fresh_records, on_records
@@ -225,7 +226,7 @@ RUN_PARTS = Claim(
         ),
         "tables are read as they stand, and what cannot be read is refused by file, line and column;",
         "runs are their recursions step by step, for batches of every order, fresh records, losses, searches and "
-        "games, and rehearsals are as long as they say, in their units.",
+        "games, in blocks that are held at a time, and rehearsals are as long as they say, in their units.",
     ),
     checks=(
         Agreement(decides="a", facts=_runs, impostors=_OFF),
@@ -237,5 +238,6 @@ RUN_PARTS = Claim(
         Agreement(decides="d", facts=on_losses, impostors=_OFF),
         Agreement(decides="d", facts=of_noise, impostors=_OFF),
         Agreement(decides="d", facts=of_rehearsals, impostors=_OFF),
+        Agreement(decides="d", facts=of_blocks, impostors=_OFF),
     ),
 )
