@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dpbounds.ftrl.correlations import independent
+from dpbounds.ftrl.correlations import independent, nu
 from dpbounds.ftrl.design import Budget, Objective, Plan
 from dpbounds.ftrl.design.clipped import ProxyRecords
 from dpbounds.ftrl.design.noise_kinds import NoiseKind
@@ -15,7 +15,8 @@ from dpbounds.ftrl.design.objective import Loss
 from dpbounds.ftrl.design.planner import PlanRow
 from dpbounds.ftrl.design.tuning import Setting, Training
 from simulators.ftrl import ClippedTraining, DesignedTraining, clipped, designed, experiment_of, planned_on_records
-from verify.checks import Fact, Holds
+from simulators.ftrl.settings import Settings
+from verify.checks import Fact, Holds, refused
 
 
 def of_blocks(rng: np.random.Generator) -> Iterator[Fact | Holds]:
@@ -30,6 +31,23 @@ def of_blocks(rng: np.random.Generator) -> Iterator[Fact | Holds]:
         yield Fact(f"runs at a time, {steps} steps, {d} columns, batches of {m}", made.block_trials, max(held, 1), 0)
     yield from _planned()
     yield from _left_out()
+    yield from _settings()
+
+
+def _settings() -> Iterator[Fact | Holds]:
+    """Averages leave out the first half; noise by the sensitivity over the steps, in the limit, or as given."""
+    common: dict[str, Any] = {"correlation": nu(0.25), "eta": 0.1, "steps": 7}
+    for steps, first in ((1, 0), (7, 3), (8, 4)):
+        yield Fact(f"left out of {steps}", Settings(**{**common, "steps": steps}, rho=0.5).burn_in, first, 0)
+    yield Fact("left out as given", Settings(**common, rho=0.5, average_from=5).burn_in, 5, 0)
+    limit = float(np.linalg.norm(nu(0.25).inverse_coefficients(4000)))
+    horizon = float(np.linalg.norm(nu(0.25).inverse_coefficients(7)))
+    ways: tuple[tuple[Any, float], ...] = (("horizon", horizon), ("limiting", limit), (3.0, 3.0))
+    for sensitivity, gamma in ways:
+        made = Settings(**common, rho=2.0, sensitivity=sensitivity)
+        yield Fact(f"noise by {sensitivity}", made.noise_multiplier, gamma / 2.0, 1e-9)
+    yield Fact("without privacy no noise", Settings(**common, rho=np.inf).noise_multiplier, 0.0, 0)
+    yield refused("no privacy at all", "rho", lambda: Settings(**common, rho=0.0))
 
 
 def _left_out() -> Iterator[Fact | Holds]:
