@@ -15,6 +15,7 @@ from dpbounds.ftrl.correlations import independent
 from dpbounds.ftrl.design import judged
 from dpbounds.ftrl.design.judged import Judge, Judged
 from dpbounds.ftrl.design.objective import Objective, largest_stable_rate
+from dpbounds.ftrl.design.schedules import learning_rates
 from dpbounds.ftrl.design.tuning import Base, LearningRateSearch, Setting, Training
 from verify.checks import Fact, Holds, refused, taken
 
@@ -56,6 +57,10 @@ def _given() -> Iterator[Fact | Holds]:
     yield Fact("bias, gradient noise and tr G", [base.bias, base.sgd_noise, base.trace], stated, 1e-10)
     again, none = search.base(SETTING)
     yield Holds("computed once", objective is not None and none is None and again is base)
+    t = np.arange(9) / 9
+    shares = {"constant": np.ones(9), "linear": 1 - t, "cosine": np.cos(np.pi * t / 2) ** 2}
+    for name, share in shares.items():
+        yield Fact(f"{name} rates", learning_rates(name, 0.3, 9), 0.3 * share, 1e-14)
     powers = Training(eigenvalues=np.ones(1), n=1024, rho=1.0, initial=1.0).batch_sizes
     yield Fact("powers of 4", list(powers), [1, 4, 16, 64], 0)
 
