@@ -11,7 +11,8 @@ import numpy as np
 
 from dpbounds import arithmetic, elliptic
 from dpbounds.elliptic import balls, digits
-from verify.checks import Agreement, Fact, Identity, Times, Within
+from dpbounds.errors import AccuracyError
+from verify.checks import Agreement, Fact, Holds, Identity, Times, Within, refused, taken
 from verify.checks.domains import Real
 from verify.statements.claims import Claim
 
@@ -51,12 +52,12 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[tuple[float, ...], ...]]] = {
     "integral_inverse": (_inverse_quadrature, ((1e-12,), (0.01,), (0.4,), (1.0,))),
     "integral_ratio": (
         _ratio_quadrature,
-        ((1e-9, 1e-9), (1e-6, 0.3), (0.3, 1e-6), (0.2, 0.5), (0.0, 0.5), (1.0, 0.5), (0.7, 1.0)),
+        ((1e-9, 1e-9), (1e-6, 0.3), (0.3, 1e-6), (0.2, 0.5), (0.0, 0.5), (0.0, 1e-9), (1.0, 0.5), (0.7, 1.0)),
     ),
 }
 
 
-def _all_kinds(rng: np.random.Generator) -> Iterator[Fact]:
+def _all_kinds(rng: np.random.Generator) -> Iterator[Fact | Holds]:
     """Floats, 30 digits and 128 bits against quadrature in 40 digits, also near the singular ends."""
     for name, (quadrature, points) in CASES.items():
         for point in points:
@@ -82,6 +83,23 @@ def _all_kinds(rng: np.random.Generator) -> Iterator[Fact]:
         peak = 2 * mpmath.pi / mpmath.agm(mpmath.sqrt(1 + narrow**2), narrow)
         quadrature = digits.integral(lambda s: 1 / mpmath.sqrt(s + narrow**2)) / peak
         yield Fact("a peak as narrow as is allowed, less its value", float(quadrature - 1), 0.0, 1e-28)
+    for kind, integral in (("floats", elliptic.integral), ("digits", digits.integral)):
+        yield Holds(f"{kind}: that a kink is too much for the rule is told", _is_told(integral))
+    with mpmath.workdps(60):
+        moduli = [mpmath.mpf(place) / 64 for place in range(64)]
+        pairs = [(digits.K(k), mpmath.ellipk(k * k)) for k in moduli] + [
+            (digits.E(k), mpmath.ellipe(k * k)) for k in moduli
+        ]
+        worst = max(float(abs(own / other - 1)) for own, other in pairs)
+        yield Fact("60 digits at many moduli, against those of mpmath, the largest difference", worst, 0.0, 1e-58)
+
+
+def _is_told(integral: Callable[..., Any]) -> bool:
+    try:
+        integral(lambda s: abs(s - 0.3))
+    except AccuracyError:
+        return True
+    return False
 
 
 WIDE: dict[str, tuple[tuple[float, float], ...]] = {
@@ -113,6 +131,46 @@ def _enclosures(rng: np.random.Generator) -> Iterator[Fact | Within]:
         yield Fact("E on the part of [0.9, 1.1] where it is defined", float(cut.lower()), 1.0, 1e-8)
 
 
+# What is refused, and what is still taken: arguments and which of them it is.
+OUTSIDE: dict[str, tuple[tuple[str, tuple[float, ...]], ...]] = {
+    "K": (("k", (1.0,)), ("k", (-0.01,)), ("k", (1.01,))),
+    "E": (("k", (1.01,)), ("k", (-0.01,))),
+    "Pi": (
+        ("alpha_squared", (1.0, 0.3)),
+        ("alpha_squared", (1.01, 0.3)),
+        ("k", (0.5, 1.0)),
+        ("k", (0.5, 1.01)),
+        ("k", (0.5, -0.01)),
+    ),
+    "integral_inverse": (("a", (0.0,)), ("a", (1.01,))),
+    "integral_ratio": (("a", (-0.01, 0.5)), ("a", (1.01, 0.5)), ("b", (0.5, 0.0)), ("b", (0.5, 1.01))),
+}
+INSIDE: dict[str, tuple[tuple[float, ...], ...]] = {
+    "K": ((0.0,), (0.99,)),
+    "E": ((0.0,), (1.0,)),
+    "Pi": ((0.99, 0.0), (-99.0, 0.99)),
+    "integral_inverse": ((0.01,), (1.0,)),
+    "integral_ratio": ((0.0, 0.01), (1.0, 1.0)),
+}
+
+
+def _domains(rng: np.random.Generator) -> Iterator[Holds]:
+    """Floats and digits refuse what is outside, by its name, and take the ends that are inside."""
+    for kind, functions in (("floats", elliptic), ("digits", digits)):
+        for name, outside in OUTSIDE.items():
+            for parameter, point in outside:
+                label = f"{kind}: {name}({', '.join(f'{value:g}' for value in point)})"
+                yield refused(label, parameter, lambda name=name, at=point, of=functions: getattr(of, name)(*at))
+            for point in INSIDE[name]:
+                label = f"{kind}: {name}({', '.join(f'{value:g}' for value in point)})"
+                yield taken(label, lambda name=name, at=point, of=functions: getattr(of, name)(*at))
+    for name, outside in OUTSIDE.items():  # a ball on the end holds points inside
+        for parameter, point in outside:
+            if not {0.0, 1.0} & set(point):
+                label = f"balls: {name}({', '.join(f'{value:g}' for value in point)})"
+                yield refused(label, parameter, lambda name=name, at=point: getattr(balls, name)(*map(flint.arb, at)))
+
+
 def _elementary(rng: np.random.Generator) -> Iterator[Fact]:
     """The elementary functions of all four arithmetics at a point, against those of Python."""
     z = complex(0.6, 0.3)
@@ -133,21 +191,27 @@ BEYOND_ELLIPTIC = Claim(
     where="beyond the paper: elliptic integrals",
     kind="identity",
     statement=(
-        'With $E_a (omega) = abs(1 - a - e^(i omega))$, $integral dif omega \\/ E_a = 2 pi \\/ op("agm")(2 - a, a)$, '
-        "and $integral E_a \\/ E_b^2 dif omega$ is a complete elliptic integral of the third kind for all $0 <= a <= "
-        "1$, $0 < b <= 1$: one transformation of Gauss gives both to full precision at any ratio of $a$ to $b$."
+        (
+            'With $E_a (omega) = abs(1 - a - e^(i omega))$, $integral dif omega \\/ E_a = 2 pi \\/ op("agm")(2 - a, a)$'
+            ", and $integral E_a \\/ E_b^2 dif omega$ is a complete elliptic integral of the third kind for all $0 <= "
+            "a <= 1$, $0 < b <= 1$: "
+            "one transformation of Gauss gives both to full precision at any ratio of $a$ to $b$."
+        ),
+        "Arguments outside of their ranges are refused.",
     ),
     setting="Floats to $5 dot 10^(-15)$, digits and proved enclosures to 28 digits, against quadrature.",
     checks=(
-        Agreement(facts=_elementary, impostors={"1e-12 off": {"facts": Times(1 + 1e-12)}}),
+        Agreement(decides="a", facts=_elementary, impostors={"1e-12 off": {"facts": Times(1 + 1e-12)}}),
         Identity(
+            decides="a",
             left=_ratio_quadrature,
             right=lambda m, a, b: m.integral_ratio(a, b),
             box={"a": Real(1e-9, 1.0, "log"), "b": Real(1e-9, 1.0, "log")},
             random_points=10,
             impostors={"1e-40 off": {"right": Times("1.0000000000000000000000000000000000000001")}},
         ),
-        Agreement(facts=_all_kinds, impostors={"1e-13 off": {"facts": Times(1 + 1e-13)}}),
-        Agreement(facts=_enclosures, impostors={"1 % off": {"facts": Times(1.01)}}),
+        Agreement(decides="b", facts=_domains),
+        Agreement(decides="a", facts=_all_kinds, impostors={"1e-13 off": {"facts": Times(1 + 1e-13)}}),
+        Agreement(decides="a", facts=_enclosures, impostors={"1 % off": {"facts": Times(1.01)}}),
     ),
 )

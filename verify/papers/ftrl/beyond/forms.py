@@ -45,6 +45,7 @@ from dpbounds.ftrl.strongly_convex.programs import squared_distance
 from dpbounds.ftrl.strongly_convex.show import plot
 from verify.checks import Agreement, Fact, Holds, Times, Within, refused, taken
 from verify.papers.ftrl.beyond.exact import OURS
+from verify.papers.ftrl.beyond.shared import arithmetics, meanings, numbers, things
 from verify.statements.claims import Claim
 
 _OFF = {"1 % off": {"facts": Times(1.01)}}
@@ -291,7 +292,9 @@ FORMS = Claim(
             "estimates of bounds after $T$ steps agree with the certified ones, wherever gradients are taken, and what "
             "answers say in lines, rows and pictures are their numbers, rounded outwards;"
         ),
-        "sums of cosines move within discs by no more than is stated, and by half of it at least.",
+        "sums of cosines move within discs by no more than is stated, and by half of it at least;",
+        "what is no number, or outside of the range that is written, is refused by its name, values say what they are, "
+        "and balls have the ends of their ranges.",
     ),
     checks=(
         Agreement(decides="a", facts=_spectra, impostors=_OFF),
@@ -300,5 +303,6 @@ FORMS = Claim(
         Agreement(decides="b", facts=_answers, impostors=_OFF),
         Agreement(decides="b", facts=_every_noise, impostors={"half as much again": {"facts": Times(1.5)}}),
         Agreement(decides="b", facts=_shown, impostors=_OFF),
+        *(Agreement(decides="d", facts=facts, impostors=_OFF) for facts in (numbers, things, meanings, arithmetics)),
     ),
 )

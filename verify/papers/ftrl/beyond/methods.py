@@ -221,6 +221,12 @@ def _rates(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
         known = standard_triple_momentum(mu, (1 + rho) / eta)
         for name in ("A", "B", "C", "row"):
             yield Fact(f"{name} of triple momentum, {label}", factor * getattr(third, name), getattr(known, name), 1e-9)
+    for mu, high, rho in ((0.25, 1.0, 0.5), (0.5, 4.5, 2 / 3)):  # as its authors write it, b, g and d their letters
+        standard, square = standard_triple_momentum(mu, high), rho**2
+        eta, b, g = (1 + rho) / high, square / (2 - rho), square / ((1 + rho) * (2 - rho))
+        stated = [1.0, b, 0.0, b, -eta, -eta, 1.0, g, 1.0, square / (1 - square)]
+        told = [*standard.A.ravel(), *standard.B, *standard.C, *standard.row]
+        yield Fact(f"triple momentum, mu = {mu:g}, L = {high:g}", told, np.array(stated) / factor)
 
 
 RATES = Claim(
@@ -339,6 +345,10 @@ def _every_noise(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact
         closed = eta**2 / 2 * (2 / np.pi * ellipk((1 - eta) ** 2)) ** 2
         found = bound_of(gradient_descent(eta=eta), [1.0])
         yield Fact(f"gradient descent, eta = {eta:g}", factor * float(found.lower_every_noise), closed, 1e-9)
+    dear = Noise(correlation=correlations.independent(), rho=0.2, d=3, clip_norm=0.7)
+    closed = 3 * 0.49 / 0.4 * 0.1**2 / 2 * (2 / np.pi * ellipk(0.9**2)) ** 2
+    told = bound_method(dear, DESCENT, mu=MU, L=L).lower_every_noise
+    yield Fact("with more coordinates and another budget", factor * float(told), closed, 1e-9)
     for method in (DESCENT, FAST, NESTEROV, heavy_ball(eta=MU, momentum=0.81)):
         for weights in ([1.0], [1.0, -0.9], [1.0, 0.3]):
             correlation = correlations.from_coefficients(weights)

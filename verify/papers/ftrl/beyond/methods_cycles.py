@@ -6,12 +6,13 @@ The oracle runs the method on the loss itself, the nearest point of a polygon fo
 from __future__ import annotations
 
 from collections.abc import Iterator
+from unittest import mock
 
 import numpy as np
 
 from dpbounds.errors import AccuracyError, DomainError
 from dpbounds.ftrl.correlations import independent
-from dpbounds.ftrl.methods import LinearMethod, bound_method, find_cycle, named_method
+from dpbounds.ftrl.methods import LinearMethod, bound_method, cycles, find_cycle, named_method
 from dpbounds.ftrl.strongly_convex import Noise
 from verify.checks import Agreement, Fact, Holds
 from verify.statements.claims import Claim
@@ -53,6 +54,10 @@ def _cycles(rng: np.random.Generator, smaller: float = 1.0) -> Iterator[Fact | H
         if found is not None:
             astray = _astray(method, 1.0 / kappa, found.corners, smaller * found.nearest)
             yield Fact(f"{label}: distance from its corner", astray, 0.0, 1e-6)
+            for most, seen in ((found.corners, True), (found.corners - 1, False)):
+                with mock.patch.object(cycles, "MOST_CORNERS", most):
+                    again = find_cycle(method, 1.0 / kappa, 1.0)
+                yield Holds(f"{label}: found with up to {most} corners: {seen}", (again is not None) == seen)
         yield Holds(f"{label}: no bound", not _has_bound(method, kappa))
 
 

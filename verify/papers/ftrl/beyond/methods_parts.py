@@ -36,6 +36,7 @@ from dpbounds.ftrl.strongly_convex import Noise, StronglyConvex, bound, recertif
 from verify.checks import Agreement, Fact, Holds, Times, Within, refused
 from verify.papers.ftrl.beyond.methods_coordinates import coordinates, searches
 from verify.papers.ftrl.beyond.methods_cycles import _nearest
+from verify.papers.ftrl.beyond.methods_searches import noises, tables
 from verify.papers.ftrl.tools.design import random_objective
 from verify.statements.claims import Claim
 
@@ -308,7 +309,9 @@ METHOD_PARTS = Claim(
         "given weights is their norm;",
         "moments of clipped residuals are integrals, also far outside of the threshold, far inside and without spread;",
         "the units of a storage program are root mean squares on three quadratics, refined while the error falls, and "
-        "its margins grow until there is a proof.",
+        "its margins grow until there is a proof;",
+        "noise of one zero and one pole is searched for inside the circle, and a table of methods has every bound, "
+        "the least first, with the reasons for what is left out.",
     ),
     checks=(
         Agreement(decides="a", facts=_polygons),
@@ -320,5 +323,7 @@ METHOD_PARTS = Claim(
         Agreement(decides="f", facts=_far, impostors=OFF),
         Agreement(decides="g", facts=coordinates, impostors=OFF),
         Agreement(decides="g", facts=searches, impostors=OFF),
+        Agreement(decides="h", facts=noises, impostors=OFF),
+        Agreement(decides="h", facts=tables, impostors=OFF),
     ),
 )

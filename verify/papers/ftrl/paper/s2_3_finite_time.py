@@ -11,7 +11,7 @@ import sympy
 
 from dpbounds.ftrl import finite_time
 from dpbounds.ftrl.finite_time import Mechanism
-from verify.checks import Agreement, Event, Fact, Frequency, Rate, Search, Symbolic
+from verify.checks import Agreement, Event, Fact, Frequency, Holds, Rate, Search, Symbolic
 from verify.checks.domains import Real, Whole
 from verify.checks.impostors import Times
 from verify.papers.ftrl.paper.sd_4_corollaries import FTRL_SEARCH, SGD_SEARCH
@@ -203,7 +203,7 @@ def _dimension_exchange(power: int = 1) -> Iterator[tuple[Any, ...]]:
     yield "the bound for DP-SGD at d = kappa d_e / T", sgd.subs(d, k * e / T**power), ftrl
 
 
-def _shipped_rates(rng: np.random.Generator) -> Iterator[Fact]:
+def _shipped_rates(rng: np.random.Generator) -> Iterator[Fact | Holds]:
     """The two bounds: equal where T = kappa d_e / d; and by hand at kappa = 2, d_e = 3/2, d = 2, T = 100, rho = 5, with
     the exponential e^{-1} of the corollaries at lambda_1 = 4.
     """
@@ -222,8 +222,10 @@ def _shipped_rates(rng: np.random.Generator) -> Iterator[Fact]:
     for name, (section, corollary) in expected.items():
         found = rate(name, over(eigenvalues=np.array([1.0, 0.5]), **shared), 5.0, form="section")
         yield Fact(f"Section 2.3(b), {name}", float(found), section, 1e-13)
+        yield Holds(f"it says that it stands there, {name}", found.source == "ftrl Section 2.3(b)")
         found = rate(name, over(eigenvalues=np.array([4.0, 2.0]), **shared), 5.0, c=100 / extents[name], log_factor=7.0)
         yield Fact(f"corollary, {name}", float(found), 7 * corollary + 2 * math.exp(-1.0), 1e-13)
+        yield Holds(f"it says which corollary, {name}", found.source == f"ftrl Cor D.1{4 + (name == 'nu')}")
     poor = rate("nu", over(eigenvalues=np.ones(1), **shared), 1e6, c=100 / (1e-6 * ell**7))  # log J read as 1
     yield Fact("corollary at J < 1, nu", float(poor), 0.01 * 18e-6 / 100 + 9 / 100 + math.exp(-1.0), 1e-12)
 
