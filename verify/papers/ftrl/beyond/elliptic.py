@@ -94,6 +94,29 @@ def _all_kinds(rng: np.random.Generator) -> Iterator[Fact | Holds]:
         yield Fact("60 digits at many moduli, against those of mpmath, the largest difference", worst, 0.0, 1e-58)
 
 
+APART = ((1e-100, 1e-80), (1e-80, 1e-100), (1e-60, 1e-30), (1e-9, 1e-12), (1e-30, 0.5), (0.5, 1e-30), (0.2, 0.5))
+
+
+def _bits(rng: np.random.Generator) -> Iterator[Fact | Within]:
+    """Exact arguments far apart, or near a singular end: how many of 128 bits are proved, and those of a mean."""
+    with flint.ctx.workprec(128):
+        for a, b in APART:
+            found = balls.integral_ratio(flint.arb(a), flint.arb(b)).rel_accuracy_bits()
+            yield Within(f"bits of integral_ratio({a:g}, {b:g})", found, 120, 128)
+        for n, k in ((1 - 1e-12, 1 - 1e-12), (-1e9, 0.3), (0.3, 0.3)):
+            found = balls.Pi(flint.arb(n), flint.arb(k)).rel_accuracy_bits()
+            yield Within(f"bits of Pi({n:g}, {k:g})", found, 122, 128)
+    with mpmath.workdps(60):
+        small = [mpmath.mpf(2) ** (-place / mpmath.mpf(3)) for place in range(400)]
+        means = [2 * mpmath.pi / mpmath.agm(1, mpmath.sqrt(a * (2 - a))) for a in small]
+        worst = max(float(abs(digits.integral_inverse(a) / b - 1)) for a, b in zip(small, means, strict=True))
+        yield Fact("60 digits of integral_inverse, against those of mpmath, the largest difference", worst, 0.0, 1e-58)
+    small = [2.0 ** (-place / 3) for place in range(1200)]
+    means = [float(2 * mpmath.pi / mpmath.agm(1, mpmath.sqrt(mpmath.mpf(a) * (2 - mpmath.mpf(a))))) for a in small]
+    worst = max(abs(float(elliptic.integral_ratio(a, a)) / b - 1) for a, b in zip(small, means, strict=True))
+    yield Fact("floats of integral_ratio at a = b, the largest difference", worst, 0.0, 4e-15)
+
+
 def _is_told(integral: Callable[..., Any]) -> bool:
     try:
         integral(lambda s: abs(s - 0.3))
@@ -212,6 +235,7 @@ BEYOND_ELLIPTIC = Claim(
         ),
         Agreement(decides="b", facts=_domains),
         Agreement(decides="a", facts=_all_kinds, impostors={"1e-13 off": {"facts": Times(1 + 1e-13)}}),
+        Agreement(decides="a", facts=_bits, impostors={"two thirds of them": {"facts": Times(0.67)}}),
         Agreement(decides="a", facts=_enclosures, impostors={"1 % off": {"facts": Times(1.01)}}),
     ),
 )

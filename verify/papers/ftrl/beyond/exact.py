@@ -23,6 +23,7 @@ from simulators.ftrl import linear_regression as simulated_regression
 from simulators.ftrl.linear_regression import Inputs
 from verify.checks import Agreement, Case, Fact, Level, Means, MonteCarlo, Search, Symbolic, Times
 from verify.checks.domains import Real
+from verify.papers.ftrl.beyond.stability import either_side
 from verify.papers.ftrl.tools import input_laws
 from verify.papers.ftrl.tools.second_moments import stationary, suboptimality, system
 from verify.statements.claims import Claim
@@ -384,6 +385,7 @@ STABILITY_LIMIT = Claim(
     + '. Neither the noise nor its correlation matters; $R^2 = op("Tr") H + (kappa - 1) lambda_1$.',
     checks=(
         Symbolic(decides="b", nonnegative=_between, impostors={"3 - k x_1": {"nonnegative": {"numerator": 3}}}),
+        Agreement(decides="a", facts=either_side, impostors={"0.1 % off": {"facts": Times(1.001)}}),
         Agreement(decides="a", facts=_edges, impostors={"0.1 % larger": {"facts": {"factor": 1.001}}}),
         Search(
             decides="b",
