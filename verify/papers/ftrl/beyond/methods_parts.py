@@ -36,7 +36,7 @@ from dpbounds.ftrl.strongly_convex import Noise, StronglyConvex, bound, recertif
 from verify.checks import Agreement, Fact, Holds, Times, Within, refused
 from verify.papers.ftrl.beyond.methods_coordinates import coordinates, searches
 from verify.papers.ftrl.beyond.methods_cycles import _nearest
-from verify.papers.ftrl.beyond.methods_searches import noises, tables
+from verify.papers.ftrl.beyond.methods_searches import inequalities, noises, systems, tables
 from verify.papers.ftrl.tools.design import random_objective
 from verify.statements.claims import Claim
 
@@ -311,7 +311,8 @@ METHOD_PARTS = Claim(
         "the units of a storage program are root mean squares on three quadratics, refined while the error falls, and "
         "its margins grow until there is a proof;",
         "noise of one zero and one pole is searched for inside the circle, and a table of methods has every bound, "
-        "the least first, with the reasons for what is left out.",
+        "the least first, with the reasons for what is left out;",
+        "the forms of a storage program are the inequalities between its points, and draws without weight are not kept.",
     ),
     checks=(
         Agreement(decides="a", facts=_polygons),
@@ -325,5 +326,7 @@ METHOD_PARTS = Claim(
         Agreement(decides="g", facts=searches, impostors=OFF),
         Agreement(decides="h", facts=noises, impostors=OFF),
         Agreement(decides="h", facts=tables, impostors=OFF),
+        Agreement(decides="i", facts=inequalities, impostors=OFF),
+        Agreement(decides="i", facts=systems, impostors=OFF),
     ),
 )

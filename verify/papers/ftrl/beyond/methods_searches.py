@@ -12,11 +12,20 @@ import numpy as np
 from scipy import optimize, stats
 
 from dpbounds.errors import AccuracyError
-from dpbounds.ftrl.correlations import HalfPowers, independent
-from dpbounds.ftrl.methods import best_method, bound_method, choosing, gradient_descent
+from dpbounds.ftrl.correlations import HalfPowers, from_coefficients, independent
+from dpbounds.ftrl.methods import (
+    best_method,
+    bound_method,
+    choosing,
+    gradient_descent,
+    heavy_ball,
+    triple_momentum,
+)
 from dpbounds.ftrl.methods.choosing import best_noise
+from dpbounds.ftrl.methods.loops import Loop, Measure
+from dpbounds.ftrl.methods.noises import MOST_MEMORY, noise_system
 from dpbounds.ftrl.strongly_convex import Noise
-from verify.checks import Fact, Holds, refused
+from verify.checks import Fact, Holds, refused, taken
 
 MU, L = 0.1, 1.0
 NOISE = Noise(correlation=independent(), rho=0.4, d=3, clip_norm=0.7, sigma_sgd=0.2)
@@ -104,6 +113,45 @@ def tables(rng: np.random.Generator) -> Iterator[Fact | Holds]:
         table = best_method(0.6, 4.0, rho=1.0, methods=("gd", "nesterov"))
     told = [(name, kind) for name, kind, _ in table.left_out]
     yield Holds("what diverges is left out with every noise", told == [("gd", "white"), ("gd", "arma")])
+
+
+def inequalities(rng: np.random.Generator) -> Iterator[Fact]:
+    """The forms of a storage program at a point, F less mu |.|^2 / 2 being L - mu smooth: I_ij, and what is judged."""
+    own = np.random.default_rng(35)
+    cases = (triple_momentum(eta=0.3, b=0.35, g=0.2, d=0.6), True), (heavy_ball(eta=0.4, momentum=0.3), False)
+    for method, apart in cases:  # whether the output is not where the gradient is taken
+        loop = Loop.of(method, noise_system(independent(), float), 0.15, 1.3, 2, float, own_slope=apart)
+        v = own.uniform(-1.0, 1.0, loop.width)
+        stated = []
+        for i, j in loop.pairs():
+            (at, slope), (other, other_slope) = ((point.place @ v, point.slope @ v) for point in (i, j))
+            stated.append(-other_slope * (at - other) - (slope - other_slope) ** 2 / (2 * (1.3 - 0.15)))
+        told = [float(v @ loop.interpolation(i, j) @ v) for i, j in loop.pairs()]
+        yield Fact(f"{method.name}: interpolation inequalities", told, stated)
+        weights = own.uniform(0.0, 1.0, len(stated))
+        total = float(v @ loop.interpolations(loop.pairs(), weights) @ v)
+        yield Fact(f"{method.name}: their weighted sum", total, float(weights @ stated))
+        (judged,) = (one for one in loop.points if one.kind == loop.kinds[-1] and one.lag == 0)
+        x, slope = float(judged.place @ v), float((judged.slope + 0.15 * judged.place) @ v)
+        measures: dict[Measure, float] = {"f": 0.15 * x**2 / 2, "distance": x**2, "gradient": slope**2}
+        for measure, number in measures.items():
+            yield Fact(f"{method.name}: {measure}", float(v @ loop.measure(measure) @ v), number)
+
+
+def systems(rng: np.random.Generator) -> Iterator[Fact | Holds]:
+    """Weights at the end that are 0 are not kept, and there is a longest memory."""
+    for weights, kept in (([1.0, 0.5, 0.0, 0.0], 1), ([1.0, 0.0, 0.25, 0.0], 2), ([1.0, 0.0], 0), ([2.0, 0.0, 0.0], 0)):
+        system = noise_system(from_coefficients(weights), float)
+        yield Fact(f"draws kept of {weights}", list(system.A.shape), [kept] * 2, 0)
+        state, told = np.zeros(kept), []
+        for draw in (1.0, 0.0, 0.0, 0.0):
+            told.append(float(system.c @ state + system.d * draw))
+            state = system.A @ state + system.b * draw
+        yield Fact(f"weights of the system of {weights}", told, [*weights, 0.0, 0.0][:4])
+    for more in (0, 1):
+        call = lambda n=MOST_MEMORY + more: noise_system(from_coefficients([1.0, *[0.01] * n]), float)  # noqa: E731
+        label = f"{MOST_MEMORY + more} draws"
+        yield refused(label, "correlation", call) if more else taken(label, call)
 
 
 ORDER = ("gradient descent", "heavy ball", "Nesterov", "triple momentum")
