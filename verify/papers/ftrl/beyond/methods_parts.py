@@ -312,7 +312,7 @@ METHOD_PARTS = Claim(
         "its margins grow until there is a proof;",
         "noise of one zero and one pole is searched for inside the circle, and a table of methods has every bound, "
         "the least first, with the reasons for what is left out;",
-        "the forms of a storage program are the inequalities between its points, and draws without weight are not kept.",
+        "the forms of a storage program are inequalities between its points, and draws without weight are not kept.",
     ),
     checks=(
         Agreement(decides="a", facts=_polygons),
