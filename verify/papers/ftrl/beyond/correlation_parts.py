@@ -280,6 +280,16 @@ def _weights(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
         yield Fact(f"{name}: weights times those of the inverse", np.convolve(beta, inverse)[:400], np.eye(400)[0])
         if -0.9999 not in beta:  # whose series goes on for long
             yield Fact(f"{name}: sensitivity", float(made.limiting_sensitivity()), float(np.linalg.norm(inverse)))
+    for power in (3, 6):  # zeros near 1, where the terms of a slow rate cancel
+        beta = np.poly([0.9999] * power).tolist()
+        for x in (1e-4, 1e-3, 0.9):
+            kept, y, total = 1 - Fraction(x), Fraction(0), Fraction(0)
+            for weight in beta:
+                y = kept * y + Fraction(weight)
+                total += y * y
+            stated = float(Fraction(x) * (2 - Fraction(x)) * total + (kept * y) ** 2)
+            found = float(from_coefficients(beta, allow_unstable_inverse=True).filtered_power(np.array([x]))[0])
+            yield Fact(f"{power} zeros near 1, x = {x:g}: filtered power", found, stated)
     yield refused("a zero inside", "beta", lambda: from_coefficients((1.0, -1.01)))
     yield taken("a zero inside, on demand", lambda: from_coefficients((1.0, -1.01), allow_unstable_inverse=True))
     yield refused("a first weight of 0", "beta[0]", lambda: from_coefficients((0.0, 1.0)))

@@ -45,7 +45,7 @@ from dpbounds.ftrl.strongly_convex.programs import squared_distance
 from dpbounds.ftrl.strongly_convex.show import plot
 from verify.checks import Agreement, Fact, Holds, Times, Within, refused, taken
 from verify.papers.ftrl.beyond.exact import OURS
-from verify.papers.ftrl.beyond.shared import arithmetics, meanings, numbers, things
+from verify.papers.ftrl.beyond.shared import arithmetics, distances, meanings, numbers, things
 from verify.statements.claims import Claim
 
 _OFF = {"1 % off": {"facts": Times(1.01)}}
@@ -85,6 +85,7 @@ def _spectra(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
     rates = np.array([0.3, 0.97, 1.04, 1.7])
     stated = np.abs(1 - rates[:, None] - z) ** 2
     yield Fact("distances of a column of rates", squared_distance(FREQUENCIES, rates[:, None]), stated)
+    yield from distances()
     yield refused("a pole beyond the circle", "b", lambda: integral_ratio(0.5, 1.001))
     yield taken("a pole at its centre", lambda: integral_ratio(0.5, 1.0))
     quotient = 3.0 / Discs(2.0, 0.125)

@@ -11,10 +11,13 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 import flint
+import mpmath
 import numpy as np
 
 from dpbounds import AccuracyError, DomainError, arithmetic, errors
 from dpbounds.arguments import formula, typed
+from dpbounds.ftrl.strongly_convex.programs import _product as product_of
+from dpbounds.ftrl.strongly_convex.programs import squared_distance
 from dpbounds.showing import html_table, rounded
 from dpbounds.values import Value, weakest
 from verify.checks import Fact, Holds, refused, taken
@@ -261,6 +264,23 @@ def arithmetics(rng: np.random.Generator) -> Iterator[Fact | Holds]:
     yield Fact("Mills ratio in floats", arithmetic.FLOATS.mills(0.0), math.sqrt(math.pi / 2))
     yield refused("no number", "number", lambda: arithmetic.FLOATS.number("a"))
     yield Holds("that is no error of accuracy", not _raises(lambda: arithmetic.FLOATS.number("1"), AccuracyError))
+
+
+def distances() -> Iterator[Fact]:
+    """Re conj(z - x) (z - y), z = 1 - e^{i omega}, in digits: rates far apart, next to 0 at 0, and next to 2 at pi."""
+    with mpmath.workdps(50):
+        for x, y in ((1e-7, 3e-7), (0.3, 0.5), (0.3, 1.5), (0.7, 1.6), (1.2, 1.7), (1e-3, 1.9), (2 - 1e-7, 2 - 3e-7)):
+            for omega in (1e-7, 0.4, 2.1, math.pi - 1e-7):
+                z = 1 - mpmath.expj(omega)
+                stated = float(((z.conjugate() - x) * (z - y)).real)
+                scale = (abs(z - x) * abs(z - y)) if (x < 1) == (y < 1) else 1
+                found = float(product_of(np.array([omega]), x, y)[0])
+                label = f"x = {x:g}, y = {y:g}, omega = {omega:g}"
+                yield Fact(f"{label}: product", found / float(scale), stated / float(scale), 1e-13)
+                square = float(abs(z - x) ** 2)
+                told = float(squared_distance(np.array([omega]), x)[0])
+                column = float(squared_distance(np.array([omega]), np.array([[x]]))[0, 0])
+                yield Fact(f"{label}: distances", [told, column], [square] * 2, 1e-13)
 
 
 def _holds(ball: Any, exponent: int) -> bool:
