@@ -282,7 +282,7 @@ def _weights(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
             yield Fact(f"{name}: sensitivity", float(made.limiting_sensitivity()), float(np.linalg.norm(inverse)))
     for power in (3, 6):  # zeros near 1, where the terms of a slow rate cancel
         beta = np.poly([0.9999] * power).tolist()
-        for x in (1e-4, 1e-3, 0.9):
+        for x in (1e-25, 1e-16, 1e-4, 0.9):
             kept, y, total = 1 - Fraction(x), Fraction(0), Fraction(0)
             for weight in beta:
                 y = kept * y + Fraction(weight)
