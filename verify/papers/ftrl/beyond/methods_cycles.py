@@ -12,7 +12,7 @@ import numpy as np
 
 from dpbounds.errors import AccuracyError, DomainError
 from dpbounds.ftrl.correlations import independent
-from dpbounds.ftrl.methods import LinearMethod, bound_method, cycles, find_cycle, named_method
+from dpbounds.ftrl.methods import LinearMethod, bound_method, cycles, find_cycle, gradient_descent, named_method
 from dpbounds.ftrl.strongly_convex import Noise
 from verify.checks import Agreement, Fact, Holds
 from verify.statements.claims import Claim
@@ -59,6 +59,8 @@ def _cycles(rng: np.random.Generator, smaller: float = 1.0) -> Iterator[Fact | H
                     again = find_cycle(method, 1.0 / kappa, 1.0)
                 yield Holds(f"{label}: found with up to {most} corners: {seen}", (again is not None) == seen)
         yield Holds(f"{label}: no bound", not _has_bound(method, kappa))
+    to_and_fro = find_cycle(gradient_descent(eta=2.5), 0.1, 1.0)  # between two points, as on h = 0.8
+    yield Holds("too large steps go to and fro", to_and_fro is not None and to_and_fro.corners == 2)
 
 
 def _bounds(rng: np.random.Generator, larger: float = 1.0) -> Iterator[Holds]:
