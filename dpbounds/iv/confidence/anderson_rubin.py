@@ -131,7 +131,7 @@ def anderson_rubin_trials(
     """
     thetas, moments, signal = finite_stack("thetas", thetas, 1), finite_stack("moments", moments, 3), _signal(signal)
     blocks, q = moments.shape[-2:]
-    if thetas.shape[-1] != blocks - 1 or signal.shape[-1] != blocks * q or signal.shape[0] != len(moments):
+    if thetas.shape[-1] != blocks - 1 or signal.shape != (len(moments), blocks * q, blocks * q):
         shapes = f"{thetas.shape}, {moments.shape}, {signal.shape}"
         raise DomainError(
             "shapes of thetas, moments, signal", shapes, "(trials, p), (trials, p + 1, q), (trials, d, d)"

@@ -25,8 +25,6 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from dpbounds.circle.polynomials import exact
 from dpbounds.errors import AccuracyError, DomainError
 from dpbounds.iv.confidence.anderson_rubin import chi_square_quantile
@@ -100,7 +98,7 @@ def pieces_of(polynomial: Any, ratio: Any) -> tuple[Piece, ...]:
     if polynomial.is_zero():
         return ((infinite(-1), infinite(1)),)
     roots = isolated_roots(polynomial)
-    inside = [_sign(polynomial, point) > 0 for point in between(roots)]
+    inside = [polynomial(point) > 0 for point in between(roots)]
     ends = [enclosed(root * _ball(ratio)) for root in roots]
     pieces: list[Piece] = []
     start: float | None = infinite(-1) if inside[0] else None
@@ -142,14 +140,10 @@ def between(roots: list[Any]) -> list[Any]:
 
     if not roots:
         return [fmpq(0)]
-    lows, highs = ([_rational(end(ball)) for ball in roots] for end in (lambda b: b.lower(), lambda b: b.upper()))
+    # Middles and radii are exact; `lower` and `upper` round to the precision at hand, across a root that is near.
+    lows, highs = ([_rational(b.mid()) + sign * _rational(b.rad()) for b in roots] for sign in (-1, 1))
     inner = [(high + low) / 2 for high, low in zip(highs, lows[1:], strict=False)]
     return [lows[0] - 1, *inner, highs[-1] + 1]
-
-
-def _sign(polynomial: Any, point: Any) -> int:
-    value = polynomial(point)
-    return (value > 0) - (value < 0)
 
 
 def interpolated(nodes: range, values: list[Any]) -> Any:
@@ -207,8 +201,7 @@ def enclosed(ball: Any) -> Value:
     low, high = _rational(ball.lower()), _rational(ball.upper())
     below, above = float(Fraction(int(low.p), int(low.q))), float(Fraction(int(high.p), int(high.q)))
     below, above = math.nextafter(below, -math.inf), math.nextafter(above, math.inf)
-    middle = min(max(float(np.float64(float(ball.mid()))), below), above)
-    return Value(middle, kind="exact", source="dpbounds", enclosure=(below, above))
+    return Value(float(ball.mid()), kind="exact", source="dpbounds", enclosure=(below, above))
 
 
 def infinite(sign: int) -> Value:
