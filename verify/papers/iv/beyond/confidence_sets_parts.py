@@ -15,7 +15,7 @@ from flint import arb, fmpq, fmpq_mat, fmpq_poly
 
 from dpbounds.errors import DomainError
 from dpbounds.iv.confidence import Release, confidence_set, point_estimate
-from dpbounds.iv.confidence.certified import enclosed, pieces_of, require_positive
+from dpbounds.iv.confidence.certified import between, enclosed, pieces_of, require_positive
 from verify.checks import Fact, Holds
 from verify.papers.iv.tools.confidence_releases import release_with
 
@@ -139,6 +139,13 @@ def _near_roots() -> Iterator[Fact | Holds]:
             else:
                 low, high = map(Fraction, end.enclosure)
                 yield Holds(f"{label}: an end is enclosed", low <= ends[root] <= high and high - low < 2**-50)
+    for balls in (((0, 2), (2.5, 0.1), (10, 3)), ((-3, 0.5), (2, 4)), ((2, 4),)):
+        points = [float(Fraction(int(at.p), int(at.q))) for at in between([arb(*ball) for ball in balls])]
+        outside = [all(abs(at - middle) > radius for middle, radius in balls) for at in points]
+        yield Fact(f"points around {balls}", [sum(at > middle for at in points) for middle, _ in balls], [
+            len(balls) - place for place in range(len(balls))
+        ], 0)  # fmt: skip
+        yield Holds(f"of which none lies in a ball of {balls}", all(outside) and len(points) == len(balls) + 1)
     for middle, radius in ((1.5, 0.0), (1.5, 0.25), (-3.0, 1.0)):
         value: Any = enclosed(arb(middle, radius))
         stated = math.nextafter(middle - radius, -math.inf), math.nextafter(middle + radius, math.inf)
