@@ -18,6 +18,7 @@ from dpbounds.iv.confidence import MomentRelease, PrivacyBudget, ReleasePlan
 from dpbounds.iv.confidence.answers import ConfidenceAnswer
 from dpbounds.iv.confidence.certified import require_positive
 from dpbounds.iv.confidence.disclosure import Disclosure
+from dpbounds.iv.confidence.ranges import public_range
 from dpbounds.iv.confidence.signs import SignRelease
 from dpbounds.iv.forecast import Forecaster
 from dpbounds.iv.general import General
@@ -150,6 +151,28 @@ def _stretched(rng: np.random.Generator) -> Iterator[Holds]:
         where, fits = f"a regressor of {label} values with H = {H:g}", H > 1 or x is three
         columns = {"z": z, "x": x, "y": y}
         yield _if(fits, where, "heterogeneity", lambda plan=plan, columns=columns: bounded_records(plan, columns))
+
+
+def _records(rng: np.random.Generator) -> Iterator[Holds]:
+    """Ranges of which the ends differ by about 1e-12 of the larger; data sets of about ten records, or of as many
+    instruments less two.
+    """
+    for scale in (1.0, -3e4, 1e9):
+        for share in (0.8, 1.2, -1.2):
+            ends = sorted([scale, scale * (1 + share * 1e-12)])[:: 1 if share > 0 else -1]
+            where = f"a range from {scale:g} with {share:g}e-12 of that to its other end"
+            yield _if(share > 1, where, "bounds y", partial(public_range, "y", ends))
+    values = np.random.default_rng(5).uniform(-1, 1, (12, 12))
+    for q, least in ((1, 10), (8, 10), (9, 11), (10, 12)):
+        names = [f"z{place}" for place in range(q)]
+        bounds = {"y": (-1, 1), "x": (-1, 1)} | dict.fromkeys(names, (-1, 1))
+        plan = ReleasePlan(
+            outcome="y", regressors=("x",), instruments=tuple(names), bounds=bounds, budget=PrivacyBudget(epsilon=1.0)
+        )
+        for n in (least - 1, least):
+            columns = dict(zip(["y", "x", *names], values[:, :n], strict=False))
+            where = f"{n} records of {q} instruments"
+            yield _if(n == least, where, "n", lambda plan=plan, columns=columns: bounded_records(plan, columns))
 
 
 # --- ends ---
@@ -316,10 +339,11 @@ BEYOND_LIMITS = Claim(
             "the units;"
         ),
         (
-            "refused are a regressor of two values where effects are said to be one and the same, records whose "
-            "squares leave the range of floats, records of cells that could leave their range, a $Theta$ of lower "
-            "rank, covariances with an eigenvalue below 0, arrays of budgets with any entry out of range, and horizons "
-            "beyond the last step of a recursion;"
+            "refused are a regressor of two values where effects are said to be one and the same, public ranges "
+            "without a width but for rounding, data of fewer than ten records or of too few for their instruments, "
+            "records whose squares leave the range of floats, records of cells that could leave their range, a $Theta$"
+            " of lower rank, covariances with an eigenvalue below 0, arrays of budgets with any entry out of range, "
+            "and horizons beyond the last step of a recursion;"
         ),
         (
             "a run that has settled stays where it is, and one that was cut is counted up to its end and followed if "
@@ -335,6 +359,7 @@ BEYOND_LIMITS = Claim(
     checks=(
         Agreement(decides="a", facts=_rank, impostors={"a limit half as large": {"facts": {"wrong": 0.5}}}),
         Agreement(decides="b", facts=_stretched),
+        Agreement(decides="b", facts=_records),
         Agreement(decides="b", facts=_ranges),
         Agreement(decides="b", facts=_sizes),
         Agreement(decides="b", facts=_cells),

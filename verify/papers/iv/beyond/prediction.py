@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from functools import cache
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, partial
+from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+from unittest import mock
 
 import numpy as np
 from scipy.special import ndtr
 
+from dpbounds.errors import AccuracyError
 from dpbounds.gaussian_norm import norm_cdf, norm_mean
 from dpbounds.iv import (
     Moments,
@@ -29,7 +33,7 @@ from dpbounds.iv import (
 )
 from simulators.engine import Experiment
 from simulators.iv import FixedMoments, Settings, two_stage_descent
-from verify.checks import Agreement, Case, Fact, Means, MonteCarlo, Quantiles, Reading, Times, Within
+from verify.checks import Agreement, Case, Fact, Holds, Means, MonteCarlo, Quantiles, Reading, Times, Within
 from verify.statements.claims import Claim
 
 # --- to leading order ---
@@ -277,6 +281,43 @@ def _short_runs(rng: np.random.Generator) -> Iterator[Fact | Within]:
         yield Within(f"heavy tails, T = {T}: stated error", rough.error, most=1e-2)
 
 
+def _too_wide(rng: np.random.Generator) -> Iterator[Fact | Holds]:
+    """Laws by script that never agree, or that agree in the end: grids grow by half while nodes times modes are few."""
+    moments = Moments(A=np.array([[1.5]]), G=np.array([[2.0]]), b=np.array([1.0]), n=9)
+    wide = partial(scalar_law, moments, 0.8, 0.25, lambda1=0.3, lambda2=0.2, steps=4)
+    for agreeing in (2, 4, None):
+        asked: list[tuple[float, int]] = []
+
+        def law(chain: Any, width: float, nodes: int, asked=asked, agreeing=agreeing) -> Any:
+            asked.append((width, nodes))
+            total = 0.3 if agreeing and len(asked) >= agreeing else 0.3 + 0.01 * len(asked)
+            waves = np.zeros(3, dtype=complex)
+            return SimpleNamespace(cdf=lambda radius: total, half_width=width, characteristic=waves)
+
+        with mock.patch("dpbounds.iv.scalar._Chain.law", law):
+            if agreeing:
+                found = wide()
+                yield Fact(f"agreement of grid {agreeing} and the next", found.half_width, asked[agreeing][0], 0)
+                yield Fact("stated error", found.error, 1e-12, 0)
+            else:
+                yield Holds("no agreement", _inaccurate(wide))
+        widths, nodes = np.array(asked).T
+        yield Fact(f"widths, {agreeing}", widths[1:] / widths[:-1], np.full(len(widths) - 1, 1.5), 1e-12)
+        yield Holds(f"nodes, {agreeing}", all(math.ceil(1.5 * few) == more for few, more in pairwise(nodes)))
+        # As many modes as leave e^-28 of the noise of the last step.
+        modes = [math.ceil(7.5 * width / (math.pi * 0.25 * 0.2)) + 1 for width in widths]
+        products = nodes * modes
+        yield Holds(f"work, {agreeing}", all(products[:-1] <= 2**19) and (bool(agreeing) or products[-1] > 2**19))
+
+
+def _inaccurate(call: Callable[[], Any]) -> bool:
+    try:
+        call()
+    except AccuracyError:
+        return True
+    return False
+
+
 ANY_NOISE = Claim(
     id="iv/beyond-any-noise",
     where="beyond the paper: law of the error at any noise",
@@ -302,6 +343,7 @@ ANY_NOISE = Claim(
         ),
         Agreement(decides="a", facts=_mixture, impostors={"2 % more": {"facts": Times(1.02)}}),
         Agreement(decides="b", facts=_density, impostors={"1 % more": {"facts": Times(1.01)}}),
+        Agreement(decides="b", facts=_too_wide),
         Agreement(decides="b", facts=_short_runs, impostors={"1e-6 more": {"facts": Times(1.000001)}}),
     ),
 )
