@@ -18,6 +18,7 @@ from dpbounds.iv.confidence import (
     conditional_qlr,
     projection,
 )
+from dpbounds.iv.confidence.conditional import least_statistic
 from verify.checks import Agreement, Fact, Holds, Times
 from verify.papers.iv.tools.confidence_releases import (
     random_release,
@@ -118,6 +119,13 @@ def _qlr_facts(rng: np.random.Generator) -> Iterator[Fact]:
         yield Fact(f"critical value, any Sigma, q = {q}", found.critical, law[math.ceil(0.9 * 23)], 1e-5)
         exceeded = 1 + int(np.sum(law >= found.statistic))
         yield Fact(f"p-value, any Sigma, q = {q}", found.p_value, exceeded / 25, 1e-12)
+
+    skew = random_release(31, q=3)
+    own = least_statistic(skew.covariance, skew.moments[None])
+    for y, x in ((1e20, 1e-20), (1e-20, 1e20)):
+        units = np.repeat([y, x], 3)
+        found = least_statistic(skew.covariance * np.outer(units, units), skew.moments[None] * [[y], [x]])
+        yield Fact(f"least statistic, y in units of {y:g} and x of {x:g}", found, own, 1e-9)
 
 
 def _conditional_law(release: Release, theta: float, draws: np.ndarray) -> np.ndarray:

@@ -153,9 +153,9 @@ def _stretched(rng: np.random.Generator) -> Iterator[Holds]:
         yield _if(fits, where, "heterogeneity", lambda plan=plan, columns=columns: bounded_records(plan, columns))
 
 
-def _records(rng: np.random.Generator) -> Iterator[Holds]:
+def _records(rng: np.random.Generator) -> Iterator[Fact | Holds]:
     """Ranges of which the ends differ by about 1e-12 of the larger; data sets of about ten records, or of as many
-    instruments less two.
+    instruments less two; one record at an end of a natural range or beyond it; instruments beyond theirs.
     """
     for scale in (1.0, -3e4, 1e9):
         for share in (0.8, 1.2, -1.2):
@@ -173,6 +173,18 @@ def _records(rng: np.random.Generator) -> Iterator[Holds]:
             columns = dict(zip(["y", "x", *names], values[:, :n], strict=False))
             where = f"{n} records of {q} instruments"
             yield _if(n == least, where, "n", lambda plan=plan, columns=columns: bounded_records(plan, columns))
+    z, x, y = np.array([1.0, 2, 3, 4, 5, 6, 8, 2, 6, 3]), np.linspace(0, 3, 10), np.linspace(-4, 5, 10)
+    parts = {"outcome": "y", "regressors": ("x",), "instruments": ("z",), "budget": PrivacyBudget(epsilon=1.0)}
+    ranges = {"y": (-4, 5), "x": (0, 3), "z": (2, 6)}
+    for means, zero in ((None, 4.0), ({"z": 3.0}, 3.0)):
+        plan = ReleasePlan(**parts, bounds=ranges, instrument_means=means)
+        found = bounded_records(plan, {"z": z, "x": x, "y": y}).instruments[:, 0]
+        stated = [(min(max(value, 2.0), 6.0) - zero) / 2 for value in z]
+        yield Fact(f"instruments with mean {means}", found, stated, 1e-15)
+    plan = ReleasePlan(**parts, bounds=ranges)
+    for name, column, place, off in (("y", y, 0, -1e-6), ("y", y, 9, 1e-6), ("x", x, 0, -1e-6), ("x", x, 9, 1e-6)):
+        moved = {"z": z, "x": x, "y": y, name: column + off * (np.arange(10) == place)}
+        yield refused(f"{name} beyond its range by {off}", f"column {name}", partial(bounded_records, plan, moved))
 
 
 # --- ends ---
@@ -191,6 +203,10 @@ def _runs(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
     run = clipped_run(records, problem, 400, math.inf, math.inf)
     yield Fact("a run that settles: Theta", run.theta, np.array([Theta for Theta, _ in own]), 1e-8)
     yield Fact("a run that settles: beta", run.beta, np.array([b for _, b in own]), 1e-8)
+    at_once = General(moments=Moments(A=np.eye(1), G=np.eye(1), b=np.full(1, 0.7), n=9), eta=1.0, alpha=1.0)
+    arrived = clipped_run(Records.of(X[:, :1], X[:, :1], 0.7 * X[:, 0]), at_once, 6, math.inf, math.inf)
+    yield Fact("one that arrives at once: Theta", arrived.theta[:, 0, 0], [0, 1, 1, 1, 1, 1, 1], 1e-15)
+    yield Fact("one that arrives at once: beta", arrived.beta[:, 0], [0, 0, 0.7, 0.7, 0.7, 0.7, 0.7], 1e-15)
     forecaster = Forecaster(problem=problem, n=9, sigma_1=1.0, sigma_2=1.0, records=records)
     offsets = np.array([[0.1], [0.2], [0.3], [0.4]])
     short = replace(run, beta=run.beta[:4] + offsets)
