@@ -45,8 +45,8 @@ def _noise_facts(rng: np.random.Generator) -> Iterator[Fact]:
         dual = float(np.sum(np.linalg.svd(steps, compute_uv=False))) / size
         yield Fact(f"dual value, G = {size}", float(factor), dual, 1e-9)
     factor, spectrum = step_noise(300_000)
-    ends = spectrum[[0, 1, -2, -1]] / factor * math.pi / 600_000
-    yield Fact("ends of the spectrum, G = 3e5", ends, [1, 1 / 3, 1 / 3, 1], 1e-10)
+    stated = [1 / math.sin(k * math.pi / 600_000) for k in (1, 3, 3, 1)]
+    yield Fact("ends of the spectrum, G = 3e5", spectrum[[0, 1, -2, -1]] / factor, stated, 1e-14)
     yield Fact("one end and the other, G = 3e5", spectrum[-3:], spectrum[2::-1], 1e-14)
     limit = 2 / math.pi * (math.log(1e5) + np.euler_gamma + math.log(8 / math.pi))
     yield Fact("growth, G = 1e5", float(step_noise(100_000).factor), limit, 1e-9)
