@@ -17,6 +17,7 @@ from dpbounds.iv.clamped import RhoLimits, attenuation, attenuation_limits, clip
 from dpbounds.iv.confidence import (
     ClippedCounts,
     MomentRelease,
+    anderson_rubin_curve,
     confidence_set,
     point_estimate,
     split_level,
@@ -303,7 +304,7 @@ def _union_facts(rng: np.random.Generator, both: bool = False) -> Iterator[Fact]
             yield Fact(f"{name}, rho from {low:g} to {high:g}: points that differ", int(np.sum(inside != own)), 0, 0)
 
 
-def _set_facts(rng: np.random.Generator) -> Iterator[Fact | Holds]:
+def _set_facts(rng: np.random.Generator) -> Iterator[Fact | Holds | Within]:
     """The set of releases of every shape: built from its parts by hand, and the curve accepted on it alone."""
     for shape, first in (("interval", (30.0, 25.0)), ("complement", (24.0, 5.0)), ("line", (3.0, 1.0))):
         release = MomentRelease(
@@ -332,9 +333,37 @@ def _set_facts(rng: np.random.Generator) -> Iterator[Fact | Holds]:
             point = stretched_point(release, rho, b0)
             yield Fact(f"point: {label}", point, b0 + point_estimate(release) / middle, 1e-12)
             yield Holds(f"point in the set: {label}", point in found)
+    yield from _loud_facts()
     endless = stretched_point(release, RhoLimits(0.5, math.inf), 0.0)
     yield Fact("point without an upper limit", endless, point_estimate(release), 1e-12)
     yield Fact("levels", split_level(0.95), (0.955, 0.005), 1e-12)
+
+
+def _loud_facts() -> Iterator[Holds | Within]:
+    """With noise that dominates the variance the critical value is another one at each rho: many of them are tried."""
+    rng, rho = np.random.default_rng(0), np.geomspace(0.4, 3.0, 300)
+    accepted, stated = [], []
+    for _ in range(150):
+        root = rng.standard_normal((3, 2)) * [3.0, 0.6]
+        release = MomentRelease(
+            first=rng.standard_normal(2) * 15,
+            second=root.T @ root,
+            first_scale=1.0,
+            second_scale=float(rng.uniform(0.5, 30)),
+            n=900,
+            outcome_weight=1.5,
+            regressor_weights=np.full(1, 0.5),
+            adjacency="replace-one",
+        )
+        beta = float(rng.standard_normal() * 4)
+        curve = stretched_curve(release, RhoLimits(0.4, 3.0), 0.0, [beta], 0.9)
+        every = anderson_rubin_curve(release, beta * rho, split_level(0.9).test)
+        least = float(np.min(every.statistic - every.critical))
+        if abs(least) > 0.1:
+            accepted.append(bool(curve.statistic[0] <= curve.critical[0]))
+            stated.append(least <= 0)
+    yield Holds("loud noise: accepted where some admissible rho is", accepted == stated)
+    yield Within("loud noise: share accepted", sum(stated) / len(stated), 0.1, 0.95)
 
 
 STRETCH = Claim(
