@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,8 @@ from dpbounds.glm import LINKS, messages
 from simulators.engine import Streams
 from simulators.glm import GaussianInLaw, GaussianModel, estimate_from_messages
 from simulators.glm.messages import MessageSettings, directions, mean_covariance, on_sphere, with_gaussian_noise
-from verify.checks import Fact
+from simulators.glm.survey import LocalGLM
+from verify.checks import Fact, Holds, refused, taken
 
 SIGMA, W, TRIALS = np.array([[1.2, 0.3], [0.3, 0.5]]), np.array([0.7, -0.4]), 2
 SETTINGS: tuple[dict[str, Any], ...] = (
@@ -137,3 +139,39 @@ def _sphere() -> Iterator[Fact]:
     for radius, first in ((0.0, [1.0, 0.0]), (2.0, [0.0, 0.0])):
         stated = [first, *(A @ row / max(radius, float(np.linalg.norm(A @ row))) for row in rows[1:])]
         yield Fact(f"directions within {radius:g}", directions(rows, A, radius), stated)
+
+
+def users(rng: np.random.Generator) -> Iterator[Fact | Holds]:
+    """A survey of users: what they send, the equation at the coefficients, and messages of a wrong length."""
+    A, x, public = np.array([[1.0, 0.2], [-0.3, 0.8]]), rng.standard_normal((2000, 1)), rng.standard_normal((500, 1))
+    rows, known = (np.column_stack([np.ones(len(part)), part]) for part in (x, public))
+    counts = np.arange(60.0)
+    for link, bound in (("logistic", None), ("poisson", 7)):
+        rate = np.exp(rows @ [0.4, -0.3])
+        y = rng.poisson(rate) if bound else rng.random(2000) < rate / (1 + rate)
+        psi = np.where(y, 1.0, -1.0) if bound is None else 2 * np.minimum(y, bound) / bound - 1
+        plain = psi[:, None] * np.array([A @ row / np.linalg.norm(A @ row) for row in rows])
+        for noise, delta in (("cap", None), ("gaussian", 1e-3)):
+            label, given = f"{link}, {noise}", {"noise": noise, "delta": delta, "epsilon": 4.0}
+            own = LocalGLM(link=link, intercept=True, matrix=A, label_bound=bound, seed=8, **given)
+            sent = own.message(x, y)
+            told = _noised(plain, MessageSettings(**given), np.random.default_rng(8))
+            yield Fact(f"{label}: what is sent", sent, told, 1e-9)
+            own.fit(sent, public)
+            z = known @ [own.intercept_, *own.coef_]
+            means = np.tanh(z / 2)
+            if bound:
+                means = stats.poisson.pmf(counts, np.exp(z)[:, None]) @ (2 * np.minimum(counts, bound) / bound - 1)
+            units = np.array([A @ row / np.linalg.norm(A @ row) for row in known])
+            yield Fact(f"{label}: the equation", means @ units / 500, sent.mean(axis=0), 1e-6)
+            made = own.content()
+            numbers = [made["intercept"], made["coefficients"][0], made["messages"], made["public"]]
+            yield Fact(f"{label}: what is kept", numbers, [own.intercept_, own.coef_[0], 2000, 500], 0.0)
+            longer = sent * np.where(np.arange(2000) == 3, 1 + 1e-4, 1.0)[:, None]
+            check = taken if delta else partial(refused, parameter="messages")
+            yield check(f"{label}: one message that is longer", call=partial(own.fit, longer, public))
+    bare = LocalGLM(link="logistic", epsilon=4.0, seed=8)
+    bare.fit(bare.message(x, y > 1), public)
+    yield Fact("without an intercept", [bare.intercept_, len(bare.coef_)], [0.0, 1.0], 0.0)
+    yield refused("another number of names", "names", partial(bare.content, ["one", "two"]))
+    yield Holds("names of columns", bare.content(["one"])["columns"] == ["one"])

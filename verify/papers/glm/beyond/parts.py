@@ -26,7 +26,7 @@ from simulators.glm.models import _patterns
 from verify.checks import Agreement, Fact, Holds, Times, Within
 from verify.papers.glm.beyond.formulas import helps, messages_mu, more_records, predicted, rates, slopes, survey
 from verify.papers.glm.beyond.given_records import estimated, in_law
-from verify.papers.glm.beyond.messages_draws import drawn
+from verify.papers.glm.beyond.messages_draws import drawn, users
 from verify.statements.claims import Claim
 
 _OFF = {"1 % off": {"facts": Times(1.01)}}
@@ -307,5 +307,6 @@ BEYOND_PARTS = Claim(
         Agreement(decides="f", facts=estimated, impostors=_OFF),
         Agreement(decides="f", facts=in_law, impostors=_OFF),
         Agreement(decides="f", facts=drawn, impostors=_OFF),
+        Agreement(decides="f", facts=users, impostors=_OFF),
     ),
 )

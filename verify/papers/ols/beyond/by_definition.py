@@ -26,7 +26,7 @@ from verify.checks import Fact, Holds, Within, refused, taken
 EDGES = [2.0 ** (-j / 2) for j in range(15)]
 
 
-def first_releases(rng: np.random.Generator) -> Iterator[Fact]:
+def first_releases(rng: np.random.Generator) -> Iterator[Fact | Holds]:
     """Histograms and Hessians with their noise, draw by draw, and what they are used for; rows that weigh 4."""
     X = rng.uniform(-0.2, 0.2, (400, 3)) * rng.uniform(0.2, 1.0, (400, 1))
     y = np.clip(X @ [0.9, -0.7, 0.4] + 0.2 * rng.standard_normal(400), -1, 1)
@@ -48,6 +48,19 @@ def first_releases(rng: np.random.Generator) -> Iterator[Fact]:
         yield Fact(f"{label}: c to start from", made.c, told)
         yield Fact(f"{label}: noise of counts", made.noise.counts.shape, (draws, other.steps if label == "TAP" else 9))
     h = newton.hessian_clip(4 * _counts(norms) + scales.norms * bins[0], scales.norms, n=n, d=3, mu=1.0)
+    # A hundred rows that point nearly one way, most just below an edge: noise may lift a curvature above n h².
+    lengths = np.where(np.arange(100) < 5, 0.75, 0.7)
+    line = rows_of(lengths[:, None] * [1.0, 0.0, 0.0] + 1e-3 * rng.standard_normal((100, 3)), y[:100])
+    tight = newton.hessian_clip(_counts(line.norms) + scales.norms * bins[0], scales.norms, n=100, d=3, mu=1.0)
+    lifted = False
+    for draw, level in enumerate(tight.tolist()):
+        short = line.X * np.minimum(1.0, level / line.norms)[:, None]
+        values = np.linalg.eigvalsh(short.T @ short + scales.hessian * level**2 * Z[draw])
+        stated = newton.preconditioner(values, scales.hessian * level**2, 100 * level**2)
+        told = _Recentred(line, line, settings, draws, 5).scaled
+        yield Fact(f"PRN along a line, draw {draw}: inverse", told.inverse[draw], stated.inverse, 1e-10)
+        lifted |= level < 1.0 and values[-1] > 100 * level**2
+    yield Holds("PRN along a line: a curvature is cut where h is below 1", lifted)
     for draw in range(draws):
         A = 4 * rows.X.T @ rows.X + sd.hessian * Z[draw]
         values, U = np.linalg.eigh(A)
@@ -102,6 +115,14 @@ def last_digits(rng: np.random.Generator) -> Iterator[Fact | Holds | Within]:
         star = found.basis @ found.theta
         stated = np.linalg.pinv(vectors) @ vectors @ [0.4, -2.0, 1.5]
         yield Fact(f"in units of {unit:g}: theta*", star, stated, 1e-9)
+        nearly = spectrum(A, A @ [0.4, -2.0, 1.5] + 1e-8 * unit * np.cross(*vectors))
+        yield Fact(f"in units of {unit:g}: loads, also of a b just outside", nearly.loads, [0.0, *found.loads[1:]])
+    for size in (2e-14, 4e-14):
+        found = spectrum(np.diag([1.0, size, 1e-3]), np.array([1.0, size, 1.0])).eigenvalues
+        yield Holds(f"an eigenvalue of {size:g} beside 1 is 0 below 3e-14", (found[0] == 0) == (size < 3e-14))
+    for apart, check in ((9e-10, taken), (1.1e-9, partial(refused, parameter="A"))):
+        lopsided = np.array([[1.0, apart, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+        yield check(f"entries {apart:g} apart across the diagonal", call=partial(spectrum, lopsided, np.ones(3)))
     one, other = np.linalg.qr(np.random.default_rng(0).standard_normal((400, 2)))[0].T
     # Singular values of columns of unit length are half of that apart; the limit is 1e-13 times the root of n.
     for apart, star in ((3e-12, [0.5, 0.5]), (6e-12, [1.0, 0.0])):

@@ -103,6 +103,15 @@ def _shadows(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
     model = LinearRegression(epsilon=5.0, delta=1e-6, ranges=(0, 10), outcome_range=(-2, 6), seed=0).fit(X, y)
     scaled = noise_region(model.release_, model.theta_, LEVEL).interval(model.ranges_.rows(X))
     yield Fact("intervals in the outcome's units", model.noise_interval(X, LEVEL), factor * (2 + 4 * scaled), 1e-9)
+    # The intercept is a prediction, and a coefficient the difference of two, as are the middles of their intervals.
+    at = model.noise_interval(np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]), LEVEL)
+    told, middles = model.coef_noise_interval(LEVEL), at.mean(axis=1)
+    yield Fact("the intercept's interval", told[-1], factor * at[0], 1e-9)
+    yield Fact("middles of those of coefficients", told[:2].mean(axis=1), factor * (middles[1:] - middles[0]), 1e-9)
+    region = noise_region(model.release_, model.theta_, LEVEL)
+    slopes = (model.ranges_.rows(np.eye(2)) - model.ranges_.rows(np.zeros((1, 2)))) * 4
+    halves = np.sqrt(np.einsum("ki,ij,kj->k", slopes, region.shape, slopes))
+    yield Fact("their half lengths", np.diff(told[:2])[:, 0] / 2, factor * halves, 1e-9)
 
 
 BEYOND_FIT_NOISE = Claim(

@@ -174,7 +174,14 @@ def _profiles(rng: np.random.Generator) -> Iterator[Fact]:
             yield Fact(f"epsilon back, {label}", found, epsilon, 1e-6)
 
 
-BUDGETS = ((0.05, 1e-12, 1000, 6), (0.3, 0.3, 2, 1), (1.0, 1e-6, 50, 3), (4.0, 1e-10, 20, 2), (20.0, 1e-4, 200, 5))
+BUDGETS = (
+    (0.05, 1e-12, 1000, 6),
+    (0.3, 0.3, 2, 1),
+    (1.0, 1e-6, 50, 3),
+    (4.0, 1e-10, 20, 2),
+    (20.0, 1e-4, 200, 5),
+    (20.0, 1e-4, 2, 1),
+)
 
 
 def _spends(rng: np.random.Generator, noise: float = 1.0) -> Iterator[Fact]:
@@ -265,6 +272,14 @@ def _beside(rng: np.random.Generator) -> Iterator[Fact]:
         stated = float(weights @ _gaussian_gain(mu, epsilon - losses[0][:, None] - losses[2]) @ weights)
         found = math.exp(exchange_log_delta(epsilon, rows, r, mu=mu))
         yield Fact(f"a record exchanged, {label}", found, stated, 1e-8)
+    # Of one row, where the loss is epsilon only at 700 times the mean of chi².
+    s, t = np.linspace(6.45, 6.65, 1200), np.linspace(-60, 4, 400)
+    density = (s - np.exp(s))[:, None] / 2 + (t - np.exp(t)) / 2 - math.log(2 * math.pi)
+    loss = (math.log(0.5) + np.exp(s))[:, None] / 2 + (math.log(1.5) - np.exp(t) / 3) / 2
+    one, other = log_ndtr(0.25 - (350 - loss) / 0.5), log_ndtr(-0.25 - (350 - loss) / 0.5)
+    logs = density + one + np.log(-np.expm1(np.minimum(350 - loss + other - one, -1e-300)))
+    stated = np.logaddexp.reduce(logs, axis=None) + math.log((s[1] - s[0]) * (t[1] - t[0]))
+    yield Fact("a record exchanged, far out: log delta", exchange_log_delta(350.0, 1, 0.5, mu=0.5), stated, 1e-9)
 
 
 def _gaussian_gain(mu: float, epsilon: np.ndarray) -> np.ndarray:
