@@ -7,6 +7,7 @@ import math
 import time
 from collections.abc import Iterator
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from scipy import stats
@@ -365,6 +366,9 @@ def _results(rng: np.random.Generator) -> Iterator[Fact | Holds]:
     axes = _Axes()
     Audit(claim=promise_of({"mu": 1.0}), epsilon=(0.3, 1.0), **common).plot(axes)
     yield Holds("but of mu", [name for name, _ in axes.drawn] == ["plot", "set", "legend"])
+    axes = _Axes()
+    with patch("matplotlib.pyplot.subplots", lambda: (None, axes)):
+        yield Holds("on axes of its own", Audit(claim=promise_of(0.8), epsilon=(0.3, 1.0), **common).plot() is axes)
 
 
 OFF: dict[str, Any] = {"1e-3 off": {"facts": Times(1.001)}}
