@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
 from dpbounds.ols.clipping import Descent
 from dpbounds.ols.clipping.law import risk_quantiles
@@ -78,12 +79,24 @@ def _forms(rng: np.random.Generator, factor: float = 1.0) -> Iterator[Fact]:
     for d in (1, 3, 8):
         root = rng.standard_normal((2, d, d)) / d
         mean, covariance = rng.standard_normal((2, d)), root @ np.swapaxes(root, 1, 2)
-        A = np.diag(np.geomspace(1.0, 20.0, d))
-        found = risk_quantiles(Gram(A=A, b=np.zeros(d), y_squared=1.0, n=d).spectrum, mean, covariance)
-        draws = mean[:, None] + rng.standard_normal((2, 20_000, d)) @ np.swapaxes(root, 1, 2)
+        A, star = np.diag(np.geomspace(1.0, 20.0, d)), rng.uniform(-0.3, 0.3, d)
+        spectrum = Gram(A=A, b=A @ star, y_squared=1e3, n=d).spectrum
+        found = risk_quantiles(spectrum, mean, covariance)
+        draws = mean[:, None] - star + rng.standard_normal((2, 20_000, d)) @ np.swapaxes(root, 1, 2)
         squares = np.einsum("tid,de,tie->ti", draws, A, draws).ravel()
         shares = np.array([float(np.mean(squares <= one)) for one in found])
         yield Fact(f"shares below the quantiles, d = {d}", shares, factor * np.array([0.1, 0.5, 0.9]), 0.04)
+    # One coordinate has its quantiles for points, which leave a thousandth; the second law counts three times.
+    mean, spread = np.array([0.4, -1.1]), np.array([0.6, 0.2])
+    spectrum = Gram(A=np.array([[4.0]]), b=np.array([2.0]), y_squared=1e3, n=9).spectrum
+    found = risk_quantiles(spectrum, mean[:, None], spread[:, None, None] ** 2, np.array([1.0, 3.0]))
+    ends = np.sqrt(found)[:, None] / 2 * np.array([-1.0, 1.0])[:, None, None]
+    below, above = ndtr((ends + 0.5 - mean) / spread)
+    yield Fact("shares, one coordinate", (above - below) @ [0.25, 0.75], factor * np.array([0.1, 0.5, 0.9]), 1e-3)
+    # Of one law 4000 points, each in the middle of its share.
+    found = risk_quantiles(spectrum, np.array([[2.0]]), np.full((1, 1, 1), 0.04))
+    points = 1.5 + 0.2 * ndtri((np.array([400, 2000, 3600]) - 0.5) / 4000)
+    yield Fact("points of one law", found, factor * 4 * points**2, 1e-9)
 
 
 BEYOND_OTHER_RECORDS = Claim(
