@@ -6,11 +6,13 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
+from scipy import stats
 
 from dpbounds.glm import LINKS, messages
 from dpbounds.glm.gaussian import mean_of
 from simulators.glm import GaussianInLaw, estimate_from_messages
 from simulators.glm import messages as sending
+from simulators.glm.cells import _cells
 from simulators.glm.models import Sums
 from verify.checks import Agreement, Fact, Holds, Times, Within
 from verify.papers.glm.beyond.messages_errors import formula, setting_of
@@ -153,6 +155,21 @@ def _sums(rng: np.random.Generator, *, mean: float = 1.0, spread: float = 1.0) -
     yield from _scaled(found, mean * first, spread * second / SIZE, "averages over public records")
 
 
+def _parts(rng: np.random.Generator) -> Iterator[Fact]:
+    """Each cell's share, mean and variance by the normal law at its ends; squares of public records add up."""
+    shares, means, squares = _cells()
+    edges = np.linspace(-8.5, 8.5, 4097)
+    inside, heights = np.diff(stats.norm.cdf(edges)), stats.norm.pdf(edges)
+    yield Fact("shares of cells", shares, inside / inside.sum(), 1e-9)
+    near = np.abs(means) < 2
+    first, second = -np.diff(np.stack([heights, edges * heights]))[:, near] / inside[near]
+    yield Fact("means of cells", means[near], first, 1e-9)
+    yield Fact("variances of cells", (squares - means**2)[near], 1 + second - first**2, 1e-4)
+    model = GaussianInLaw(link=LINKS["logistic"], w=W, n=SIZE, m=SIZE, covariance=SIGMA)
+    public = model.public(rng)
+    yield Fact("mean of squares over public records", public.average(W)(np.square), W @ public.gram @ W / SIZE, 1e-11)
+
+
 BEYOND_IN_LAW = Claim(
     id="glm/beyond-in-law",
     where="runs of `solve glm`",
@@ -191,6 +208,7 @@ BEYOND_IN_LAW = Claim(
             alpha=1e-11,
             impostors={"half as much again": {"facts": {"factor": 1.5}}, "a third less": {"facts": {"factor": 0.67}}},
         ),
+        Agreement(decides="c", facts=_parts, impostors={"1 % off": {"facts": Times(1.01)}}),
         Agreement(
             decides="c",
             facts=_sums,

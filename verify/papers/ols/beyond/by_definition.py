@@ -128,6 +128,12 @@ def last_digits(rng: np.random.Generator) -> Iterator[Fact | Holds | Within]:
     for apart, star in ((3e-12, [0.5, 0.5]), (6e-12, [1.0, 0.0])):
         data = LeastSquares(regressors=np.column_stack([one, one + apart * other]), outcome=one)
         yield Fact(f"columns {apart:g} apart", data.theta_star, star, 1e-4)
+    data = LeastSquares(regressors=np.column_stack([one, 1e-15 * other]), outcome=one + other)
+    yield Fact("columns of lengths far apart", data.theta_star * [1.0, 1e-15], [1.0, 1.0], 1e-9)
+    X, y = np.column_stack([one, 3.0 * other, 2.0 * one - other]), one + 0.4 * other + rng.uniform(-0.3, 0.3, 400)
+    data, fit = LeastSquares(regressors=X, outcome=y), np.linalg.pinv(X) @ y
+    yield Fact("the fit of least norm", data.theta_star, fit, 1e-9)
+    yield Fact("its loss", data.least_loss, float(np.sum((y - X @ fit) ** 2)), 1e-9)
     A = np.array([[2.0, 0.3], [0.3, 0.5]])
     for share, kind in ((1.0, "exact"), (0.8, "estimate")):
         told = newton.risk(A, np.array([0.3, -0.4]), A, newton.Newton(mu=5.0), unclipped=share)
