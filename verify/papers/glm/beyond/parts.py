@@ -222,6 +222,10 @@ def _doubts(rng: np.random.Generator) -> Iterator[Fact | Holds]:
     yield Holds("nothing else is wrong: too few records", "is too small: the predicted error" in alone.doubt)
     few = dataclasses.replace(alone, problem=dataclasses.replace(sure.problem, m=3))
     yield Holds("too few public records", "public records are fewer" in few.doubt)
+    for off, doubted in ((-1, True), (0, False)):
+        near = dataclasses.replace(sure.problem, m=10 * sure.problem.p + off)
+        told = "public records are fewer" in dataclasses.replace(alone, problem=near).doubt
+        yield Holds(f"{near.m} public records are {'' if doubted else 'not '}too few", told is doubted)
     rootless = tuple(_unsure(row, no_root=0.5) for row in sure.messages)
     yield Holds("no root", "there is no estimate" in dataclasses.replace(alone, messages=rootless).doubt)
     squares = dataclasses.replace(sure, messages=(), rows=tuple(_unsure(row) for row in sure.rows))
