@@ -168,6 +168,8 @@ def _spreads(rng: np.random.Generator) -> Iterator[Fact | Holds]:
     yield Holds("nothing is doubted", replace(here, counted=cast(Any, still)).doubt == "")
     alone = compare(cast(ScaledData, found.problem).gram, 50.0, 1e-6, accountings=("tight",))
     yield Holds("of moments alone", "of X'X alone" in alone.doubt)
+    kinds = [one.counted is not None and one.counted.typical for one in (found, alone)]
+    yield Holds("records stand for themselves, and typical ones for moments", kinds == [False, True])
     yield from enough(found)
     by_method = {row.method: row for row in found.rows}
     for risks, words in (
