@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -320,23 +321,26 @@ class _Set:
 
 def _surroundings(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
     """Around ends and point; with one of both, as far as ranges allow; what leaves of signs; variances of Wishart's."""
-    plan = ReleasePlan(**_PLAN, heterogeneity=2.0)
-    for pieces, point, low, high in (
+    far = {**_PLAN, "bounds": {"y": (-3, 3), "x": (0, 1)}}  # halves of 3 and 1/2
+    plans = [(ReleasePlan(**one, heterogeneity=2.0), alone) for one, alone in ((_PLAN, 2.0), (far, 12.0))]
+    margins: list[float] = []
+    for (plan, alone), (pieces, point, low, high) in product(plans, (
         (((-1.0, 2.0),), 0.5, -1.0, 2.0),
         (((-math.inf, 3.0),), math.inf, 3.0, 3.0),
         (((-math.inf, 0.0), (1.0, math.inf)), -1.0, -1.0, 1.0),
         ((), math.inf, 0.0, 0.0),
-    ):
+    )):  # fmt: skip
         # The rest of an answer has no part in it.
         reading = SimpleNamespace(confidence_set=_Set(pieces), point=point)
         parts: dict[str, Any] = {"disclosure": None, "price": None, "n_star": 1.0}
         answer = ConfidenceAnswer(plan=plan, reading=cast(Any, reading), **parts)
         around = answer.surroundings()
-        width = high - low if high > low else 2.0
+        width = high - low if high > low else alone
         yield Fact(f"middle of what is shown of {pieces}", (around[0] + around[-1]) / 2, (low + high) / 2, 1e-9)
-        margin = (around[-1] - high) / width
-        yield Within(f"margin of {pieces}, in widths", margin, 0.3, 3.0)
+        margins.append((around[-1] - high) / width)
+        yield Within(f"margin of {pieces}, in widths", margins[-1], 0.3, 3.0)
         yield Fact(f"steps of {pieces}", np.diff(around), np.full(len(around) - 1, around[1] - around[0]), 1e-6)
+    yield Fact("margins in widths: all as the first", margins, np.full(len(margins), margins[0]), 1e-9)
     grid = np.linspace(-2.0, 5.0, 8)
     release = SignRelease(curve=grid**2, grid=grid, n=40, deviation=2.0, probability=0.3)
     found = Disclosure(release=release, budget=()).columns()

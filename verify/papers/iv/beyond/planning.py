@@ -248,6 +248,14 @@ def _of_data(rng: np.random.Generator) -> Iterator[Fact | Holds]:
     yield Fact("data: sizes, and the error's deviation, which is not asked for", sizes, [45, 2, 3, 1e-6, 1], 0.0)
     yield Fact("data: singular values", [design.theta_norm, design.theta_least], s, 1e-11)
     yield Fact("data: step sizes", run.alpha, 2 / (2 * s[0] ** 2 + s[1] ** 2), 1e-11)
+    for regressors in (("x1",), ("x1", "x2", "z3")):
+        columns = dict(zip(("z1", "z2", "z3", "x1", "x2", "y"), [*data.Z.T, *data.X.T, data.Y], strict=True))
+        one = scaled_data(columns, instruments=("z1", "z2", "z3"), regressors=regressors, outcome="y")
+        fitted = one.Z @ np.linalg.lstsq(one.Z, one.X, rcond=None)[0]
+        s = np.linalg.svd(fitted, compute_uv=False) / math.sqrt(45)
+        made = data_plan(one, TwoStageBudget(), Choices(delta=1e-6)).design
+        told = [made.theta_norm, made.theta_least]
+        yield Fact(f"data: singular values, p = {len(regressors)}", told, s[[0, -1]], 1e-11)
     assert plan.records is not None
     yield Fact("data: records", plan.records.outcome, data.Y, 0.0)
     yield Holds("data: what predicts has them", plan.forecaster.nodes is plan.records)
