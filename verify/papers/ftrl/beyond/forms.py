@@ -278,6 +278,8 @@ def _shown(rng: np.random.Generator) -> Iterator[Fact | Within | Holds]:
     yield Fact(
         "the best nu where steps forget", [quick.nu, float(quick.bound.best)], [1.0, float(quick.independent.best)]
     )
+    said = any(f"{name} =" in repr(quick.bound) for name in ("d", "clip_norm", "sigma_sgd"))
+    yield Holds("line: neither d, clip norm nor noise of the gradients as by default", not said)
 
 
 FORMS = Claim(

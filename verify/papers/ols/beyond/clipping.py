@@ -351,6 +351,12 @@ def _mixing(rng: np.random.Generator, **changed: Any) -> Iterator[Fact | Holds]:
             )
             yield Fact(f"nothing clipped, ridge {'kept' if kept else 'dropped'}", law.risk, float(exact), 1e-9)
             yield Holds("and said to be exact", law.risk.kind == "exact")
+    short: dict[str, Any] = {"steps": 3, "k": 60, "eta_squared": 4.0, "sigma": 0.6, "step": 0.6}
+    for kept in (False, True):
+        law = clipping.hessian_mixing(data.regressors, data.outcome, **short, clip=5.0, keep_ridge=kept)
+        exact = risk.hessian_mixing(data.statistics, **short, keep_ridge=kept)
+        label = f"nothing clipped, short steps, ridge {'kept' if kept else 'dropped'}"
+        yield Fact(label, float(law.risk), float(exact), 1e-9)
 
 
 BEYOND_CLIPPING_MIXING = Claim(
