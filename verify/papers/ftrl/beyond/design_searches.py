@@ -351,7 +351,10 @@ SEARCHES = Claim(
             "nuclear norms for cyclic patterns and the mechanism of a $Q$ are those of matrix square roots, and bounds "
             "tell the diagonal of $Q$ and the evaluations that they took;"
         ),
-        "fits and dense searches begin, stay and stop where they are said to, and so do nearest coefficients.",
+        (
+            "fits and dense searches begin, stay and stop where they are said to, and the nearest coefficients are "
+            "nearest."
+        ),
     ),
     checks=(
         Agreement(decides="a", facts=_fits, impostors={"half a percent beside": {"facts": {"moved": 0.005}}}),

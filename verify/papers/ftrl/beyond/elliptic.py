@@ -217,10 +217,10 @@ BEYOND_ELLIPTIC = Claim(
         (
             'With $E_a (omega) = abs(1 - a - e^(i omega))$, $integral dif omega \\/ E_a = 2 pi \\/ op("agm")(2 - a, a)$'
             ", and $integral E_a \\/ E_b^2 dif omega$ is a complete elliptic integral of the third kind for all $0 <= "
-            "a <= 1$, $0 < b <= 1$: "
-            "one transformation of Gauss gives both to full precision at any ratio of $a$ to $b$."
+            "a <= 1$, $0 < b <= 1$: one transformation of Gauss gives both to full precision at any ratio of $a$ to "
+            "$b$;"
         ),
-        "Arguments outside of their ranges are refused.",
+        "arguments outside of their ranges are refused.",
     ),
     setting="Floats to $5 dot 10^(-15)$, digits and proved enclosures to 28 digits, against quadrature.",
     checks=(

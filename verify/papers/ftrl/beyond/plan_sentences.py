@@ -109,36 +109,19 @@ def _said() -> Iterator[Holds]:
     """The first sentences to the letter: noise and its setting, ratios of three digits, percentages of two."""
     designed, alone, prefix = _taken("designed", 4), _taken("independent", 32), _taken("prefix sum", 8)
     over = "Designing noise for this loss in place of prefix sums lowers the total by"
-    # (independent, prefix sum, designed), what is said
-    for losses, first in (
-        (
-            (1.0, 0.5, 0.4),
-            f"Correlated noise pays: each tuned for itself, designed noise has 0.4 times the total loss of "
-            f"independent noise. Take {designed}1.",
-        ),
-        (
-            (1.0, 0.4, 0.4),
-            f"Correlated noise pays: each tuned for itself, designed noise has 0.4 times the total loss of "
-            f"independent noise. Take {designed}1.",
-        ),
-        (
-            (1.0, 0.93211, 1.0),
-            f"Probably better, and no more: each tuned for itself, prefix sum noise has 0.932 times the total loss of "
-            f"independent noise. Try {prefix}1.",
-        ),
-        (
-            (1.0, 1.0, 0.99),
-            f"No difference you can rely on: each tuned for itself, designed noise has 0.99 times the total loss of "
-            f"independent noise. Take the simpler one, {alone}1.",
-        ),
-        (
-            (1.0, 4.0, 2.0),
-            f"Correlated noise does not pay here: each tuned for itself, designed noise has 2 times the total loss of "
-            f"independent noise. Take {alone}1.",
-        ),
+    # (independent, prefix sum, designed), the opening, the better of correlated noise with its ratio, the advice
+    for losses, opening, better, ratio, advice in (
+        ((1.0, 0.5, 0.4), "Correlated noise pays", "designed", 0.4, f"Take {designed}1."),
+        ((1.0, 0.4, 0.4), "Correlated noise pays", "designed", 0.4, f"Take {designed}1."),
+        ((1.0, 0.93211, 1.0), "Probably better, and no more", "prefix sum", 0.932, f"Try {prefix}1."),
+        ((1.0, 1.0, 0.99), "No difference you can rely on", "designed", 0.99, f"Take the simpler one, {alone}1."),
+        ((1.0, 4.0, 2.0), "Correlated noise does not pay here", "designed", 2, f"Take {alone}1."),
     ):
         found = _plan(dict(zip(("independent", "prefix-sum", "designed"), losses, strict=True)))
-        yield Holds(f"of losses {losses}", found.sentences[0] == first)
+        first = (
+            f"{opening}: each tuned for itself, {better} noise has {ratio} times the total loss of independent noise."
+        )
+        yield Holds(f"of losses {losses}", found.sentences[0] == f"{first} {advice}")
         lowered, above = 100 * (1 - losses[2] / losses[1]), 100 * (losses[2] / 0.25 - 1)
         stated = f"{over} {lowered:.2g} %; the design is at most {above:.2g} % above the best noise there is."
         yield Holds(f"of the design, losses {losses}", found.sentences[1] == stated)

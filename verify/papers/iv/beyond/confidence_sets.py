@@ -320,7 +320,7 @@ SET = Claim(
             impostors={"ends a millionth off": {"facts": {"slip": 1e-6}}, "1 % off": {"facts": Times(1.01)}},
         ),
         Agreement(decides="b", facts=_root_facts, impostors={"1e-6 off": {"facts": Times(1.000001)}}),
-        Agreement(decides="ab", facts=parts),
+        Agreement(decides="ab", facts=parts, impostors={"1 % off": {"facts": Times(1.01)}}),
         Agreement(decides="ab", facts=_narrow_facts, impostors={"1e-4 off": {"facts": Times(1.0001)}}),
         Agreement(decides="a", facts=_estimate_facts, impostors={"1 % off": {"facts": Times(1.01)}}),
     ),
